@@ -26,7 +26,7 @@ from factory.atomic_file import write_atomically
 from factory.errors import MachineError
 from factory.lake.lock import making
 from factory.settings import Settings
-from factory.spark_jars import EMBEDDED_JARS, coordinates, jar_file
+from factory.spark_jars import EMBEDDED_JARS, coordinates, copy_unsigned, jar_file, signed_jars, unsigned_copy
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +41,9 @@ def on_class_path(settings: Settings) -> bool:
 
 
 def class_path(settings: Settings) -> str:
-    """Return the class path of an embedded lake's jars, without Spark's own."""
-    return os.pathsep.join(map(str, _embedded_jars(settings)))
+    """Return the class path before Spark's own jars: an embedded lake's jars, and copies of Spark's."""
+    copies = (unsigned_copy(settings, jar) for jar in signed_jars())
+    return os.pathsep.join(map(str, [*_embedded_jars(settings), *(it for it in copies if it.exists())]))
 
 
 def _embedded_jars(settings: Settings) -> list[Path]:
@@ -80,6 +81,8 @@ def require_archive(settings: Settings) -> None:
                 return
             sys.stdout.write("Archiving Spark's classes (once) ...\n")
             sys.stdout.flush()
+            _copy_signed(settings, folder)
+            archive = archive_file(settings)  # the copies are part of its key
             written = folder / archive.name
             said = _record(settings, written)
             if written.exists():
@@ -93,6 +96,17 @@ def require_archive(settings: Settings) -> None:
 def _is_missing(settings: Settings) -> bool:
     archive = archive_file(settings)
     return on_class_path(settings) and not archive.exists() and not _failure(archive).exists()
+
+
+def _copy_signed(settings: Settings, folder: Path) -> None:
+    """Put missing copies of Spark's signed jars into the cache, each whole; `folder` is theirs meanwhile."""
+    for jar in signed_jars():
+        target = unsigned_copy(settings, jar)
+        if not target.exists():
+            made = folder / jar.name
+            copy_unsigned(jar, made)
+            target.parent.mkdir(exist_ok=True)
+            made.replace(target)
 
 
 def _failure(archive: Path) -> Path:
@@ -113,6 +127,7 @@ def _key(settings: Settings) -> str:
     """Return a hash of the files that a JVM compares with an archive before it maps it."""
     jars = [
         *_embedded_jars(settings),
+        *(unsigned_copy(settings, jar) for jar in signed_jars()),
         *sorted((Path(pyspark.__file__).resolve().parent / "jars").glob("*.jar")),
     ]
     java = _java()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,3 +44,30 @@ def jar_file(settings: Settings, coordinate: str) -> Path:
 def missing_jars(settings: Settings, wanted: Sequence[str]) -> list[str]:
     """Return the `wanted` jars that the cache lacks."""
     return [name for name in wanted if not jar_file(settings, name).exists()]
+
+
+def signed_jars() -> list[Path]:
+    """Return Spark's own jars whose publisher signed them."""
+    names = ("commons-compiler", "janino")
+    folder = Path(pyspark.__file__).resolve().parent / "jars"
+    return sorted(jar for name in names for jar in folder.glob(f"{name}-*.jar"))
+
+
+def unsigned_copy(settings: Settings, jar: Path) -> Path:
+    """Return the path in the cache of the copy of a signed jar, whether it exists or not."""
+    return settings.cache.resolve() / "unsigned" / jar.name
+
+
+def copy_unsigned(jar: Path, target: Path) -> None:
+    """Copy a jar without its signature, with the time of the jar.
+
+    The JVM archives no signed class and hashes each one that it loads from a jar: of Spark's compiler of
+    generated code that was 900 classes a run.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(jar) as signed, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as copy:
+        for entry in signed.infolist():
+            if not entry.filename.startswith("META-INF/"):
+                copy.writestr(entry, signed.read(entry))
+    found = jar.stat()
+    os.utime(target, (int(found.st_atime), int(found.st_mtime)))

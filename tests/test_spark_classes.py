@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import zipfile
 from pathlib import Path
 
 import psutil
@@ -14,7 +15,7 @@ from pyspark.sql import SparkSession
 from factory.settings import Settings
 from factory.spark import spark_conf
 from factory.spark_classes import archive_file, require_archive
-from factory.spark_jars import EMBEDDED_JARS, jar_file
+from factory.spark_jars import EMBEDDED_JARS, copy_unsigned, jar_file, signed_jars, unsigned_copy
 
 
 def _own_jars(cache: Path) -> list[Path]:
@@ -39,6 +40,33 @@ def test_classes_of_iceberg_come_from_the_class_path(spark: SparkSession) -> Non
     assert jvm is not None
     catalog = jvm.java.lang.Class.forName("org.apache.iceberg.spark.SparkCatalog")
     assert catalog.getClassLoader().equals(jvm.java.lang.ClassLoader.getSystemClassLoader())
+
+
+@pytest.mark.spark
+def test_the_compiler_of_generated_code_comes_from_an_unsigned_copy(
+    spark: SparkSession, lake_settings: Settings
+) -> None:
+    jvm = spark._jvm
+    assert jvm is not None
+    source = jvm.java.lang.Class.forName("org.codehaus.janino.Java").getProtectionDomain().getCodeSource()
+    copies = {unsigned_copy(lake_settings, jar).as_uri() for jar in signed_jars()}
+    assert source.getLocation().toURI().toString().replace("file:/", "file:///") in copies
+    assert source.getCertificates() is None
+
+
+def test_a_copy_has_every_class_of_a_signed_jar_and_its_time(tmp_path: Path) -> None:
+    jars = signed_jars()
+    assert jars
+    for jar in jars:
+        copy_unsigned(jar, tmp_path / jar.name)
+        with zipfile.ZipFile(jar) as signed, zipfile.ZipFile(tmp_path / jar.name) as copy:
+            classes = [name for name in signed.namelist() if name.endswith(".class")]
+            assert any(name.endswith(".SF") for name in signed.namelist())
+            assert not any(name.endswith(".SF") for name in copy.namelist())
+            assert {name: copy.read(name) for name in classes} == {
+                name: signed.read(name) for name in classes
+            }
+        assert int((tmp_path / jar.name).stat().st_mtime) == int(jar.stat().st_mtime)
 
 
 @pytest.mark.process
