@@ -46,7 +46,7 @@ def quoted(names: Iterable[str], separator: str = ", ") -> str:
 
 
 def _of_the_same_words(name: str, names: Sequence[str]) -> list[str]:
-    """Return the names that contain every word of `name`, those that begin with its first word first."""
+    """Return the names that contain every word of `name`; names that begin with its first word come first."""
     words = _words(name)
     having = [it for it in names if words and set(words) <= set(_words(it))]
     return sorted(

@@ -11,7 +11,7 @@ from factory.cli import main
 
 
 def in_columns(width: int, *arguments: str) -> Result:
-    """Run the command in this process and on a console of its own: one reads COLUMNS only when it is made."""
+    """Run the command in this process, on a new console: a console reads COLUMNS only when it is made."""
     console = Console(width=width, height=25, force_terminal=False, highlight=False)
     with patch.object(main, "console", console):
         return CliRunner().invoke(main.app, list(arguments))

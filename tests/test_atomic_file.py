@@ -1,4 +1,4 @@
-"""A file is replaced whole, through links, and what a killed process left is deleted."""
+"""A file is replaced whole, through links, and the leftovers of killed processes are deleted."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The deduplication of parts of a corpus, asset by asset, as in production.
 
-For every named part: its documents as a raw table, verdicts that keep all of them, every asset of a dedup
-group, those that measure and sweep included, and the deduplicated documents. They run in one process and one
-session, on a lake of their own.
+For every named part: its documents as a raw table, verdicts that keep all documents, every asset of a dedup
+group, including its reports, and the deduplicated documents. They run in one process and one session, on a
+lake of their own.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Chain:
 
 
 def counted_assets(group: DedupGroup) -> list[dg.AssetsDefinition]:
-    """The assets whose cost counts: those of the group, and the deduplicated documents of its datasets."""
+    """The assets whose cost counts: the whole group, and the deduplicated documents of its datasets."""
     selected = [
         asset
         for dataset in group.datasets

@@ -95,8 +95,8 @@ class Outcomes:
     def name_partners(self, documents: Iterable[pa.RecordBatch]) -> None:
         """Store the keys of the kept documents that outcomes name; `documents` have a doc_id and a key.
 
-        Most documents are no partner, and SQLite takes microseconds to find that out. So numpy first compares
-        the beginnings of ids, of which memory holds 8 bytes per partner.
+        Outcomes name few documents, and SQLite takes microseconds to find that one is not named. So numpy
+        first compares the beginnings of ids; it holds 8 bytes per named document in memory.
         """
         self._database.execute("BEGIN")
         self._database.execute(

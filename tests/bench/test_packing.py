@@ -67,7 +67,7 @@ def test_the_lengths_of_repositories_are_estimated_from_bytes(tmp_path: Path) ->
 
 @pytest.mark.parametrize("sequence_length", [2_048, 8_192, 32_768])
 def test_the_default_slack_fills_sequences_and_beats_next_fit(sequence_length: int) -> None:
-    """40,000 documents in repositories of 50, a third of which depend on two of the ones before them."""
+    """40,000 documents in repositories of 50; a third of the documents depend on two earlier ones."""
     random, n, size = np.random.default_rng(5), 40_000, 50
     documents = pa.table(
         {

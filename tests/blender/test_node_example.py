@@ -1,4 +1,4 @@
-"""The example for Node, which knows the proto file and no code of ours, reads what our client reads."""
+"""The example for Node, which uses the proto file and none of our code, reads the rows of our client."""
 
 from __future__ import annotations
 

@@ -20,13 +20,13 @@ def test_one_damaged_table_is_a_sentence_of_its_own(lake: Lake) -> None:
     folder = lake.settings.files.warehouse / "filtered" / "book" / "metadata"
     newest = max(folder.glob("*.metadata.json"))
     newest.write_text("{}")
-    told = [factory("tables"), factory("tables", "--json"), factory("clean")]
-    assert [it.exit_code for it in told] == [DamagedFile.exit_code] * 3
-    for it in told:
+    answers = [factory("tables"), factory("tables", "--json"), factory("clean")]
+    assert [it.exit_code for it in answers] == [DamagedFile.exit_code] * 3
+    for it in answers:
         assert (newest.name in it.stderr, "factory materialize filtered.book" in it.stderr) == (True, True)
-    assert "raw.book" in told[0].stdout
-    assert [it["table"] for it in json.loads(told[1].stdout)] == ["raw.book"]
-    assert "Nothing to drop" in told[2].stdout
+    assert "raw.book" in answers[0].stdout
+    assert [it["table"] for it in json.loads(answers[1].stdout)] == ["raw.book"]
+    assert "Nothing to drop" in answers[2].stdout
     asked = factory("trace", "document", "page 2")
     assert (asked.exit_code, newest.name in asked.stderr) == (DamagedFile.exit_code, True)
 

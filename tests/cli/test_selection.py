@@ -1,4 +1,4 @@
-"""What a word on the command line selects, and how assets are listed by dataset."""
+"""The assets of a selection on the command line, and the list of all assets by dataset."""
 
 from __future__ import annotations
 

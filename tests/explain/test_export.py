@@ -29,7 +29,7 @@ RAW_WEB, RAW_BOOKS = names.raw("web"), names.raw("books")
 
 
 def deduplicate(lake: Lake) -> None:
-    """Decide on the documents a to f of `web`, in one group with `books`, and publish what is kept."""
+    """Decide on the documents a to f of `web`, in one group with `books`, and publish the kept ones."""
 
     def decision(
         doc_id: str, reason: str, kept_one: str | None = None, similarity: float | None = None

@@ -1,7 +1,7 @@
 """The words and sentences of an English text as datatrove cuts them: by spaCy's blank English pipeline.
 
-`english.json` holds spaCy's patterns and exceptions, recorded by `python -m bench.filters.record`. So the
-words are those of one version of spaCy, and no worker needs spaCy.
+`english.json` holds the patterns and exceptions of one version of spaCy, recorded by
+`python -m bench.filters.record`. So words do not depend on the installed version, and no worker needs spaCy.
 
 Spaces cut a text into chunks, and `chunks.py` cuts chunks into pieces. Finally, pieces that spell an
 exception (`:)`, `he's`) become its words, the longest exception first. The words of a chunk depend on the

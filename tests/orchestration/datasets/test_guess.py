@@ -1,4 +1,4 @@
-"""What `factory init` guesses of a folder, and the file it writes of that."""
+"""The guesses of `factory init`, and the file that it writes from them."""
 
 from __future__ import annotations
 

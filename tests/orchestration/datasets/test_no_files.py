@@ -1,4 +1,4 @@
-"""What a dataset is told whose paths hold no file that its reader takes."""
+"""The error for a dataset whose paths hold no file that its reader takes."""
 
 from __future__ import annotations
 
