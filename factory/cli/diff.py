@@ -60,13 +60,13 @@ def _least_width(table: Table, console: Console) -> int:
 def _said(example: Example) -> str:
     """Format a document: its key, and the value and limit or the kept document that decided."""
     name = f"{example.source} / {example.key}" if example.key else example.doc_id
-    told = [example.repository] if example.repository else []
+    facts = [example.repository] if example.repository else []
     if example.duplicate_of and example.value is None:
-        told.append(f"joined through others to {example.duplicate_of}")
+        facts.append(f"joined through others to {example.duplicate_of}")
     elif example.duplicate_of:
-        told.append(f"like {example.duplicate_of} ({example.value:.4f})")
-    if told:
-        return f"{name}: {'; '.join(told)}"
+        facts.append(f"like {example.duplicate_of} ({example.value:.4f})")
+    if facts:
+        return f"{name}: {'; '.join(facts)}"
     if example.threshold is not None:
         return f"{name}: {example.value:g} (limit {example.threshold:g})"
     return name

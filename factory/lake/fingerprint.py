@@ -65,8 +65,8 @@ def fingerprints(
         column = batch.column(by)
         keys = column.unique().to_pylist()
         for key in keys:
-            alike = pc.is_null(column) if key is None else pc.equal(column, key)
-            of_key = batch.filter(alike) if len(keys) > 1 else batch
+            same = pc.is_null(column) if key is None else pc.equal(column, key)
+            of_key = batch.filter(same) if len(keys) > 1 else batch
             found[key] = found.get(key, Fingerprint()) + fingerprint([of_key], columns)
     return found
 

@@ -1,4 +1,4 @@
-"""Which runs are alive on a lake, so that leftovers of dead runs can be told from the work of live ones.
+"""Which runs are alive on a lake, to distinguish leftovers of dead runs from the work of live ones.
 
 On the embedded lake one run writes at a time (`factory.lake.lock`). On servers many may write: each holds an
 advisory lock in Postgres while its process lives, and Postgres releases it when the connection ends. A caller

@@ -24,8 +24,8 @@ class TableSchema:
 
     `key` identifies a row; `partition_by` are identity partition columns; `sort_by` is the order in which
     files and rows are written; `properties` are default Iceberg table properties. With `may_shrink` a
-    nullable column that is no longer declared stays in the table, null in new rows. `about` says
-    what the rows are, `descriptions` what each column holds; no table depends on their wording.
+    nullable column that is no longer declared stays in the table, null in new rows. `about` and
+    `descriptions` describe the rows and each column; no table depends on their wording.
     """
 
     columns: pa.Schema
@@ -140,7 +140,7 @@ REJECTED = _table(
     _required("detail", pa.string(), "one sentence for a person"),
     _required("n_bytes", pa.int64(), "length of the record in bytes"),
     _column("sample", pa.binary(), "first bytes of the record"),
-    about="The records that are no documents, each with its reason and place.",
+    about="The records that the reader rejected, each with its reason and location.",
 )
 
 

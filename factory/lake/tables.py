@@ -200,7 +200,7 @@ class Lake:
             if metadata is not None and not Path(metadata).parents[1].exists():
                 raise
             _LOG.warning(
-                "%s It is made anew, without its earlier snapshots. Its metadata was %s.", error, kept
+                "%s It is made again, without its earlier snapshots. Its metadata was %s.", error, kept
             )
             self.catalog.drop_table(name.identifier)
 

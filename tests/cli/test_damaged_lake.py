@@ -54,7 +54,7 @@ def test_trace_names_table_and_file_of_placements_that_were_cut_short(lake: Lake
         assert (result.exit_code, result.stdout) == (DamagedFile.exit_code, "")
         fact = f"Table packed.book_placements is damaged. File {file} cannot be read as Parquet: "
         assert result.stderr.startswith(fact)
-        remedy = "Restore the file, or make the table anew: factory materialize packed.book_placements."
+        remedy = "Restore the file, or make the table again: factory materialize packed.book_placements."
         assert result.stderr.endswith(f". {remedy}\n")
 
 

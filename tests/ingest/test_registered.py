@@ -215,7 +215,7 @@ def test_nobodys_files_are_deleted_whatever_happens_to_the_tables(
     spark.sql(f"DROP TABLE lake.{raw(unique)} PURGE")
     assert state(hub) == before
 
-    # Other columns: the registered table is made anew. No fit file: it goes.
+    # Other columns: the registered table is made again. No fit file: it goes.
     shutil.rmtree(hub / "data")
     pq.write_table(pa.table({"text": ["one"], "id": [1]}), hub / "a.parquet")
     again = state(hub)

@@ -70,7 +70,7 @@ def changed(path: str, what: str) -> DamagedFile:
     """Return the error for a file; `what` completes its sentence."""
     return DamagedFile(
         f"File {path} is not as it was written: {what}. "
-        "Restore it, or make its table anew: factory materialize."
+        "Restore it, or make its table again: factory materialize."
     )
 
 

@@ -101,7 +101,7 @@ def _of_table(name: object, said: str) -> DamagedFile:
     """Return the error with the table's name and remedy in place of the file's."""
     fact, mark, remedy = said.partition(" Restore ")
     if not mark or "delete it" not in remedy:
-        said = f"{fact} Restore the file, or make the table anew: {_again(name)}."
+        said = f"{fact} Restore the file, or make the table again: {_again(name)}."
     return DamagedFile(f"Table {name} is damaged. {said}")
 
 

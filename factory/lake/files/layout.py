@@ -65,7 +65,7 @@ def _of_file(file: InputFile, limit: int) -> str:
         schema = pq.ParquetFile(source).schema
         leaves = [schema.column(number).path for number in range(len(schema))]
         ranges = _Bytes(file.location, source, len(file))
-        odd = [told for leaf in leaves if (told := _of_column(ranges, leaf, limit))]
+        odd = [sentence for leaf in leaves if (sentence := _of_column(ranges, leaf, limit))]
     if not odd:
         return ""
     more = f"; and {len(odd) - _MAX_SHOWN} more columns" if len(odd) > _MAX_SHOWN else ""

@@ -67,7 +67,7 @@ def reading(name: str, columns: Sequence[str], opened: Callable[[], pa.NativeFil
 
 def gone(name: str) -> DamagedFile:
     """Return the error for a missing file."""
-    return DamagedFile(f"File {name} is gone. Restore it, or make its table anew: factory materialize.")
+    return DamagedFile(f"File {name} is gone. Restore it, or make its table again: factory materialize.")
 
 
 def unread(name: str, columns: Sequence[str], error: BaseException) -> str:

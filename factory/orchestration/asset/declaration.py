@@ -121,12 +121,12 @@ class Declaration:
 class PartitionSelection:
     """The part of a table that a run writes: partitions by key, or the whole table (the single key None).
 
-    `alike` are the upstream tables with the partitions of the asset. `every` means that the run replaces all
-    rows of the table.
+    `copartitioned` are the upstream tables with the partitions of the asset. `every` means that the run
+    replaces all rows of the table.
     """
 
     keys: tuple[str | None, ...] = (None,)
-    alike: frozenset[TableName] = frozenset()
+    copartitioned: frozenset[TableName] = frozenset()
     every: bool = True
 
     @property

@@ -6,8 +6,8 @@
     tokenized.*               tokens
     packed.*                  tokens, fill: the share of the room in all sequences
 
-`figures_of(schema)` picks them by the columns of the table. They cost one reading of one or two narrow
-columns; Spark counts a table beyond the limits of `factory.orchestration.asset.rows`.
+`figures_of(schema)` picks them by the columns of the table. Counting reads one or two narrow columns once;
+Spark counts tables beyond the limits of `factory.orchestration.asset.rows`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""What a run would do to each table, without running: make it, keep it, or decide once it knows its input.
+"""Forecast a run table by table: the run makes it, keeps it, or decides once it knows its input.
 
-The forecast reads the metadata of tables and starts no Spark. Whether a source has changed shows only when it
-is read, so a table behind one that would be made may stay: a run keeps it if its input has the same content.
+The forecast reads the metadata of tables and starts no Spark. Only a run that reads a source knows whether it
+has changed, so the verdict on a table downstream of it is `maybe`: the run keeps the table if its input has
+the same content.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
 from factory.orchestration.asset.declaration import Declaration, PartitionSelection
 from factory.orchestration.asset.reuse import NEW, Request, reasons, stale_lasting
-from factory.orchestration.asset.table_asset import alike, declaration_of
+from factory.orchestration.asset.table_asset import copartitioned, declaration_of
 from factory.orchestration.host.partitions import Batch
 
 Verdict = Literal["make", "maybe", "keep"]
@@ -43,7 +44,7 @@ def forecast(
     """Return a forecast of every main table of `runs`, upstream first; `instance` knows the partitions."""
     nodes = {key: asset for asset in assets for key in asset.keys}
     found: list[Forecast] = []
-    coming: set[TableName] = set()  # tables that are or may be written before
+    coming: set[TableName] = set()  # tables that the run makes, or may make, earlier
     for batch in runs:
         for asset in dict.fromkeys(nodes[key] for key in batch.keys):
             declared = declaration_of(asset)
@@ -105,4 +106,4 @@ def _parts(
     def partitions_of(key: dg.AssetKey) -> dg.PartitionsDefinition[str] | None:
         return nodes[key].partitions_def if key in nodes else None
 
-    return PartitionSelection(tuple(keys[first : last + 1]), alike(declared, own, partitions_of))
+    return PartitionSelection(tuple(keys[first : last + 1]), copartitioned(declared, own, partitions_of))

@@ -1,4 +1,4 @@
-"""What Dagster records of a published table: its version, its figures and its chart."""
+"""The events that Dagster records of a published table: its version, its figures and its chart."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ class Progress:
     """An asset has reached a phase.
 
     `rows`, and for a source `rejected`, are the numbers of rows and rejected records; they are set once the
-    asset is `published` or `reused`. `reason` says why it was written again, or what a kept table ignores.
+    asset is `published` or `reused`. `reason` says why it was written again, or which changes a kept table
+    ignores.
     """
 
     asset: str

@@ -248,10 +248,10 @@ def _stored(lake: Lake, output: Output, tables: Tables) -> TableSchema:
 def _check(run: LakeRun, branches: Sequence[Branch]) -> Iterator[dg.AssetCheckResult]:
     failed: list[str] = []
     for branch in branches:
-        output, found, told = branch.output, branch.violations(), branch.in_files()
+        output, found, sentences = branch.output, branch.violations(), branch.in_files()
         for check in output.checks:
-            figure = len(told[check.name]) if check.files else found[check.name]
-            result = _result(output, check, figure, told.get(check.name))
+            figure = len(sentences[check.name]) if check.files else found[check.name]
+            result = _result(output, check, figure, sentences.get(check.name))
             if not result.passed and check.blocking:
                 keys = branch.repeated() if check == unique(*output.schema.key) else []
                 shown = f", for example {'; '.join(keys)}: give every row a key of its own" if keys else ""
@@ -335,14 +335,14 @@ def _checks_of_reused(spark: SparkSession, run: LakeRun, output: Output) -> Iter
     """Blocking checks passed when the table was published; alarms run again."""
     alarms = [check for check in output.checks if not check.blocking]
     found: dict[str, float] = {}
-    told: dict[str, list[str]] = {}
+    sentences: dict[str, list[str]] = {}
     if alarms:
         at = run.lake.published(output.table).snapshot_id
         found = violations(read_at(spark, output.table, at), alarms)
-        told = in_files(run.lake.table(output.table), at, alarms)
+        sentences = in_files(run.lake.table(output.table), at, alarms)
     for check in output.checks:
-        figure = found.get(check.name, len(told.get(check.name, ())))
-        yield _result(output, check, figure, told.get(check.name), {"reused": True})
+        figure = found.get(check.name, len(sentences.get(check.name, ())))
+        yield _result(output, check, figure, sentences.get(check.name), {"reused": True})
 
 
 def _result(
@@ -358,10 +358,10 @@ def _result(
         passed=check.passes(figure),
         severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
         description=check.description,
-        metadata={**check.figures(figure), **(of_all or {}), **_told(sentences)},
+        metadata={**check.figures(figure), **(of_all or {}), **_excerpt(sentences)},
     )
 
 
-def _told(sentences: Sequence[str] | None) -> dict[str, dg.MetadataValue]:
+def _excerpt(sentences: Sequence[str] | None) -> dict[str, dg.MetadataValue]:
     """Return the first sentences of a file check as Dagster metadata."""
     return {"found": dg.MetadataValue.text("\n".join(sentences[:_MAX_SENTENCES]))} if sentences else {}

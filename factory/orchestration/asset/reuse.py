@@ -34,8 +34,8 @@ Reasons = Mapping[str | None, str]
 class Request:
     """How a run asks for a table.
 
-    `reuse` keeps what is unchanged. `by_itself` means that the run selects none of its upstream tables, which
-    asks for a lasting table.
+    With `reuse` the run keeps unchanged tables. `by_itself` means that the run selects none of the table's
+    upstream tables; such a run writes a lasting table again.
     """
 
     reuse: bool
@@ -59,7 +59,7 @@ def reasons(
 
     `upstream` are the pinned snapshots by table.
     """
-    compared = _Comparison(lake, declared, upstream, parts.alike)
+    compared = _Comparison(lake, declared, upstream, parts.copartitioned)
     lasts = declared.lasting and (request.reuse or not request.by_itself)
     found: dict[str | None, str] = {}
     for key in parts.keys:
@@ -72,7 +72,7 @@ def reasons(
 
 
 def stale_lasting(lake: Lake, declared: Declaration, upstream: Mapping[str, Published]) -> str:
-    """Return what changed since a lasting table was written, and the command that writes it again.
+    """Return the changes since a lasting table was written, and the command that writes it again.
 
     Empty for other tables and if nothing changed.
     """
@@ -89,20 +89,21 @@ def phrase(found: Reasons) -> str:
 
 
 class _Comparison:
-    """A table as it was written, compared with its declaration and upstream tables of now."""
+    """A table as it was written, compared with its present declaration and upstream tables."""
 
     def __init__(
         self,
         lake: Lake,
         declared: Declaration,
         upstream: Mapping[str, Published],
-        alike: frozenset[TableName],
+        copartitioned: frozenset[TableName],
     ) -> None:
-        self.lake, self.declared, self.upstream, self.alike = lake, declared, upstream, alike
+        self.lake, self.declared, self.upstream = lake, declared, upstream
+        self.copartitioned = copartitioned
         self.partitions = lru_cache(maxsize=None)(lake.partitions)
 
     def reason(self, key: str | None, *, lasts: bool) -> str | None:
-        """Return why the rows of `key` do not stand; rows that last do not depend on code and upstream."""
+        """Return why the rows of `key` are outdated; rows that last depend on neither code nor upstream."""
         try:
             written = [
                 _lineage(self.lake, output.table, key, self.partitions) for output in self.declared.outputs
@@ -136,7 +137,7 @@ class _Comparison:
         return why
 
     def _differences(self, lineage: Lineage, key: str | None) -> Iterator[tuple[str, str]]:
-        """Yield upstream tables that differ from those the rows were made from, and how."""
+        """Yield the upstream tables that differ from the ones behind the rows, and how they differ."""
         for table in sorted(set(self.upstream) - set(lineage.upstream)):
             yield table, "is read now"
         for table in sorted(set(lineage.upstream) - set(self.upstream)):
@@ -150,7 +151,7 @@ class _Comparison:
         if snapshot_id == now.snapshot_id:
             return True
         before = self.lake.published_at(name, snapshot_id)
-        if key is not None and name in self.alike:
+        if key is not None and name in self.copartitioned:
             of_key = [self.partitions(name, of.snapshot_id).content(key) for of in (before, now)]
             return of_key[0] is not None and of_key[0] == of_key[1]
         # A snapshot of another writer has no fingerprint to compare.

@@ -165,18 +165,18 @@ def source_function(asset: dg.AssetsDefinition) -> Callable[..., AssetResult]:
 
 
 def declaration_of(asset: dg.AssetsDefinition) -> Declaration:
-    """The declaration of an asset, for those who compare it with its tables."""
+    """Return the declaration of an asset."""
     return next(_DECLARED[key][1] for key in asset.keys if key in _DECLARED)
 
 
-def alike(
+def copartitioned(
     declared: Declaration,
     own: dg.PartitionsDefinition[str] | None,
-    of: Callable[[dg.AssetKey], dg.PartitionsDefinition[str] | None],
+    partitions_of: Callable[[dg.AssetKey], dg.PartitionsDefinition[str] | None],
 ) -> frozenset[TableName]:
-    """The upstream tables with the partitions `own`; `of` gives the partitions of a table by its key."""
+    """Return the upstream tables with the partitions `own`."""
     tables = declared.upstream.values()
-    return frozenset(it for it in tables if own is not None and of(key_of(it)) == own)
+    return frozenset(it for it in tables if own is not None and partitions_of(key_of(it)) == own)
 
 
 def _given(function: Callable[..., AssetResult]) -> list[str]:
@@ -200,7 +200,7 @@ def _compute(function: Callable[..., AssetResult], declaration: Declaration) -> 
         def rows(key: str | None) -> AssetResult:
             arguments = {argument: (offered | {"partition": key})[argument] for argument in given}
             for argument, frame in upstream.items():
-                of_key = key is not None and declaration.upstream[argument] in parts.alike
+                of_key = key is not None and declaration.upstream[argument] in parts.copartitioned
                 arguments[argument] = frame.where(F.col("partition") == key) if of_key else frame
             with batches_of(context.resources.pyspark.spark_session, declaration.rows_per_batch):
                 return function(**arguments)
@@ -242,7 +242,7 @@ def _parts(context: dg.AssetExecutionContext, declaration: Declaration) -> Parti
     if own is None:
         return PartitionSelection()
     graph = context.job_def.asset_layer
-    shared = alike(declaration, own, lambda key: graph.get(key).partitions_def)
+    shared = copartitioned(declaration, own, lambda key: graph.get(key).partitions_def)
     keys = tuple(context.partition_keys)
     has = own.get_partition_keys(dynamic_partitions_store=context.instance)
     return PartitionSelection(keys, shared, every=set(keys) >= set(has))

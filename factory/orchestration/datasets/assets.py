@@ -106,8 +106,8 @@ def _check_decisions(file: DatasetsFile) -> None:
 
 
 def _decides_by(given: Variant) -> str:
-    told = [f"{name} {getattr(given, name)}" for name in ("threshold", "keep") if getattr(given, name)]
-    return " and ".join(told) or "filters of its own"
+    differences = [f"{name} {getattr(given, name)}" for name in ("threshold", "keep") if getattr(given, name)]
+    return " and ".join(differences) or "filters of its own"
 
 
 def _check_paths(file: DatasetsFile) -> None:

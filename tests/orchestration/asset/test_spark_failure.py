@@ -19,7 +19,7 @@ def test_a_checksum_that_hadoop_finds_wrong_is_a_sentence_with_the_file() -> Non
     )
     assert explained(Py4JError(said)) == (
         "File /my lake/a.parquet is not as it was written: bytes from 12,800 on have another checksum. "
-        "Restore it, or make its table anew: factory materialize."
+        "Restore it, or make its table again: factory materialize."
     )
 
 

@@ -257,20 +257,20 @@ def test_a_lasting_table_stays_until_a_run_selects_it_without_its_input(
     spark: SparkSession, lake_settings: Settings, unique: str
 ) -> None:
     name = f"{unique}_lasting"
-    told: list[progress.Progress] = []
+    events: list[progress.Progress] = []
 
     def rows(letter: str, selection: list[str] | None = None, version: str = "") -> list[str]:
         lasting = upper(name, unique, version, lasting=True)
-        told.clear()
-        with progress.listening(told.append):
+        events.clear()
+        with progress.listening(events.append):
             assert run(lake_settings, source(unique, [(letter, "1")]), lasting, selection=selection).success
         return ids(lake_settings, name)
 
     assert rows("a") == ["A"]
     assert rows("b") == ["A"]
     changed = f"dedup.{unique} changed; `factory materialize dedup.{name}` makes it again"
-    assert (told[-1].phase, told[-1].reason) == ("reused", changed)
+    assert (events[-1].phase, events[-1].reason) == ("reused", changed)
     assert rows("b", [f"dedup.{name}"]) == ["B"]
-    assert (told[-1].phase, told[-1].reason) == ("published", f"dedup.{unique} changed")
+    assert (events[-1].phase, events[-1].reason) == ("published", f"dedup.{unique} changed")
     assert rows("c", version="2") == ["C"]
-    assert told[-1].reason == "its configuration changed"
+    assert events[-1].reason == "its configuration changed"
