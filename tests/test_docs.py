@@ -169,6 +169,12 @@ def test_every_invariant_names_a_test_that_holds_it() -> None:
         assert "::test_" in invariant, invariant
 
 
+def test_pictures_of_the_ui_are_those_that_its_test_takes() -> None:
+    shown = {name for page in PAGES for name in re.findall(r"img/(ui-[\w-]+\.png)", page.read_text())}
+    ui = (ROOT / "tests" / "ui" / "test_dagster_ui.py").read_text()
+    assert shown == set(re.findall(r'pictures / "([\w-]+\.png)"', ui))
+
+
 def test_pictures_are_small_and_whole() -> None:
     pictures = sorted((ROOT / "docs" / "img").glob("*.svg"))
     assert pictures

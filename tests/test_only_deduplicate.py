@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from factory.settings import Settings
-from tests.test_walk import commands, fenced
+from tests.pages import commands, fenced, is_shown
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "only-deduplicate.md"
@@ -53,7 +53,7 @@ def test_the_page_leads_from_texts_to_a_list_of_duplicates(tmp_path: Path) -> No
     }
     for name in ("FACTORY_HOME", "FACTORY_DATASETS"):
         environment.pop(name, None)
-    script = "\n".join(["set -e", *(f"printf '@@@\\n'; {command}" for command in commands(PAGE))])
+    script = "\n".join(["set -e", *(f"printf '@@@\\n'; {command.text}" for command in commands(PAGE))])
     done = subprocess.run(
         ["timeout", "-k", "5", str(PATIENCE_S), "bash", "-c", script],
         cwd=tmp_path,
@@ -63,7 +63,10 @@ def test_the_page_leads_from_texts_to_a_list_of_duplicates(tmp_path: Path) -> No
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    said = dict(zip(commands(PAGE), done.stdout.split("@@@\n")[1:], strict=False))
+    said: dict[str, str] = {}
+    for command, printed in zip(commands(PAGE), done.stdout.split("@@@\n")[1:], strict=True):
+        said[command.text] = printed
+        assert not command.shown or is_shown(command.shown, printed), f"{command.text} printed\n{printed}"
 
     rows = {
         row["key"]: row for row in map(json.loads, (tmp_path / "articles.jsonl").read_text().splitlines())

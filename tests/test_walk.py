@@ -1,4 +1,4 @@
-"""A stranger's walk: from a folder of their own files to a fetched batch, by what the pages say.
+"""A stranger's walk: from a folder of their own files to a batch, its text and an export, by the pages.
 
 The commands and files are taken from the pages as they stand, and run in one shell in the order of the pages:
 `docs/your-data.md` whole, then the README's on the lake that is there by then, with its datasets in place of
@@ -7,86 +7,64 @@ the demo's. A command that differs from one that ran only in the variables befor
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import json
 import os
 import re
-import shutil
+import shlex
 import signal
 import subprocess
-import sysconfig
 from contextlib import suppress
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
+import zstandard
 
+from factory.errors import ConfigurationError
 from factory.orchestration.chain.refine import tokenizer
 from factory.orchestration.datasets.assets import corpus
 from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
+from tests.pages import commands, fenced, is_shown
 from tests.ports import free_ports
+from tests.walk_data import write_data
 
 ROOT = Path(__file__).parents[1]
-WALK, README = ROOT / "docs" / "your-data.md", ROOT / "README.md"
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-INLINE = re.compile(r"`(factory (?:sample|diff|trace|blends|tables)(?: [^`\s]+)+)`")
+WALK, FIELDS, README = ROOT / "docs" / "your-data.md", ROOT / "docs" / "datasets.md", ROOT / "README.md"
 OF_THE_DEMO = {"python_code": "code", "python_prose": "notes"}  # datasets of the README, and the walk's
-PATIENCE_S = 1_200  # a minute and a half where nothing else runs
+PATIENCE_S = 1_200  # two minutes where nothing else runs
 CLONING = "git clone <address of this repository> model-factory && cd model-factory"
 
 SHELL = """
 set -e
 make() { command make -o setup "$@"; }  # what setup does was done before the tests
-serve() {
-    make serve &
-    while kill -0 $!; do (: > /dev/tcp/127.0.0.1/$PORT) 2>/dev/null && return; sleep 0.2; done
-    exit 1
+run_server() {  # LOG SENTENCE COMMAND...
+    log=$1 sentence=$2; shift 2
+    : > $log
+    "$@" > $log 2>&1 &
+    while kill -0 $! && ! grep -q "$sentence" $log; do sleep 0.2; done
+    cat $log
 }
+ui() {
+    run_server ui.log "The UI is at" factory ui --port $UI_PORT
+    python look.py http://127.0.0.1:$UI_PORT > seen.json
+    kill $!; wait $!
+}
+serve() { run_server serve.log "Ctrl-C or SIGTERM" make serve; }  # with PORT
 """
-
-
-def write_data(folder: Path) -> None:
-    """Notes of many lengths, one copied, one short; files of repositories: good, alike, generated, broken."""
-    from pydoc_data.topics import topics
-
-    words = re.findall(r"\S+", " ".join(topics[name] for name in sorted(topics)))
-    texts = {f"n{n:02}": " ".join(words[200 * n : 200 * n + 100 + 5 * n]) for n in range(40)}
-    texts |= {"copy": texts["n39"], "short": "Too short."}
-    (folder / "notes").mkdir(parents=True)
-    for name, text in texts.items():
-        (folder / "notes" / f"{name}.md").write_text(f"{text}\n")
-    standard = Path(sysconfig.get_path("stdlib"))
-    files = {
-        "cpython": ["stringprep.py", "encodings/cp1252.py", "encodings/cp1254.py", "encodings/cp1250.py"],
-        "email": ["email/charset.py", "email/errors.py", "email/message.py", "email/utils.py"],
-    }
-    files["cpython"] += [f"json/{name}.py" for name in ("__init__", "decoder", "encoder", "scanner", "tool")]
-    for repository, names in files.items():
-        for name in names:
-            target = folder / "checkouts" / repository / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(standard / name, target)
-    broken = folder / "checkouts" / "cpython" / "test" / "tokenizedata" / "badsyntax_pep3120.py"
-    broken.parent.mkdir(parents=True)
-    broken.write_bytes(b'print("b\xf6se")\n')
-
-
-def fenced(page: Path, language: str) -> list[str]:
-    return [body for of, body in FENCE.findall(page.read_text()) if of == language]
-
-
-def commands(page: Path) -> list[str]:
-    """Every command of a page in its order: lines of shell blocks, lines behind `$ `, and inline ones."""
-    found: list[str] = []
-    for match in re.finditer(rf"{FENCE.pattern}|{INLINE.pattern}", page.read_text(), FENCE.flags):
-        language, body, inline = match.groups()
-        if inline:
-            found.append(inline)
-        elif language == "sh":
-            found += [line.split("#")[0].strip() for line in body.splitlines()]
-        else:
-            found += [line[2:] for line in body.splitlines() if line.startswith("$ ")]
-    return [it for line in found for it in line.split("; echo ")[:1] if it]
+LOOK = """
+import json, sys, urllib.request
+asked = {"query": "{assetNodes {assetKey {path} assetMaterializations(limit: 1) {runId}}}"}
+header = {"Content-Type": "application/json"}
+request = urllib.request.Request(f"{sys.argv[1]}/graphql", json.dumps(asked).encode(), header)
+page = urllib.request.urlopen(f"{sys.argv[1]}/assets/raw.notes").read().decode()
+nodes = json.load(urllib.request.urlopen(request))["data"]["assetNodes"]
+made = [it["assetKey"]["path"][0] for it in nodes if it["assetMaterializations"]]
+print(json.dumps({"page": page, "made": made}))
+"""
 
 
 def of_the_walk(text: str) -> str:
@@ -96,29 +74,27 @@ def of_the_walk(text: str) -> str:
     return text
 
 
-def script(port: int) -> tuple[list[str], str]:
+def script() -> tuple[list[str], str]:
     """The commands that are run, each once, and the shell script that runs them."""
     (readme_blend,) = re.findall(r"factory trace batch (\w{32})", README.read_text())
     lines, ran = [], dict[str, None]()
+
+    def run(text: str, bare: str) -> None:
+        ran[bare] = None
+        lines.append(f"printf '\\n@@@ %s\\n' {shlex.quote(bare)}")
+        lines.append({"factory serve": "serve", "factory ui": "ui"}.get(text, text))
+
     for page in (WALK, README):
         for command in commands(page):
-            command = of_the_walk(command.replace(f"{CLONING}", "")).strip()
-            bare = re.sub(r"^(?:[A-Z_]+=\S+ )+", "", command)
-            if not bare or bare in ran:
-                continue
-            ran[bare] = None
-            lines.append(f"printf '\\n@@@ %s\\n' {_quoted(bare)}")
-            lines.append("serve" if command == "make serve" else command.replace(readme_blend, "$BLEND"))
-            if command == "factory init my-data":
+            text = of_the_walk(command.text.replace(CLONING, "").replace(readme_blend, "$BLEND")).strip()
+            bare = re.sub(r"^(?:[A-Z_]+=[^$ ]+ )+", "", text)
+            if bare and bare not in ran:
+                run(text, bare)
+            if bare == "factory init my-data":
                 lines.append("cp page.yaml my-data/datasets.yaml")
-            if command == "python fetch.py":
-                lines.append("python fetch.py > again; cat again; BLEND=$(sed -n 's/^blend //p' again)")
-                lines.append("python readme.py")
+            if bare == "factory serve":
+                run("python readme.py", "python readme.py")
     return list(ran), SHELL + "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "'\\''") + "'"
 
 
 @pytest.fixture(scope="module")
@@ -126,32 +102,30 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which the commands find what they find in a clone, and the stranger's data."""
     folder = tmp_path_factory.mktemp("walk") / "clone"
     folder.mkdir()
-    for name in ("Makefile", ".venv", "native"):
+    for name in ("Makefile", ".venv", "constraints.txt", "native"):
         (folder / name).symlink_to(ROOT / name)
     write_data(folder / "my-data")
     return folder
 
 
 @pytest.fixture(scope="module")
-def port() -> int:
-    (port,) = free_ports(1)
-    return port
-
-
-@pytest.fixture(scope="module")
-def outputs(clone: Path, port: int) -> dict[str, str]:
+def outputs(clone: Path) -> dict[str, str]:
     """What every command of the pages printed."""
-    (clone / "page.yaml").write_text(fenced(WALK, "yaml")[0])
-    for name, page in (("fetch.py", WALK), ("readme.py", README)):
+    port, ui_port = free_ports(2)
+    for name, text in zip(("page.yaml", "blend.yaml"), fenced(WALK, "yaml"), strict=True):
+        (clone / name).write_text(text)
+    for name, page in (("batches.py", WALK), ("readme.py", README)):
         (text,) = [it for it in fenced(page, "python") if "BlenderClient(" in it]
         (clone / name).write_text(of_the_walk(text).replace("50051", str(port)))
-    ran, text = script(port)
+    (clone / "look.py").write_text(LOOK)
+    ran, text = script()
     environment = os.environ | {
         "FACTORY_CACHE": str(Settings().cache),
         "FACTORY_SPARK_MASTER": "local[2]",
         "FACTORY_SPARK_DRIVER_MEMORY": "2g",
         "FACTORY_SPARK_SHUFFLE_PARTITIONS": "1",
         "PORT": str(port),
+        "UI_PORT": str(ui_port),
         "COLUMNS": "160",
     }
     for name in ("FACTORY_HOME", "FACTORY_DATASETS"):
@@ -181,27 +155,42 @@ def outputs(clone: Path, port: int) -> dict[str, str]:
 @pytest.mark.process
 @pytest.mark.long
 @pytest.mark.timeout(PATIENCE_S + 30)
-def test_the_pages_lead_from_a_folder_to_a_batch(outputs: dict[str, str]) -> None:
-    assert "repositories" in outputs["factory init my-data"]
-    assert re.search(r"^ notes .* 42  long", outputs["factory check my-data/datasets.yaml"], re.MULTILINE)
+def test_the_pages_lead_from_a_folder_to_a_batch_and_an_export(outputs: dict[str, str], clone: Path) -> None:
+    for command in commands(WALK):
+        said = outputs[command.text]
+        assert not command.shown or is_shown(command.shown, said), f"{command.text} printed\n{said}"
     assert "1,000 steps" in outputs["make demo"]
-    dry = outputs["factory materialize --changed --dry-run '*'"]
-    assert re.search(r"^make  raw\.notes +because sources are read every time$", dry, re.MULTILINE)
-    made = outputs["factory materialize --changed notes"]
-    assert re.search(r"^made  filtered\.notes .* because its configuration changed$", made, re.MULTILINE)
-    assert re.search(r"^kept  models\.tokenizer .* although deduplicated\.notes changed", made, re.MULTILINE)
-    assert "Rows in and out" in made
     assert "bad record" in outputs["factory trace document test/tokenizedata/badsyntax_pep3120.py"]
-    assert "served first at step" in outputs["factory trace document json/decoder.py"]
     assert "code_letters is" in outputs["factory trace document stringprep.py"]
-    assert "not_utf8" in outputs["factory sample raw.code_rejected -n 5"]
-    assert "short.md" in outputs["factory sample filtered.notes --rejected-by word_count -n 5"]
-    for compared in ("factory diff filtered.notes filtered.notes__long", "factory diff filtered.notes"):
-        assert re.search(r"^[1-9]\d* leave \(", outputs[compared], re.MULTILINE)
-        assert "word_count" in outputs[compared]
-    fetched = re.findall(r"^(\d+) (\d+) \((\d+), \d+\) \[[ 01]+\]$", outputs["python fetch.py"], re.MULTILINE)
-    assert [tuple(map(int, it)) for it in fetched[:2]] == [(40, 41, 4), (41, 42, 4)]
-    assert fetched[2:4] == fetched[:2]  # the same again
+    assert re.search(r"^500 501 \(8, 2048\) \[[01 ]+\]\n\[ +0 ", outputs["python readme.py"], re.MULTILINE)
+    seen = json.loads((clone / "seen.json").read_text())
+    assert ">Dagster</title>" in seen["page"]
+    assert {"raw.notes", "packed.code"} <= set(seen["made"])
+
+
+def test_decoded_rows_are_parts_of_the_files(outputs: dict[str, str], clone: Path) -> None:
+    texts = [
+        file.read_text() for file in (clone / "my-data").rglob("*.*") if b"\xf6" not in file.read_bytes()
+    ]
+    (batches,) = [it for it in commands(WALK) if it.text.startswith("python batches.py")]
+    for said, n_rows in ((outputs[batches.text], 8), (batches.shown, 4)):
+        rows = [ast.literal_eval(line) for line in said.splitlines() if line.startswith(("'", '"'))]
+        assert len(rows) == n_rows
+        for row in rows:
+            assert any(row in text for text in texts), row
+
+
+def test_exports_have_the_documents_of_the_last_tables(outputs: dict[str, str], clone: Path) -> None:
+    lines = zstandard.open(clone / "notes.jsonl.zst", "rt").read().splitlines()
+    texts = {row["key"]: row["text"] for row in map(json.loads, lines)}
+    assert texts
+    for key, text in texts.items():
+        assert text == (clone / "my-data" / "notes" / key).read_text()
+    decisions = pq.read_table(clone / "notes.parquet", columns=["key", "reason"]).to_pylist()
+    reasons = {row["key"]: row["reason"] for row in decisions}
+    assert len(reasons) == 42
+    assert (reasons["short.md"], reasons["n03.md"]) == ("filtered", "filtered")
+    assert sorted([reasons["copy.md"], reasons["n39.md"]]) == ["exact_copy", "kept"]
 
 
 def test_the_example_at_the_root_declares_datasets() -> None:
@@ -212,14 +201,21 @@ def test_the_example_at_the_root_declares_datasets() -> None:
 
 def test_the_files_on_the_pages_declare_datasets(clone: Path) -> None:
     for page in (WALK, README):
-        for text in fenced(page, "yaml"):
-            (clone / "my-data" / "page.yaml").write_text(text)
-            found = corpus(clone / "my-data" / "page.yaml")
-            assert {"notes", "code"} <= set(found.datasets)
+        text = fenced(page, "yaml")[0]
+        (clone / "my-data" / "page.yaml").write_text(text)
+        found = corpus(clone / "my-data" / "page.yaml")
+        assert {"notes", "code"} <= set(found.datasets)
+
+
+def test_the_mistake_on_the_page_is_answered_as_it_says(clone: Path) -> None:
+    (clone / "datasets.yaml").write_text(fenced(WALK, "yaml")[0].replace("include", "inclde", 1))
+    with pytest.raises(ConfigurationError) as raised:
+        corpus(clone / "datasets.yaml")
+    assert str(raised.value).splitlines()[-1].strip() in [it.strip() for it in fenced(WALK, "")]
 
 
 def test_the_module_on_the_page_declares_assets(tmp_path: Path) -> None:
-    (text,) = [it for it in fenced(WALK, "python") if "ASSETS = " in it]
+    (text,) = [it for it in fenced(FIELDS, "python") if "ASSETS = " in it]
     (tmp_path / "notes.py").write_text(text)
     spec = importlib.util.spec_from_file_location("notes", tmp_path / "notes.py")
     assert spec is not None
@@ -230,7 +226,7 @@ def test_the_module_on_the_page_declares_assets(tmp_path: Path) -> None:
 
 
 def test_every_field_of_the_file_is_on_the_page() -> None:
-    page = WALK.read_text()
+    page = FIELDS.read_text()
     formats = DatasetsFile.model_json_schema()["$defs"]
     for model in formats.values():
         for field in model.get("properties", {}):

@@ -1,6 +1,6 @@
 """The real Dagster UI in a real browser: the graph opens, an asset is materialized, its check and chart show.
 
-`make pictures` runs this test and keeps what it saw as the README's picture.
+`make pictures` runs this test and keeps what it saw as the pictures of the docs.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def guess(folder: Path) -> list[Guess]:
         there = f"holds {', '.join(some)}" if some else "is empty"
         raise ConfigurationError(
             f"No file below `{folder}` looks like text, code, JSON lines, Parquet or an archive: it {there}. "
-            "Write the file by hand (docs/your-data.md of the repository lists the fields)."
+            "Write the file by hand (docs/datasets.md of the repository lists the fields)."
         )
     return list(_named_once(found))
 

@@ -18,7 +18,7 @@ _HEAD = """\
 #     factory check {file}
 #     FACTORY_DATASETS={file} factory materialize '*'
 #
-# docs/your-data.md of the repository explains every field. Paths are relative to the folder of this file.
+# docs/datasets.md of the repository explains every field. Paths are relative to the folder of this file.
 
 datasets:
 """
