@@ -16,7 +16,7 @@ from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.expressions import And, BooleanExpression, EqualTo, In, Or
+from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo, In, Or
 
 from factory.errors import DamagedFile, NotFound
 from factory.lake.names import TableName
@@ -117,14 +117,10 @@ def _read(
     lake: Lake,
     table: TableName,
     columns: tuple[str, ...],
-    where: BooleanExpression | None = None,
+    where: BooleanExpression = AlwaysTrue(),  # noqa: B008 - immutable
     limit: int | None = None,
 ) -> pa.Table:
     """Read a published table; a table without a snapshot has no rows."""
     if lake.table(table).current_snapshot() is None:
         return pa.table({name: pa.array([], pa.string()) for name in columns})
-    return (
-        lake.read(table, columns, limit=limit)
-        if where is None
-        else lake.read(table, columns, where, None, limit)
-    )
+    return lake.read(table, columns, where, limit=limit)

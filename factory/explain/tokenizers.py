@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blender.local import LocalBlender
-from factory.errors import ConfigurationError, NotFound
+from factory.errors import ConfigurationError, NotFound, TableNotFound
 from factory.lake import names
 from factory.lake.identity import tokenizer_id
 from factory.lake.names import TableName
@@ -35,11 +35,14 @@ class StoredTokenizer:
 def newest_tokenizer(lake: Lake, name: str | None) -> StoredTokenizer:
     """Return the newest tokenizer `name`, or the only tokenizer of the lake.
 
-    Raises TableNotFound for an unknown name, NotFound for a lake without tokenizers, ConfigurationError if
-    the lake has several and none is named.
+    Raises TableNotFound for an unknown name or an empty table, NotFound for a lake without tokenizers,
+    ConfigurationError if the lake has several and none is named.
     """
     table = _only(lake) if name is None else names.model(name)
-    return _read(lake, table, lake.published(table).snapshot_id)
+    found = _read(lake, table, lake.published(table).snapshot_id)
+    if found is None:
+        raise TableNotFound(f"Table {table} is empty. Make it again: factory materialize {table}.")
+    return found
 
 
 def tokenizer_of_blend(settings: Settings, blend: str) -> StoredTokenizer:
@@ -58,7 +61,7 @@ def tokenizer_of_blend(settings: Settings, blend: str) -> StoredTokenizer:
     table = TableName.parse(made_by.tokenizer_table)
     for snapshot in reversed(lake.table(table).snapshots()):
         found = _read(lake, table, snapshot.snapshot_id)
-        if found.id == made_by.tokenizer:
+        if found is not None and found.id == made_by.tokenizer:
             return found
     raise NotFound(
         f"No snapshot of {table} holds tokenizer {made_by.tokenizer}, which made the tokens of {blend}. "
@@ -77,8 +80,7 @@ def _only(lake: Lake) -> TableName:
     return tables[0]
 
 
-def _read(lake: Lake, table: TableName, snapshot_id: int) -> StoredTokenizer:
+def _read(lake: Lake, table: TableName, snapshot_id: int) -> StoredTokenizer | None:
+    """Return the tokenizer of a snapshot; None for a snapshot between deleting a row and writing the next."""
     rows = lake.read(table, ["n_tokens", "tokenizer"], snapshot_id=snapshot_id).to_pylist()
-    if not rows:  # a snapshot in which the old row is deleted and the new one not yet written
-        return StoredTokenizer(table, snapshot_id, 0, "{}")
-    return StoredTokenizer(table, snapshot_id, rows[0]["n_tokens"], rows[0]["tokenizer"])
+    return StoredTokenizer(table, snapshot_id, rows[0]["n_tokens"], rows[0]["tokenizer"]) if rows else None

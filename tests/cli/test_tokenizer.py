@@ -92,6 +92,9 @@ def test_what_cannot_be_exported_is_one_sentence(
     lake: Lake, exported: Callable[..., Result], tmp_path: Path
 ) -> None:
     assert exported().exit_code == 8
+    publish(lake, names.model("web"), TOKENIZER, [])
+    empty = exported()
+    assert (empty.exit_code, "models.web is empty" in empty.stderr) == (5, True)
     both = exported("--name", "web", "--blend", "0" * 32)
     assert (both.exit_code, "exclude each other" in both.stderr) == (2, True)
     elsewhere = CliRunner().invoke(main.app, ["tokenizer", "export", str(tmp_path / "no" / "t.json")])
