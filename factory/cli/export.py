@@ -37,11 +37,11 @@ def export(
     require_format(file)
     prepare_output(file)
     lake = Lake(settings())
-    asked = Export(lake, DatasetVersion.newest(lake, dataset), removed=everything, text=not no_text)
+    plan = Export(lake, DatasetVersion.newest(lake, dataset), removed=everything, text=not no_text)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(file.name, total=asked.n_rows)
-        found = asked.write(file, lambda rows: bar.advance(task, rows))
+        task = bar.add_task(file.name, total=plan.n_rows)
+        found = plan.write(file, lambda rows: bar.advance(task, rows))
     removed = found.reasons.total() - found.kept
     documents = f"{found.kept:,} kept{f' and {removed:,} removed' if everything else ''} documents"
     by_reason = ", ".join(f"{reason} {n:,}" for reason, n in found.reasons.most_common())

@@ -91,8 +91,8 @@ class Export:
         outcomes = (every_outcome if self.removed else exceptions)(self.lake, self.version, folder, advance)
         try:
             documents = self.version.raw if self.removed else self.version.kept
-            asked = pa.schema([RAW.columns.field(name) for name in self.schema.names if name in RAW.names])
-            for batch in stream(self.lake.table(documents.table), documents.snapshot_id, asked):
+            columns = pa.schema([RAW.columns.field(name) for name in self.schema.names if name in RAW.names])
+            for batch in stream(self.lake.table(documents.table), documents.snapshot_id, columns):
                 yield self._with_outcomes(batch, outcomes)
         finally:
             outcomes.close()

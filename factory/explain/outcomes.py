@@ -161,8 +161,8 @@ def every_outcome(
 def _read(
     lake: Lake, pinned: Pinned, columns: pa.Schema, names: Sequence[str], advance: Callable[[int], None]
 ) -> Iterator[pa.RecordBatch]:
-    asked = pa.schema([columns.field(name) for name in names])
-    for batch in stream(lake.table(pinned.table), pinned.snapshot_id, asked):
+    schema = pa.schema([columns.field(name) for name in names])
+    for batch in stream(lake.table(pinned.table), pinned.snapshot_id, schema):
         yield batch
         advance(batch.num_rows)
 

@@ -29,11 +29,13 @@ def stream(table: Table, snapshot_id: int, schema: pa.Schema) -> Iterator[pa.Rec
     with planning(table, table.snapshot_by_id(snapshot_id)):
         tasks = sorted(table.scan(snapshot_id=snapshot_id).plan_files(), key=lambda task: task.file.file_path)
     registered = TEXT_AT.name in table.schema().column_names and "text" in schema.names
-    asked = schema.append(TEXT_AT) if registered else schema
+    projection = schema.append(TEXT_AT) if registered else schema
     texts = Texts()
     for task in tasks:
         read = (
-            _without_deleted(table, task, asked) if task.delete_files else rows_of_files(table, [task], asked)
+            _without_deleted(table, task, projection)
+            if task.delete_files
+            else rows_of_files(table, [task], projection)
         )
         for batch in read:
             if registered:

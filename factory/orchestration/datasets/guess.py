@@ -24,11 +24,11 @@ from factory.ingest.globs import compiled
 from factory.ingest.listing import UNWANTED, files_below
 from factory.ingest.readers import RECORD_FILES
 from factory.lake import names
+from factory.orchestration.chain.dedup_group import Kind
 from spark_udfs.ingest.compression import content
 from spark_udfs.ingest.file_types import CODE, kind_of
 from spark_udfs.ingest.jsonl import lines
 
-Kind = Literal["prose", "code"]
 Format = Literal["files", "repositories", "archive", "jsonl", "parquet"]
 
 MOST_FILES = 100_000  # listed of a folder; a larger one is guessed from its first files
