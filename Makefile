@@ -109,7 +109,7 @@ $(VENV)/.maturin: constraints.txt | prerequisites
 	@touch $@
 
 $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/.maturin
-	@echo "Installing packages into $(VENV) and compiling the native module (some minutes, once) ..."
+	@echo "Installing packages into $(VENV) and compiling the native module (five minutes on two cores, once) ..."
 	@$(PIP) --no-build-isolation -e '.[dev]' | $(COUNTED)
 	@touch $@ $(VENV)/.native
 
