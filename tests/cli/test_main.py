@@ -93,13 +93,6 @@ def test_a_second_run_on_the_lake_is_told_who_holds_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_a_selection_of_nothing_lists_the_assets(tmp_path: Path) -> None:
-    done = process(tmp_path, "materialize", "raw.nowhere")
-    assert done.returncode == ConfigurationError.exit_code
-    assert "raw.python_code" in done.stderr
-
-
-@pytest.mark.process
 def test_a_dry_run_says_why_and_makes_nothing(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("One note.")
