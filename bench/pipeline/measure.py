@@ -7,14 +7,18 @@ Assets run one after the other, so all work of the process tree between the star
 of the next counts for the first: reading, writing, checks, fingerprint, publishing, chart, Dagster's event
 log. The time before the first asset (Dagster's run, the JVM) is a row of its own, `start`.
 
+Before that it runs on a quarter of the share in another process: the line through both sizes divides the CPU
+seconds of an asset into a part that does not grow with the corpus and one that does.
+
 The input of a stage is the text that enters it: the sum of `n_bytes`, bytes in the source, over its
 documents, however often its assets read them. Ingest's includes rejected records.
 """
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -28,6 +32,7 @@ from bench.harness import Report, Row, table
 from bench.lakes import own_lake
 from bench.packing.measure import CAVEATS as PACKING_CAVEATS
 from bench.packing.measure import add_quality
+from bench.pipeline.fixed import Costs, Split, smaller_run, split
 from bench.processes import SAMPLE_S, ByKind, Meter, Span
 from factory.cli.runs import execute
 from factory.lake import names
@@ -36,7 +41,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.asset import progress
 from factory.orchestration.host.definitions import definitions
 from factory.orchestration.keys import table_of
-from factory.settings import Settings
+from factory.settings import Settings, settings
 
 START, TOTAL = "start", "total"
 MB = 1e6
@@ -44,6 +49,7 @@ COST_COLUMNS = "wall s | CPU s | driver | JVM | workers | peak MB | JVM MB | wor
 CAVEATS = [
     "One run on a cold JVM: its compiler and its garbage count, the first stages pay more of it.",
     "The JVM keeps its heap, so a stage's peak includes what earlier stages left.",
+    "The fixed part is a line through two runs, so their noise goes into it.",
     "Wall seconds depend on the machine's other work; CPU seconds depend on it less.",
 ]
 
@@ -61,22 +67,45 @@ class Input:
 
 def measure(console: Console) -> Report:
     """Run the pipeline on a temporary lake. Raises RunFailed, WrongAnswer."""
-    with tempfile.TemporaryDirectory(prefix="bench-pipeline-") as folder:
-        try:
-            return _measured(own_lake(Path(folder)), console)
-        finally:
-            running = SparkSession.getActiveSession()
-            if running is not None:
-                running.stop()  # before its scratch is removed
+    small = smaller_run(settings().installation_share)
+    with tempfile.TemporaryDirectory(prefix="bench-pipeline-") as folder, _spark_stopped():
+        return _measured(own_lake(Path(folder)), small, console)
 
 
-def _measured(own: Settings, console: Console) -> Report:
+def costs_of_run(own: Settings, console: Console) -> Costs:
+    """Run the pipeline on the lake of `own`; return the CPU seconds of its assets and the MB that it read."""
+    with _spark_stopped():
+        meter, keys = _run_all(own, console)
+        return _costs(meter.spans, inputs(Lake(own), datasets_of(keys)))
+
+
+def _costs(spans: Iterable[Span], given: Mapping[str, Input]) -> Costs:
+    seconds = {span.name: span.cpu_s.total for span in spans}
+    return Costs(given[names.INGEST].n_bytes / MB, seconds)
+
+
+@contextlib.contextmanager
+def _spark_stopped() -> Iterator[None]:
+    """Stop Spark at the end, before its scratch is removed."""
+    try:
+        yield
+    finally:
+        running = SparkSession.getActiveSession()
+        if running is not None:
+            running.stop()
+
+
+def _run_all(own: Settings, console: Console) -> tuple[Meter, list[dg.AssetKey]]:
     from jobs.definitions import CORPUS  # after the bench has set its settings
 
     defined = definitions(CORPUS.assets, own)
     keys = sorted(defined.resolve_asset_graph().get_all_asset_keys())
-    console.print(f"the pipeline on {own.installation_share:.0%} of this Python installation, in {own.home}")
-    meter = run(defined, own, keys, console)
+    console.print(f"the pipeline on {own.installation_share:.1%} of this Python installation, in {own.home}")
+    return run(defined, own, keys, console), keys
+
+
+def _measured(own: Settings, small: Costs, console: Console) -> Report:
+    meter, keys = _run_all(own, console)
     console.print("checking the tables, measuring the packed sequences")
     lake, datasets = Lake(own), datasets_of(keys)
     given = inputs(lake, datasets)
@@ -87,7 +116,7 @@ def _measured(own: Settings, console: Console) -> Report:
         f"{entered.documents:,} documents, {entered.n_bytes / MB:,.1f} MB",
     )
     check(report, lake, datasets)
-    add_costs(report, meter.spans, given)
+    add_costs(report, meter.spans, given, split(small, _costs(meter.spans, given)))
     add_quality(report, lake, datasets)
     return report
 
@@ -166,8 +195,13 @@ def _ids(lake: Lake, name: TableName) -> list[str]:
     return sorted(lake.read(name, ["doc_id"])["doc_id"].to_pylist())
 
 
-def add_costs(report: Report, spans: Sequence[Span], given: dict[str, Input]) -> None:
-    """Add the costs of every stage and asset, and of the whole pipeline without its start."""
+def add_costs(
+    report: Report, spans: Sequence[Span], given: Mapping[str, Input], parts: Mapping[str, Split]
+) -> None:
+    """Add the costs of every stage and asset, and of the whole pipeline without its start.
+
+    `parts` has the fixed and the growing CPU seconds of every asset.
+    """
     stages = by_stage(spans)
     total = Span(TOTAL)
     for stage, span in stages.items():
@@ -179,11 +213,15 @@ def add_costs(report: Report, spans: Sequence[Span], given: dict[str, Input]) ->
         costs.add_row(stage, *_input_cells(span, entered), *_cost_cells(span))
         report.rows += _rows(f"pipeline.{stage}", span, entered)
     report.tables.append(costs)
-    assets = table("Assets", f"table | {COST_COLUMNS}")
+    assets = table("Assets", f"table | {COST_COLUMNS} | fixed CPU s | growing CPU s")
     for span in spans:
         if span.name != START:
-            assets.add_row(span.name, *_cost_cells(span))
+            assets.add_row(span.name, *_cost_cells(span), *_part_cells(parts[span.name]))
             report.rows.append(Row(f"pipeline.asset.{span.name}.cpu", _rounded(span.cpu_s.total), "s"))
+            report.rows += _part_rows(f"pipeline.asset.{span.name}.cpu", parts[span.name])
+    whole = sum((parts[span.name] for span in spans if span.name != START), Split(0, 0))
+    assets.add_row(TOTAL, *_cost_cells(total), *_part_cells(whole))
+    report.rows += _part_rows(f"pipeline.{TOTAL}.cpu", whole)
     report.tables.append(assets)
 
 
@@ -197,6 +235,14 @@ def _cost_cells(span: Span) -> list[str]:
     peak = span.peak
     memory = (f"{it / MB:,.0f}" for it in (peak.total, peak.jvm, peak.workers))
     return [*(f"{it:,.1f}" for it in span.seconds), *memory]
+
+
+def _part_cells(part: Split) -> list[str]:
+    return [f"{part.fixed:,.1f}", f"{part.growing:,.1f}"]
+
+
+def _part_rows(name: str, part: Split) -> list[Row]:
+    return [Row(f"{name}.{of}", _rounded(value), "s") for of, value in asdict(part).items()]
 
 
 def _rows(name: str, span: Span, entered: Input | None) -> list[Row]:

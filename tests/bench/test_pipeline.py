@@ -15,6 +15,7 @@ from rich.console import Console
 from bench.harness import Report, Row, WrongAnswer
 from bench.packing.measure import quality_rows
 from bench.packing.metrics import PackingMetrics
+from bench.pipeline.fixed import Costs, Split, split
 from bench.pipeline.measure import MB, Input, add_costs, by_stage, check, datasets_of, inputs, run
 from bench.processes import ByKind, Span
 from factory.lake import names
@@ -44,9 +45,12 @@ def test_assets_are_summed_by_stage_in_the_order_of_the_line() -> None:
     assert stages["packing"].peak == ByKind(100, 800, 10)
 
 
+PARTS = {"packed.web": Split(2, 4), "raw.web": Split(1.5, 0.5), "tokenized.web": Split(0, 3)}
+
+
 def test_the_total_is_all_stages_without_the_start() -> None:
     report = Report([], "")
-    add_costs(report, SPANS, {"ingest": Input(7, 4_000_000), "packing": Input(3, 1_800_000)})
+    add_costs(report, SPANS, {"ingest": Input(7, 4_000_000), "packing": Input(3, 1_800_000)}, PARTS)
     found = values(report.rows)
     assert found["pipeline.start.cpu"] == 5
     assert found["pipeline.total.cpu"] == 11
@@ -56,13 +60,31 @@ def test_the_total_is_all_stages_without_the_start() -> None:
     assert found["pipeline.packing.speed"] == 0.2
     assert found["pipeline.packing.peak_memory"] == 910 / MB
     assert found["pipeline.asset.tokenized.web.cpu"] == 3
+    assert found["pipeline.asset.packed.web.cpu.fixed"] == 2
+    assert found["pipeline.asset.packed.web.cpu.growing"] == 4
+    assert (found["pipeline.total.cpu.fixed"], found["pipeline.total.cpu.growing"]) == (3.5, 7.5)
     assert "pipeline.start.speed" not in found
 
 
 def test_a_stage_faster_than_the_clock_has_a_speed_all_the_same() -> None:
     report = Report([], "")
-    add_costs(report, [Span("raw.web")], {"ingest": Input(1, 10_000)})
+    add_costs(report, [Span("raw.web")], {"ingest": Input(1, 10_000)}, {"raw.web": Split(0, 0)})
     assert values(report.rows)["pipeline.ingest.speed"] == 1.0
+
+
+def test_a_line_through_two_sizes_divides_the_seconds() -> None:
+    small = Costs(10, {"level": 3, "steep": 1, "both": 2, "noise": 5})
+    large = Costs(40, {"level": 3, "steep": 4, "both": 3.5, "noise": 4})
+    found = split(small, large)
+    assert found["level"] == Split(3, 0)
+    assert found["steep"] == Split(0, 4)
+    assert found["both"] == Split(1.5, 2)  # 1.5 s, and 0.05 s for each MB
+    assert found["noise"] == Split(4, 0)
+
+
+def test_one_size_gives_no_line() -> None:
+    with pytest.raises(ValueError, match="10 MB are not more than 10 MB"):
+        split(Costs(10, {}), Costs(10, {}))
 
 
 def test_packing_is_judged_by_three_aims() -> None:
