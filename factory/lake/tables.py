@@ -228,14 +228,7 @@ class Lake:
 
     def published_at(self, name: TableName, snapshot_id: int) -> Published:
         """Return a published snapshot by id; raise TableNotFound if it has expired."""
-        table = self.table(name)
-        snapshot = table.snapshot_by_id(snapshot_id)
-        if snapshot is None:
-            raise TableNotFound(
-                f"Table {name} has no snapshot {snapshot_id}: it was expired. "
-                "Materialize the tables that were made from it again."
-            )
-        return as_published(name, table, snapshot)
+        return published_at(name, self.table(name), snapshot_id)
 
     def published_by(self, name: TableName, run_id: str) -> Published | None:
         """Return the snapshot that a run published, None if there is none or it has expired."""
@@ -295,6 +288,17 @@ def said_of(table: Table, snapshot: Snapshot) -> Mapping[str, str]:
             return said
         one = table.snapshot_by_id(one.parent_snapshot_id) if one.parent_snapshot_id else None
     return {}
+
+
+def published_at(name: TableName, table: Table, snapshot_id: int) -> Published:
+    """Return a snapshot of a loaded table with its lineage; raise TableNotFound if it has expired."""
+    snapshot = table.snapshot_by_id(snapshot_id)
+    if snapshot is None:
+        raise TableNotFound(
+            f"Table {name} has no snapshot {snapshot_id}: it was expired. "
+            "Materialize the tables that were made from it again."
+        )
+    return as_published(name, table, snapshot)
 
 
 def as_published(name: TableName, table: Table, snapshot: Snapshot) -> Published:

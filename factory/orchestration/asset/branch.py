@@ -6,7 +6,7 @@ A small branch is read in this process; Spark answers SQL checks and reads every
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,10 +34,10 @@ class Branch:
     output: Output
     keys: Sequence[str] | None
 
-    @cached_property
+    @property
     def rows(self) -> DataFrame:
-        """All rows, including the partitions that this run did not write."""
-        return self._read.frame()
+        """All rows in Spark, including the partitions that this run did not write."""
+        return self.read.frame()
 
     def in_files(self) -> dict[str, list[str]]:
         """Return the violations of each file check over the whole table, as sentences by check name."""
@@ -48,13 +48,17 @@ class Branch:
         found: dict[str, float] = {}
         asked = []
         for check in self.output.checks:
-            keys = self._read.read_locally(check.columns) if check.distinct else None
+            if check.files:
+                continue
+            keys = self.read.read_locally(check.columns) if check.distinct else None
             if keys is None:
                 asked.append(check)
             else:
                 found[check.name] = _repeats(list(keys))
-        found |= violations(self.rows, [check for check in asked if check.whole])
-        return found | violations(self.made, [check for check in asked if not check.whole])
+        whole, of_run = ([check for check in asked if check.whole is it] for it in (True, False))
+        found |= violations(self.rows, whole) if whole else {}
+        found |= violations(self.made, of_run) if of_run else {}
+        return found
 
     def repeated(self) -> list[str]:
         """Return a few keys that more than one row has."""
@@ -65,7 +69,7 @@ class Branch:
         if not columns and self.keys is None:
             return Counter({(None,): self.lake.published_at(self.audit.table, self._head).rows})
         asked = [*columns, "partition"]
-        batches = self._read.read_locally(asked)
+        batches = self.read.read_locally(asked)
         if batches is None:
             counted = self.made.groupBy(*asked).count().collect()
             return Counter({tuple(row[name] for name in asked): row["count"] for row in counted})
@@ -79,18 +83,18 @@ class Branch:
 
     def content(self) -> Fingerprint:
         """Return the content fingerprint of all rows."""
-        return sum(self._contents(self.rows).values(), Fingerprint())
+        return sum(self._contents(lambda: self.rows).values(), Fingerprint())
 
     def replaced(self) -> dict[str, Fingerprint]:
         """Return the content fingerprint of every partition that this run wrote."""
-        found = self._contents(self.made)
+        found = self._contents(lambda: self.made)
         return {key: found.get(key, Fingerprint()) for key in self.keys or ()}
 
-    def _contents(self, rows: DataFrame) -> dict[str | None, Fingerprint]:
+    def _contents(self, rows: Callable[[], DataFrame]) -> dict[str | None, Fingerprint]:
         columns = self.output.schema.fingerprinted
-        batches = self._read.read_locally([*columns, "partition"])
+        batches = self.read.read_locally([*columns, "partition"])
         if batches is None:
-            return contents(rows, self.output.schema)
+            return contents(rows(), self.output.schema)
         return fingerprints(batches, columns, by="partition")
 
     @property
@@ -103,7 +107,8 @@ class Branch:
         return head_of(self.lake, self.audit)
 
     @cached_property
-    def _read(self) -> Rows:
+    def read(self) -> Rows:
+        """All rows; `seal` and `publish` leave them as they are."""
         return rows_at(self.spark, self.lake, self.audit.table, self._head, self.output.schema)
 
 

@@ -49,7 +49,7 @@ from factory.orchestration.asset.materialization import results, shown_of
 from factory.orchestration.asset.progress import emit
 from factory.orchestration.asset.rejections import count_rejections, facts, require_documents
 from factory.orchestration.asset.reuse import NEW, Request, phrase, reasons, stale_lasting
-from factory.orchestration.asset.rows import rows_at
+from factory.orchestration.asset.rows import Rows
 from factory.orchestration.host.resources import LakeRun
 from factory.orchestration.keys import key_of
 from factory.spark import batches_of
@@ -87,19 +87,17 @@ def materialize(
         return
     try:
         tables = _call(function, made, declared)
-        published, rejected = yield from _write_audit_publish(spark, run, declared, made, tables, upstream)
+        published, written, rejected = yield from _write_audit_publish(
+            spark, run, declared, made, tables, upstream
+        )
     except BaseException:
         emit(str(declared.table), "failed")
         raise
     emit(str(declared.table), "published", published[-1].rows, rejected.get("rejected"), phrase(found))
     seconds = time.monotonic() - began
     shown = [
-        shown_of(
-            output,
-            rows_at(spark, run.lake, output.table, of.snapshot_id, output.schema),
-            run.lake.table(output.table).properties,
-        )
-        for output, of in zip(declared.outputs, published, strict=True)
+        shown_of(output, rows, run.lake.table(output.table).properties)
+        for output, rows in zip(declared.outputs, written, strict=True)
     ]
     of_all = {"seconds": seconds, "made because": phrase(found) or NEW, **tables.facts, **rejected}
     yield from results(context, published, parts, of_all, shown)
@@ -171,8 +169,8 @@ def _write_audit_publish(
     parts: PartitionSelection,
     tables: Tables,
     upstream: dict[str, Published],
-) -> Generator[dg.AssetCheckResult, None, tuple[list[Published], dict[str, int]]]:
-    """Run steps 2 to 4; return the published tables and the rejection figures of a source.
+) -> Generator[dg.AssetCheckResult, None, tuple[list[Published], list[Rows], dict[str, int]]]:
+    """Run steps 2 to 4; return the published tables, their rows, and the rejection figures of a source.
 
     An error drops the begun branches, except those that a failed check keeps.
     """
@@ -196,7 +194,7 @@ def _write_audit_publish(
         )
         published = _publish(run, declared, branches, lineage, tables)
         tables.release()
-        return published, rejected
+        return published, [branch.read for branch in branches], rejected
     except BaseException:
         for audit in audits.values():
             drop_branches(run.lake, audit.table, audit.branch)

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from factory.lake.files.scan import stored
 from factory.lake.names import TableName
 from factory.lake.schemas import TableSchema
-from factory.lake.tables import Lake
+from factory.lake.tables import Lake, published_at
 from factory.lake_spark.read import read_at
 
 # Limits for reading a table locally: compared columns are held in memory, whole rows are not.
@@ -37,12 +37,13 @@ class Rows:
 
 def rows_at(spark: SparkSession, lake: Lake, table: TableName, snapshot_id: int, schema: TableSchema) -> Rows:
     """Return the rows of `table` at `snapshot_id`; `schema` declares the columns."""
-    published = lake.published_at(table, snapshot_id)
+    loaded = lake.table(table)
+    published = published_at(table, loaded, snapshot_id)
 
     def read_locally(columns: Sequence[str]) -> Iterator[pa.RecordBatch] | None:
         if published.rows > MAX_ROWS or published.size_bytes > MAX_BYTES:
             return None
         asked = pa.schema([schema.columns.field(name) for name in columns])
-        return stored(lake.table(table), snapshot_id, asked)
+        return stored(loaded, snapshot_id, asked)
 
     return Rows(lambda: read_at(spark, table, snapshot_id), read_locally, published.size_bytes)
