@@ -29,7 +29,7 @@ def init(folder: Path, console: Console) -> None:
         raise ConfigurationError(
             f"{path} exists already. Edit it, or remove it and write another."
         ) from error
-    console.print(f"Wrote {path}. Look at what was guessed:", markup=False)
+    console.print(f"Wrote {path}. Check these guesses:", markup=False)
     check(path, console)
 
 
