@@ -28,8 +28,8 @@ _LABELS = "doc_id string, component string"
 def components(edges: DataFrame, signatures: DataFrame, threshold: float) -> DataFrame:
     """The component of every row of `signatures`, by the edges that reach `threshold`: COMPONENTS.
 
-    Counts the edges of all thresholds when called, which takes no job where they are rows of a table: their
-    number is in its metadata. Above `ONE_TASK_EDGES` it runs two jobs per round.
+    Runs a job when called, to count the edges of all thresholds: Iceberg knows their number without reading
+    them. Above `ONE_TASK_EDGES` it runs two jobs per round.
     """
     return (
         signatures.select("doc_id", "partition")

@@ -32,7 +32,7 @@ def sweep(documents: DataFrame, signatures: DataFrame, edges: DataFrame, config:
     """One row per threshold: SWEEP.
 
     Exact copies count as documents, removed at every threshold. Reads `doc_id`, `n_bytes` and the columns of
-    the priority. Counts the edges when called, which takes no job where they are rows of a table.
+    the priority. Runs a job when called, to count the edges.
     """
     signed = signatures.select("doc_id", "copies", F.col("signature").isNotNull().alias("comparable"))
     texts = documents.join(signed, "doc_id")
