@@ -7,7 +7,7 @@ import re
 import socket
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -41,4 +41,5 @@ def drop_abandoned(folder: Path) -> None:
     for file in folder.iterdir():
         found = ours.fullmatch(file.name)
         if found and not psutil.pid_exists(int(found[1])):
-            file.unlink(missing_ok=True)
+            with suppress(PermissionError):  # in a shared folder, a file of another user
+                file.unlink(missing_ok=True)
