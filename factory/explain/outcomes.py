@@ -10,16 +10,18 @@ import json
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression, EqualTo
 
 from factory.explain.dataset_version import DatasetVersion, Pinned
 from factory.lake.files.stream import stream
-from factory.lake.schemas import DECISIONS, FILTERED, RAW
+from factory.lake.schemas import DECISIONS, FILTERED, RAW, TableSchema
 from factory.lake.tables import Lake
 
 KEPT = "kept"  # the reason of a document without duplicates, and of the best of similar documents
@@ -115,11 +117,11 @@ class Outcomes:
 
 def exceptions(lake: Lake, version: DatasetVersion, folder: Path, advance: Callable[[int], None]) -> Outcomes:
     """The outcomes of kept documents; only reasons other than `kept` are stored."""
-    outcomes = Outcomes(folder, Outcome(kept=True, reason=KEPT))
+    outcomes, read = Outcomes(folder, Outcome(kept=True, reason=KEPT)), partial(_read, lake, advance)
     outcomes.add(
         (doc_id, True, reason, None, None, None)
-        for batch in _read(
-            lake, version.decisions, DECISIONS.columns, ["doc_id", "dataset", "kept", "reason"], advance
+        for batch in read(
+            version.decisions, DECISIONS, ("dataset", "kept", "doc_id", "reason"), _of_dataset(version)
         )
         for doc_id, reason in _rows(
             batch,
@@ -135,36 +137,47 @@ def every_outcome(
     lake: Lake, version: DatasetVersion, folder: Path, advance: Callable[[int], None]
 ) -> Outcomes:
     """The outcome of every document: failed rules, the decision, and the key of the kept document."""
-    outcomes = Outcomes(folder, Outcome(kept=False, reason=UNDECIDED))
+    outcomes, read = Outcomes(folder, Outcome(kept=False, reason=UNDECIDED)), partial(_read, lake, advance)
     decided = ("doc_id", "kept", "reason", "duplicate_of", "similarity")
     outcomes.add(
         (*row, None)
-        for batch in _read(lake, version.decisions, DECISIONS.columns, ["dataset", *decided], advance)
+        for batch in read(version.decisions, DECISIONS, ("dataset", *decided), _of_dataset(version))
         for row in _rows(batch, pc.field("dataset") == version.dataset, decided)
     )
     outcomes.add(
         (doc_id, False, FILTERED_OUT, None, None, json.dumps(rejections or []))
-        for batch in _read(
-            lake, version.verdicts, FILTERED.columns, ["doc_id", "kept", "rejections"], advance
+        for batch in read(
+            version.verdicts, FILTERED, ("kept", "doc_id", "rejections"), EqualTo("kept", False)
         )
         for doc_id, rejections in _rows(batch, ~pc.field("kept"), ("doc_id", "rejections"))
     )
     outcomes.index()
     outcomes.name_partners(
-        batch
-        for raw in version.compared
-        for batch in _read(lake, raw, RAW.columns, ["doc_id", "key"], advance)
+        batch for raw in version.compared for batch in read(raw, RAW, ("doc_id", "key"), AlwaysTrue())
     )
     return outcomes
 
 
+def _of_dataset(version: DatasetVersion) -> BooleanExpression:
+    return EqualTo("dataset", version.dataset)
+
+
 def _read(
-    lake: Lake, pinned: Pinned, columns: pa.Schema, names: Sequence[str], advance: Callable[[int], None]
+    lake: Lake,
+    advance: Callable[[int], None],
+    pinned: Pinned,
+    schema: TableSchema,
+    names: Sequence[str],
+    where: BooleanExpression,
 ) -> Iterator[pa.RecordBatch]:
-    schema = pa.schema([columns.field(name) for name in names])
-    for batch in stream(lake.table(pinned.table), pinned.snapshot_id, schema):
+    """Yield the columns `names` of the files that may have rows of `where`, and report all rows as read."""
+    columns = pa.schema([schema.columns.field(name) for name in names])
+    skipped = pinned.rows
+    for batch in stream(lake.table(pinned.table), pinned.snapshot_id, columns, where):
         yield batch
         advance(batch.num_rows)
+        skipped -= batch.num_rows
+    advance(skipped)
 
 
 def _rows(batch: pa.RecordBatch, where: pc.Expression, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:

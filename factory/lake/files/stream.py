@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pyarrow as pa
-from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.table import FileScanTask, Table
 
@@ -20,14 +20,21 @@ from factory.lake.schemas import TEXT_AT
 _REGISTERED_ROWS = 1024  # whose texts, which stay in the user's files, are in memory together
 
 
-def stream(table: Table, snapshot_id: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def stream(
+    table: Table,
+    snapshot_id: int,
+    schema: pa.Schema,
+    where: BooleanExpression = AlwaysTrue(),  # noqa: B008 - immutable
+) -> Iterator[pa.RecordBatch]:
     """Yield the columns of `schema` in batches of some megabytes, registered texts filled in.
 
-    A file with deleted rows is held in memory whole. Raises DamagedFile with the file's name, SourceChanged
-    for a registered file that changed.
+    Files whose statistics rule out `where` are skipped; rows of the other files are not filtered. A file with
+    deleted rows is held in memory whole. Raises DamagedFile with the file's name, SourceChanged for a
+    registered file that changed.
     """
     with planning(table, table.snapshot_by_id(snapshot_id)):
-        tasks = sorted(table.scan(snapshot_id=snapshot_id).plan_files(), key=lambda task: task.file.file_path)
+        scan = table.scan(where, snapshot_id=snapshot_id)
+        tasks = sorted(scan.plan_files(), key=lambda task: task.file.file_path)
     registered = TEXT_AT.name in table.schema().column_names and "text" in schema.names
     projection = schema.append(TEXT_AT) if registered else schema
     texts = Texts()

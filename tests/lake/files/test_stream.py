@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.expressions import EqualTo
 
 from factory.errors import DamagedFile
 from factory.lake.files.location import location
@@ -37,6 +38,15 @@ def test_every_row_comes_once_and_no_batch_is_empty(lake: Lake) -> None:
     batches = streamed(lake, "web")
     assert sorted(it for batch in batches for it in batch["doc_id"].to_pylist()) == list("abcdefg")
     assert all(batch.num_rows and batch.schema.equals(COLUMNS) for batch in batches)
+
+
+def test_files_that_cannot_match_are_skipped(lake: Lake) -> None:
+    for letters in ("ab", "cd"):
+        rows = pa.Table.from_pylist([document(it) for it in letters], schema=RAW.columns)
+        lake.create(raw("web"), RAW).append(rows)
+    snapshot_id = lake.published(raw("web")).snapshot_id
+    batches = stream(lake.table(raw("web")), snapshot_id, COLUMNS, EqualTo("doc_id", "d"))
+    assert sorted(it for batch in batches for it in batch["doc_id"].to_pylist()) == ["c", "d"]
 
 
 def test_large_rows_come_in_batches_of_some_megabytes(lake: Lake) -> None:
