@@ -8,7 +8,8 @@ of the next counts for the first: reading, writing, checks, fingerprint, publish
 log. The time before the first asset (Dagster's run, the JVM) is a row of its own, `start`.
 
 Before that it runs on a quarter of the share in another process: the line through both sizes divides the CPU
-seconds of an asset into a part that does not grow with the corpus and one that does.
+seconds of an asset into a part that does not grow with the corpus and one that does. A corpus of
+FACTORY_DATASETS has one size, and no such parts.
 
 The input of a stage is the text that enters it: the sum of `n_bytes`, bytes in the source, over its
 documents, however often its assets read them. Ingest's includes rejected records.
@@ -67,7 +68,8 @@ class Input:
 
 def measure(console: Console) -> Report:
     """Run the pipeline on a temporary lake. Raises RunFailed, WrongAnswer."""
-    small = smaller_run(settings().installation_share)
+    datasets = settings().datasets
+    small = smaller_run(settings().installation_share) if datasets is None else None
     with tempfile.TemporaryDirectory(prefix="bench-pipeline-") as folder, _spark_stopped():
         return _measured(own_lake(Path(folder)), small, console)
 
@@ -104,7 +106,7 @@ def _run_all(own: Settings, console: Console) -> tuple[Meter, list[dg.AssetKey]]
     return run(defined, own, keys, console), keys
 
 
-def _measured(own: Settings, small: Costs, console: Console) -> Report:
+def _measured(own: Settings, small: Costs | None, console: Console) -> Report:
     meter, keys = _run_all(own, console)
     console.print("checking the tables, measuring the packed sequences")
     lake, datasets = Lake(own), datasets_of(keys)
@@ -116,7 +118,8 @@ def _measured(own: Settings, small: Costs, console: Console) -> Report:
         f"{entered.documents:,} documents, {entered.n_bytes / MB:,.1f} MB",
     )
     check(report, lake, datasets)
-    add_costs(report, meter.spans, given, split(small, _costs(meter.spans, given)))
+    parts = split(small, _costs(meter.spans, given)) if small else {}
+    add_costs(report, meter.spans, given, parts)
     add_quality(report, lake, datasets)
     return report
 
@@ -200,7 +203,7 @@ def add_costs(
 ) -> None:
     """Add the costs of every stage and asset, and of the whole pipeline without its start.
 
-    `parts` has the fixed and the growing CPU seconds of every asset.
+    `parts` has the fixed and the growing CPU seconds of every asset, or nothing.
     """
     stages = by_stage(spans)
     total = Span(TOTAL)
@@ -216,10 +219,11 @@ def add_costs(
     assets = table("Assets", f"table | {COST_COLUMNS} | fixed CPU s | growing CPU s")
     for span in spans:
         if span.name != START:
-            assets.add_row(span.name, *_cost_cells(span), *_part_cells(parts[span.name]))
+            part = [parts[span.name]] if parts else []
+            assets.add_row(span.name, *_cost_cells(span), *_part_cells(part))
             report.rows.append(Row(f"pipeline.asset.{span.name}.cpu", _rounded(span.cpu_s.total), "s"))
-            report.rows += _part_rows(f"pipeline.asset.{span.name}.cpu", parts[span.name])
-    whole = sum((parts[span.name] for span in spans if span.name != START), Split(0, 0))
+            report.rows += _part_rows(f"pipeline.asset.{span.name}.cpu", part)
+    whole = [sum((parts[span.name] for span in spans if span.name != START), Split(0, 0))] if parts else []
     assets.add_row(TOTAL, *_cost_cells(total), *_part_cells(whole))
     report.rows += _part_rows(f"pipeline.{TOTAL}.cpu", whole)
     report.tables.append(assets)
@@ -237,12 +241,12 @@ def _cost_cells(span: Span) -> list[str]:
     return [*(f"{it:,.1f}" for it in span.seconds), *memory]
 
 
-def _part_cells(part: Split) -> list[str]:
-    return [f"{part.fixed:,.1f}", f"{part.growing:,.1f}"]
+def _part_cells(found: Iterable[Split]) -> list[str]:
+    return [f"{value:,.1f}" for part in found for value in (part.fixed, part.growing)]
 
 
-def _part_rows(name: str, part: Split) -> list[Row]:
-    return [Row(f"{name}.{of}", _rounded(value), "s") for of, value in asdict(part).items()]
+def _part_rows(name: str, found: Iterable[Split]) -> list[Row]:
+    return [Row(f"{name}.{of}", _rounded(value), "s") for part in found for of, value in asdict(part).items()]
 
 
 def _rows(name: str, span: Span, entered: Input | None) -> list[Row]:
