@@ -46,7 +46,7 @@ def test_one_workflow_runs_the_tests_the_demo_and_a_selection() -> None:
     assert any(words[1:2] == ["materialize"] and "--changed" in words for words in found)
 
 
-def test_the_wheel_that_is_built_is_run_where_no_compiler_is() -> None:
+def test_the_wheel_is_installed_and_run_without_a_compiler() -> None:
     jobs = yaml.safe_load(OURS["ci.yml"])["jobs"]
     built = [step["with"] for step in jobs["wheel"]["steps"] if "upload-artifact" in step.get("uses", "")]
     taken = [step["with"] for step in jobs["install"]["steps"] if "download-artifact" in step.get("uses", "")]

@@ -47,7 +47,7 @@ def test_the_rows_are_the_server_s_bytes(
                 assert b"".join(to_ipc(one.arrow)) == b"".join(to_ipc(other.arrow))
 
 
-def test_a_weight_that_is_no_whole_number_is_a_sentence(shared_lake: Settings) -> None:
+def test_a_fractional_weight_is_refused(shared_lake: Settings) -> None:
     for blender in (LocalBlender(shared_lake), BlenderClient("127.0.0.1:1", patience_s=0)):
         said = "The weight of `packed.code` is 0.5. Weights are whole rows per step, such as 1 and 4."
         with pytest.raises(InvalidBlend) as created:

@@ -40,7 +40,7 @@ def ended(first: Exception, second: Exception, *, wrapped: bool) -> FactoryError
 
 
 @pytest.mark.parametrize("wrapped", [True, False])
-def test_what_the_machine_lacks_is_said_once_with_its_own_exit_code(wrapped: bool) -> None:
+def test_a_fault_of_the_machine_is_printed_once_with_its_own_exit_code(wrapped: bool) -> None:
     error = ended(NO_JVM, NO_JVM, wrapped=wrapped)
     assert (type(error), str(error)) == (MachineError, str(NO_JVM))
 
@@ -56,7 +56,7 @@ def test_a_run_that_fails_for_several_reasons_names_each_asset(wrapped: bool) ->
     assert skipped == "Assets downstream of the failures, not run: 3."
 
 
-def test_an_error_that_nobody_foresaw_is_no_fault_of_the_machine() -> None:
+def test_an_unexpected_error_is_not_blamed_on_the_machine() -> None:
     error = ended(KeyError("surprise"), KeyError("surprise"), wrapped=False)
     assert isinstance(error, RunFailed)
     assert "surprise" in str(error)

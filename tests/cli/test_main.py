@@ -57,7 +57,7 @@ def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
             assert "Traceback" not in done.stderr
 
 
-def test_a_number_that_no_port_has_is_one_sentence(lake: Lake) -> None:
+def test_a_number_above_all_ports_is_refused(lake: Lake) -> None:
     result = factory("ui", "--port", "99999")
     assert (result.exit_code, result.stdout) == (ConfigurationError.exit_code, "")
     assert result.stderr == "Port 99,999 is out of range. Use 1 to 65,535, or 0 for any.\n"

@@ -88,7 +88,7 @@ def test_a_blend_gets_the_tokenizer_that_made_its_tokens(
     assert (tmp_path / "t.json").read_text() == first
 
 
-def test_what_cannot_be_exported_is_one_sentence(
+def test_an_impossible_export_is_refused_in_one_sentence(
     lake: Lake, exported: Callable[..., Result], tmp_path: Path
 ) -> None:
     assert exported().exit_code == 8

@@ -123,7 +123,7 @@ def test_a_compressed_file_has_the_same_lines_with_text(lake: Lake, tmp_path: Pa
     assert "雪" in lines
 
 
-def test_an_export_is_of_the_state_that_was_decided(lake: Lake, tmp_path: Path) -> None:
+def test_an_export_shows_the_snapshots_of_the_decisions(lake: Lake, tmp_path: Path) -> None:
     documents(lake, "web", "abcdefgh")  # two arrive after the decisions
     verdicts(lake, "web", {"a": {"word_count": 1.0}}, "abcdefgh")
     export("web", tmp_path / "all.jsonl", "--all")
@@ -150,7 +150,7 @@ def test_the_scratch_of_a_killed_export_has_no_name(tmp_path: Path) -> None:
     outcomes.close()
 
 
-def test_an_export_deletes_what_a_killed_one_left(lake: Lake, tmp_path: Path) -> None:
+def test_an_export_deletes_the_leftovers_of_a_killed_one(lake: Lake, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     write = (
@@ -186,7 +186,7 @@ def test_a_failed_export_leaves_the_older_file_and_nothing_else(lake: Lake, tmp_
         (("Web", "kept.parquet"), 2, "is not a dataset name"),
     ],
 )
-def test_what_cannot_be_exported_is_one_sentence(
+def test_an_impossible_export_is_refused_in_one_sentence(
     lake: Lake, tmp_path: Path, arguments: tuple[str, str], code: int, words: str
 ) -> None:
     refused = export(arguments[0], tmp_path / arguments[1])

@@ -68,7 +68,7 @@ def test_a_document_is_found_by_id_key_and_path(lake: Lake, text: str, found: st
         ("/", "Look for keys with: factory sample raw.<dataset>."),
     ],
 )
-def test_a_name_that_nothing_has_is_answered_with_near_ones(lake: Lake, text: str, said: str) -> None:
+def test_an_unknown_name_is_answered_with_near_ones(lake: Lake, text: str, said: str) -> None:
     with pytest.raises(NotFound) as caught:
         find_ids(lake, text)
     fact = f"No raw table holds `{text}`, neither as doc_id nor as key or path. "

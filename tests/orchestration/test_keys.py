@@ -21,6 +21,6 @@ def test_a_key_of_two_parts_is_the_same_table() -> None:
     assert table_of(dg.AssetKey(["raw", "web"])) == WEB
 
 
-def test_the_key_of_no_table_is_refused() -> None:
+def test_a_key_that_names_no_table_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="`blend` is not a table"):
         table_of(dg.AssetKey("blend"))

@@ -31,7 +31,7 @@ def test_a_port_that_anybody_has_is_refused_shared_or_not(shared: bool) -> None:
         ("http", "`http` is not a port. Use 1 to 65,535, or 0 for any free one."),
     ],
 )
-def test_a_number_that_no_port_has_is_one_sentence(
+def test_a_number_above_all_ports_is_refused(
     text: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(ConfigurationError) as caught:

@@ -77,7 +77,7 @@ def test_a_measure_counts_what_datatrove_counts(text: str, rule: str, value: flo
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_a_text_without_words_divides_by_no_zero(name: str) -> None:
+def test_a_text_without_words_has_a_measure_or_none(name: str) -> None:
     for text in ("", "\n", " \u3000\n", "\x1c"):
         assert all(
             rule.measure(Text(text)) is None or rule.measure(Text(text)) >= 0 for rule in rules([name])

@@ -65,7 +65,7 @@ def test_tables_behind_a_source_depend_on_its_content(lake: Lake) -> None:
     assert said(lake, LINE, reuse=False, only="trained") == {"trained": ("make", "dedup.source changed")}
 
 
-def test_a_table_whose_input_is_not_there_is_told_which(lake: Lake) -> None:
+def test_a_missing_input_is_named(lake: Lake) -> None:
     publish(lake, LINE[0], "a")
     publish(lake, LINE[1], "A")
     changed = component("upper", "source", "other")

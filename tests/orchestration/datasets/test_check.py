@@ -38,7 +38,7 @@ def test_the_files_of_all_partitions_are_counted(tmp_path: Path) -> None:
     assert checked(tmp_path, PARTITIONED) == {"web": 2, "days": 2}
 
 
-def test_a_dataset_without_a_file_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_dataset_without_a_file_is_named_with_its_line(tmp_path: Path) -> None:
     fill(tmp_path, "notes/a.txt")
     text = "datasets:\n- {name: notes, kind: prose, format: files, paths: notes, include: '*.md'}\n"
     with pytest.raises(ConfigurationError) as caught:

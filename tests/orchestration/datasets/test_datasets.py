@@ -176,9 +176,7 @@ def test_a_path_that_is_missing_says_what_it_is_relative_to(folder: Path) -> Non
     )
 
 
-def test_a_path_in_the_home_folder_is_told_as_it_is_read(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_path_in_the_home_folder_is_shown_expanded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(folder))
     text = GOOD.replace("paths: notes", "paths: ~/docs")
     assert refusal(folder, text) == (

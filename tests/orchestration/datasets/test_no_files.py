@@ -53,7 +53,7 @@ def test_files_that_are_there_are_named_with_the_patterns_they_do_not_match(
     assert answer(tmp_path, format) == f"No file under `notes` {said}"
 
 
-def test_a_folder_without_a_file_and_one_that_is_gone_are_told_apart(tmp_path: Path) -> None:
+def test_an_empty_folder_and_a_missing_one_get_different_errors(tmp_path: Path) -> None:
     assert answer(tmp_path, "jsonl") == "`notes` does not exist. Name another path."
     (tmp_path / "notes").mkdir()
     assert answer(tmp_path, "jsonl") == "No file exists under `notes`. Name another path."

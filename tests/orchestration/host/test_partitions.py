@@ -234,7 +234,7 @@ def test_the_content_is_right_after_another_writer(line: Line, spark: SparkSessi
     assert line.lake.published(line.table()).lineage.content == line.content()
 
 
-def test_refine_makes_by_partition_what_is_known_of_a_document_by_itself() -> None:
+def test_refine_makes_signals_and_verdicts_by_partition() -> None:
     group = dedup_group("web", ["web"], kind="prose")
     rounds = [Round(rules=["gopher_quality"]), Round(rules=["gopher_repetition"])]
     chain = refine("web", dedup_group=group, rounds=rounds, tokenizer="tokenizer", partitions_def=DAYS)
