@@ -48,7 +48,7 @@ serve: setup ## Serve the lake's blends over gRPC (PORT=50051)
 setup: $(VENV)/.installed $(VENV)/.native $(VENV)/.jars ## Create the environment: packages, native module, Spark's jars and classes
 
 test: setup system-packages $(VENV)/.all-jars $(VENV)/.torch $(NODE_PACKAGES) ## Run all tests
-	@cd native && cargo test --release
+	@cd native && cargo test
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-crash: setup ## Kill runs at random instants (POINTS=20 SEED=7)
