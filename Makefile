@@ -132,7 +132,7 @@ $(VENV)/.torch: constraints.txt | $(VENV)/.installed
 	@touch $@
 
 # They run no code when they are installed.
-$(NODE_PACKAGES): examples/node/package-lock.json
+$(NODE_PACKAGES): examples/node/package-lock.json | system-packages
 	@echo "Installing the packages of examples/node ..."
 	@npm ci --prefix examples/node --ignore-scripts --no-audit --no-fund --loglevel error
 	@touch $@

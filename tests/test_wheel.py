@@ -37,7 +37,8 @@ blend:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of this tree, built as `make wheel` builds it, on what the set-up has compiled."""
     folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "maturin", "build", "--release", "--quiet", "--out", str(folder)]
+    maturin = [sys.executable, "-m", "maturin", "build", "--interpreter", sys.executable]
+    command = [*maturin, "--release", "--quiet", "--out", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (built,) = folder.iterdir()
