@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from factory.dedup.banding import Banding
-from factory.dedup.signatures import require_settings
+from factory.dedup.signatures import check_versions
 from factory.frozen_model import FrozenModel
 
 
@@ -20,10 +20,10 @@ class BucketConfig(FrozenModel):
 def buckets(signatures: DataFrame, config: BucketConfig, version: str) -> DataFrame:
     """One row per signature, with the bucket of each of its bands: BUCKETS.
 
-    A document without tokens has no signature, so no row. Runs a job when called, to check that all
+    A document without tokens has no signature, so no row. Runs jobs when called, to check that all
     signatures are of one version that begins with `version`; raises ConfigurationError if not.
     """
-    require_settings(signatures, version)
+    check_versions(signatures, version)
     bands = F.array(*(_bucket(band, config) for band in range(config.banding.bands)))
     return signatures.where("signature IS NOT NULL").select("doc_id", bands.alias("buckets"), "partition")
 

@@ -30,7 +30,7 @@ from pyspark.sql import functions as F
 from factory.dedup.banding import SignatureSize
 from factory.dedup.idf import SharedTable, digest, idf_table, share
 from factory.dedup.priority import Priority, rank
-from factory.dedup.signatures import require_version
+from factory.dedup.signatures import check_versions
 from factory.frozen_model import FrozenModel
 from factory.lake_spark.documents import map_scattered
 from spark_udfs.dedup import buckets as bucket_udf
@@ -71,7 +71,7 @@ def edges(
     `vocabulary`, or whose version does not begin with `version`.
     """
     idf = idf_table(vocabulary)
-    require_version(signatures, version + digest(idf))
+    check_versions(signatures, version + digest(idf))
     weights = share(documents.sparkSession, idf)
     collisions = _collisions(buckets).localCheckpoint()
     signed = signed_bags(signatures, bags)

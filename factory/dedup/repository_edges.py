@@ -62,11 +62,12 @@ def repository_edges(
     common = reached.where("common").select("text_id").localCheckpoint()
     counted = _rare_texts(held, rare, around)
     of_common = held.join(common, "text_id").localCheckpoint()
-    if not of_common.isEmpty():
+    any_common = not of_common.isEmpty()
+    if any_common:
         best = _best_holders(held.join(repositories.select("repository_id", "rank"), "repository_id"))
         counted = counted.union(_pairs_with_the_best(of_common, common, around, best))
     possible = _possible(_by_pair(counted), repositories, of_common, config.share).localCheckpoint()
-    if not of_common.isEmpty():
+    if any_common:
         possible = _with_common(possible, held, of_common, pairs)
     return _shares(possible).where(F.greatest("left_share", "right_share") >= config.share)
 
