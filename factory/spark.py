@@ -31,9 +31,9 @@ ROWS_PER_ARROW_BATCH = 500  # the defaults (10,000; of Parquet 4,096) are too mu
 NARROW_ROWS_PER_ARROW_BATCH = 4_000  # rows without texts: every batch has a fixed cost
 
 # Our jobs are many and short, and their hot code is native. At its default thresholds the JVM spends a third
-# of its time compiling code that does not run long enough to pay off. Code that stays hot is still compiled
-# later. Of 27 MB of prose, thresholds a tenth of these took 9 CPU seconds more to compile, and a sort of
-# 4,000,000 rows in the JVM alone took no less time with them.
+# of its time optimizing code that does not run long enough to pay off, at ten times the defaults still a
+# fifth. At a hundred times, code that stays hot is optimized some seconds later. Without the optimizing
+# compiler a small corpus would cost even less, but tasks that join and sort ten million rows two thirds more.
 _COMPILE_LATER = (
     "-XX:Tier4InvocationThreshold=500000 -XX:Tier4MinInvocationThreshold=200000 "
     "-XX:Tier4CompileThreshold=1500000 -XX:Tier4BackEdgeThreshold=4000000"
