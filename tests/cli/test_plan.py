@@ -82,7 +82,7 @@ def test_a_blend_is_described_with_its_tokenizers(unlike: Settings, monkeypatch:
     made = open_blends(unlike).create(sources, pad=True)
     shown = CliRunner().invoke(main.app, ["blends", made.id])
     lines = [line.split() for line in shown.stdout.splitlines()]
-    assert lines[1][2:] == ["40", "1", "32", "300", "50.0%", "76.6%", "abababababab"]
+    assert lines[1][1:] == ["40", "1", "32", "300", "50.0%", "76.6%", "abababababab"]
     assert " ".join(lines[-1]) == f"Blend {made.id} has 40 steps; 76.6% of a step is padding."
     missing = CliRunner().invoke(main.app, ["blends", "0" * 32])
     assert (missing.exit_code, missing.stdout) == (8, "")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Executor, ProcessPoolExecutor
+
 import pytest
 
 from spark_udfs.depsort import extract
@@ -9,6 +13,26 @@ from spark_udfs.depsort.isolated import Isolated
 from tests.depsort.repositories import Sorted
 
 OTHERS = {"a.py": "import b\n", "b.py": "x = 1\n"}
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Executor]:
+    """A process that forks readers as Spark's workers do, without the threads and servers of other tests.
+
+    Each fork of a process with a gRPC server starts threads, which take the memory meant for a call.
+    """
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+def sorted_within(texts: Mapping[str, str], memory_bytes: int, cpu_s: int) -> Sorted:
+    """Sort a repository whose files may each take so much memory and time."""
+    bounded = Isolated(extract.read, memory_bytes, cpu_s)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(extract, "reader", lambda: bounded)
+        found = Sorted(texts)
+    bounded.close()
+    return found
 
 
 def unread(found: Sorted) -> dict[str, str]:
@@ -20,22 +44,16 @@ def unread(found: Sorted) -> dict[str, str]:
     [("A.cs", "a<"), ("A.java", "a<"), ("a.cc", ".f(")],  # memory grows with the square of their number
 )
 def test_a_file_that_takes_all_memory_costs_its_own_symbols_only(
-    path: str, piece: str, monkeypatch: pytest.MonkeyPatch
+    path: str, piece: str, worker: Executor
 ) -> None:
-    bounded = Isolated(extract.read, memory_bytes=1 << 28, cpu_s=30)
-    monkeypatch.setattr(extract, "reader", lambda: bounded)
-    found = Sorted({**OTHERS, path: piece * 15_000})
-    bounded.close()
+    found = worker.submit(sorted_within, {**OTHERS, path: piece * 15_000}, 1 << 28, 30).result()
     assert unread(found) == {path: "out_of_bounds"}
     assert found.pairs == {("a.py", "b.py")}
     assert sorted(found.order) == sorted([*OTHERS, path])
 
 
-def test_a_file_that_takes_all_time_costs_its_own_symbols_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    bounded = Isolated(extract.read, memory_bytes=1 << 28, cpu_s=1)
-    monkeypatch.setattr(extract, "reader", lambda: bounded)
-    found = Sorted({**OTHERS, "A.java": "~%!" * 10_000})
-    bounded.close()
+def test_a_file_that_takes_all_time_costs_its_own_symbols_only(worker: Executor) -> None:
+    found = worker.submit(sorted_within, {**OTHERS, "A.java": "~%!" * 10_000}, 1 << 28, 1).result()
     assert unread(found) == {"A.java": "out_of_bounds"}
     assert len(found.edges) == 1
 
