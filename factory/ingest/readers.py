@@ -17,6 +17,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -29,6 +30,7 @@ from factory.ingest.installation import PROSE_REACH, code_work, prose_work, repo
 from factory.ingest.items import Paths, Patterns, Tree, files_in, files_of, folders, named
 from factory.ingest.licenses import license_of
 from factory.ingest.listing import UNWANTED, Work, as_table
+from factory.ingest.state import state
 from factory.lake.files.location import SCHEME
 from factory.lake.registration import Candidates
 from factory.lake.schemas import RAW, REJECTED, TEXT_AT
@@ -77,7 +79,8 @@ class Ingested:
     `empty` means that there was no file to read, `of_many_records` that a file may hold several documents.
     `registered` replaces `documents` for files that can stay where they are; `rewritten` has the reason for
     every other Parquet file. A run that publishes the documents fails if more than the share `max_rejected`
-    of the rows or files is rejected.
+    of the rows or files is rejected. `state` is that of the paths before they were read, empty for an
+    installation.
     """
 
     documents: DataFrame
@@ -88,6 +91,7 @@ class Ingested:
     registered: Registered | None = None
     rewritten: Mapping[str, str] = field(default_factory=dict)
     max_rejected: float = MAX_REJECTED
+    state: str = ""
 
     def limited(self, max_rejected: float) -> Ingested:
         """Return the same with another limit; raises ConfigurationError unless it is a share."""
@@ -143,7 +147,7 @@ class Ingests:
         """
         origin = Origin(source or "", repository, revision, license, dict(metadata or {}))
         trees = [Tree(folder, named(origin, folder)) for folder in folders(paths)]
-        return self._ingest(files_in(trees, include, exclude))
+        return self._ingest(files_in(trees, include, exclude), paths)
 
     def repositories(
         self,
@@ -161,14 +165,16 @@ class Ingests:
         Files and links beside the repositories belong to no repository.
         """
         origin = Origin("", None, revision, license, dict(metadata or {}))
-        trees: list[Tree] = []
-        for holder in folders(paths):
-            found = [path for path in sorted(holder.iterdir()) if path.is_dir() and not path.is_symlink()]
-            for path in found:
-                licensed = replace(named(origin, path), license=license or license_of(path))
-                trees.append(Tree(path, replace(licensed, repository=path.name)))
-            trees.append(Tree(holder, named(origin, holder), deep=False))
-        return self._ingest(files_in(trees, include, exclude))
+
+        def trees() -> Iterator[Tree]:
+            for holder in folders(paths):
+                found = [path for path in sorted(holder.iterdir()) if path.is_dir() and not path.is_symlink()]
+                for path in found:
+                    licensed = replace(named(origin, path), license=license or license_of(path))
+                    yield Tree(path, replace(licensed, repository=path.name))
+                yield Tree(holder, named(origin, holder), deep=False)
+
+        return self._ingest(files_in(trees(), include, exclude), paths)
 
     def jsonl(
         self,
@@ -186,7 +192,7 @@ class Ingests:
         default source, license and language from the card. A line that is too long is rejected, never held.
         """
         origin = Origin(source or "", license=license)
-        return self._ingest(files_of("jsonl", paths, JSONL_FILES, origin), fields)
+        return self._ingest(files_of("jsonl", paths, JSONL_FILES, origin), paths, fields)
 
     def parquet(
         self,
@@ -204,7 +210,7 @@ class Ingests:
         origin = Origin(source or "", license=license)
         candidates = Candidates((fields or Fields()).text)
         work = files_of("parquet", paths, PARQUET_FILES, origin)
-        return self._ingest(list(self._registering(work, candidates)), fields, candidates)
+        return self._ingest(self._registering(work, candidates), paths, fields, candidates)
 
     def archive(
         self,
@@ -222,7 +228,7 @@ class Ingests:
         Zstandard. Members are treated like the files of `files`. `source` defaults to the name of the path.
         """
         origin = Origin(source or "", repository, revision, license, dict(metadata or {}))
-        return self._ingest(files_of("archive", paths, ARCHIVES, origin))
+        return self._ingest(files_of("archive", paths, ARCHIVES, origin), paths)
 
     def installation_code(self, share: float) -> Ingested:
         """Read the Python sources of this installation's repositories with a position below `share`.
@@ -260,8 +266,13 @@ class Ingests:
             yield item
 
     def _ingest(
-        self, work: Iterable[Work], fields: Fields | None = None, candidates: Candidates | None = None
+        self,
+        work: Iterable[Work],
+        paths: Paths = (),
+        fields: Fields | None = None,
+        candidates: Candidates | None = None,
     ) -> Ingested:
+        before = state([paths] if isinstance(paths, str | Path) else paths) if paths else ""
         listed = as_table(work)
         tasks = max(1, min(listed.num_rows, TASKS_PER_CORE * self._spark.sparkContext.defaultParallelism))
         scan = (
@@ -288,6 +299,7 @@ class Ingests:
             of_many_records=not OF_MANY_RECORDS.isdisjoint(listed["format"].to_pylist()),
             registered=registered,
             rewritten=candidates.refused if candidates is not None else {},
+            state=before,
         )
         self._read.append(ingested)
         return ingested

@@ -21,6 +21,7 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, Prog
 from factory.errors import DamagedFile, MachineError, first_line
 from factory.lake.files.checked_io import CHECKED_IO, check_pages
 from factory.lake.lock import making
+from factory.lake.place import record_place, require_place
 from factory.lake.servers import CATALOG_URI, refused, sqlalchemy_uri
 from factory.lake.sqlite import withheld
 from factory.settings import CATALOG_NAME, Settings
@@ -106,9 +107,11 @@ def spark_secrets(settings: Settings) -> dict[str, str]:
 def open_catalog(settings: Settings) -> Catalog:
     """Open the lake's catalog; create the tables of a SQL catalog if they are missing.
 
-    Raises MachineError if the embedded lake's folder cannot be written or a server does not answer,
-    ConfigurationError if a server refuses the user, DamagedFile for a damaged SQLite file.
+    Raises LakeMoved for a copied or moved lake, MachineError if the embedded lake's folder cannot be written
+    or a server does not answer, ConfigurationError if a server refuses the user, DamagedFile for a damaged
+    SQLite file.
     """
+    require_place(settings)
     check_pages()
     if settings.catalog == "postgres":
         return _open_postgres(settings)
@@ -126,7 +129,7 @@ def _require_whole(catalog: SqlCatalog, settings: Settings) -> None:
     with catalog.engine.connect() as connection:
         found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
     if found != "ok":
-        raise _damaged(settings, str(found))
+        raise damaged_catalog(settings, str(found))
 
 
 def make_namespace(catalog: Catalog, namespace: str) -> None:
@@ -146,11 +149,12 @@ def asking_catalog(settings: Settings) -> Iterator[None]:
     except DatabaseError as error:
         if settings.catalog != "sqlite":
             raise
-        said = _damaged(settings, str(error.orig))
+        said = damaged_catalog(settings, str(error.orig))
         raise withheld(settings.files.catalog_database, error.orig) or said from error
 
 
-def _damaged(settings: Settings, said: str) -> DamagedFile:
+def damaged_catalog(settings: Settings, said: str) -> DamagedFile:
+    """Return the error for an embedded catalog of which SQLite says `said`."""
     return DamagedFile(
         f"The catalog {settings.files.catalog_database} cannot be read ({' '.join(said.split())}). "
         "Restore the file from a copy, or set FACTORY_HOME to another folder."
@@ -168,6 +172,7 @@ def _make_database(settings: Settings) -> None:
     with making(settings.home) as folder:
         if database.exists():  # another process created it while this one waited
             return
+        record_place(settings)  # first, so that every catalog has a place
         folder.mkdir()
         new = folder / database.name
         SqlCatalog(CATALOG_NAME, **pyiceberg_properties(settings) | {"uri": f"sqlite:///{new}"}).close()

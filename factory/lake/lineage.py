@@ -16,6 +16,8 @@ class Lineage:
     `upstream` maps `namespace.table` to the snapshot id that was read; `content` is the table's content
     fingerprint; `config` is the hash of the asset's configuration. `partitions` maps each replaced partition
     to the fingerprint of its rows; it is empty if the snapshot replaced the whole table or appended rows.
+    `inputs` maps each partition that a source read, or "" for the whole table, to the state of its files
+    (`factory.ingest.state`).
     """
 
     asset: str
@@ -25,6 +27,7 @@ class Lineage:
     upstream: dict[str, int] = field(default_factory=dict)
     content: str = ""
     partitions: dict[str, str] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
 
     def to_properties(self) -> dict[str, str]:
         """Return the snapshot properties, `factory.asset` and so on."""
@@ -36,6 +39,7 @@ class Lineage:
             f"{_PREFIX}partition": json.dumps(self.partitions, sort_keys=True) if self.partitions else "",
             f"{_PREFIX}upstream": json.dumps(self.upstream, sort_keys=True),
             f"{_PREFIX}content": self.content,
+            f"{_PREFIX}inputs": json.dumps(self.inputs, sort_keys=True) if self.inputs else "",
         }
 
     def with_content(self, content: str, partitions: Mapping[str, str] | None = None) -> Lineage:
@@ -57,4 +61,5 @@ class Lineage:
             upstream=json.loads(value("upstream") or "{}"),
             content=value("content"),
             partitions=json.loads(value("partition") or "{}"),
+            inputs=json.loads(value("inputs") or "{}"),
         )

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import shutil
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,12 +20,28 @@ import psutil
 from filelock import FileLock, Timeout
 
 from factory.errors import LakeLocked, MachineError
+from factory.lake.place import record_place, require_place
 from factory.settings import Settings
+
+_SIGNS_WITHIN_S = 1  # from taking the lock to signing for it
 
 
 @contextlib.contextmanager
 def writing(settings: Settings, what: str, token: str = "") -> Iterator[None]:
-    """Hold the lake's lock; raise LakeLocked, naming the holder, if another run has it.
+    """Hold the lake's lock; raise LakeMoved for a copied or moved lake, and the errors of `locked`.
+
+    A lake from before places were recorded gets its record.
+    """
+    require_place(settings)
+    with locked(settings, what, token):
+        if settings.embedded and settings.files.catalog_database.exists():
+            record_place(settings)
+        yield
+
+
+@contextlib.contextmanager
+def locked(settings: Settings, what: str, token: str = "") -> Iterator[None]:
+    """Hold the lock of the lake at any place; raise LakeLocked, naming the holder, if another run has it.
 
     `token` identifies the run to others. A lake on servers has no such lock, because its runs may write
     different tables at once; `factory.lake.presence` tracks them.
@@ -50,7 +67,8 @@ def writing(settings: Settings, what: str, token: str = "") -> Iterator[None]:
         ) from error
     try:
         since = time.strftime("%H:%M:%S")
-        holder.write_text(json.dumps({"pid": os.getpid(), "what": what, "since": since, "token": token}))
+        signature = {"pid": os.getpid(), "host": socket.gethostname(), "what": what}
+        holder.write_text(json.dumps({**signature, "since": since, "token": token}))
         yield
     finally:
         holder.unlink(missing_ok=True)
@@ -94,8 +112,16 @@ def holds(settings: Settings, token: str) -> bool:
 
 
 def _describe(holder: Path) -> str:
-    try:
-        says = json.loads(holder.read_text())
-        return f"process {says['pid']}, {says['what']}, since {says['since']}"
-    except (OSError, ValueError, TypeError, KeyError):  # not written yet, or cut short by a full disk
-        return "a run that has not said who it is"
+    """Return who holds the lock, waiting a moment for a process that has just taken it to sign."""
+    deadline = time.monotonic() + _SIGNS_WITHIN_S
+    while True:
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):  # unsigned, or cut by a full disk
+            signature = json.loads(holder.read_text())
+            elsewhere = "host" in signature and signature["host"] != socket.gethostname()
+            # On this machine, a process that is not there any more signed it before it was killed.
+            if elsewhere or psutil.pid_exists(signature["pid"]):
+                place = f" on {signature['host']}" if elsewhere else ""
+                return f"process {signature['pid']}{place}, {signature['what']}, since {signature['since']}"
+        if time.monotonic() > deadline:
+            return "a run that has not said who it is"
+        time.sleep(0.02)

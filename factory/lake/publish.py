@@ -34,7 +34,15 @@ from factory.lake.files.scan import stored
 from factory.lake.fingerprint import Fingerprint, fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
-from factory.lake.schemas import N_SHARDS, N_TOKENS, SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID, TableSchema
+from factory.lake.schemas import (
+    N_SHARDS,
+    N_TOKENS,
+    SEQUENCE_LENGTH,
+    TOKEN_BYTES,
+    TOKENIZER_ID,
+    VOCABULARY_SIZE,
+    TableSchema,
+)
 from factory.lake.tables import Lake, Published, as_published, said_of
 
 AUDIT, FAILED = "audit_", "failed_"
@@ -167,7 +175,8 @@ def _said_of_all(
     else:
         before = said_of(table, snapshot)
         _require_alike(name, before, properties)
-    said = {of: before[of] for of in (TOKEN_BYTES, SEQUENCE_LENGTH, N_SHARDS) if of in before}
+    kept = (TOKEN_BYTES, SEQUENCE_LENGTH, N_SHARDS, VOCABULARY_SIZE)
+    said = {of: before[of] for of in kept if of in before}
     if {"tokens", "n_tokens"} <= set(rows.column_names) and N_TOKENS in before:
         said[N_TOKENS] = str(int(before[N_TOKENS]) + (pc.sum(rows["n_tokens"]).as_py() or 0))
     return said | dict(properties)

@@ -140,6 +140,7 @@ REJECTED = _table(
     _required("detail", pa.string(), "one sentence for a person"),
     _required("n_bytes", pa.int64(), "length of the record in bytes"),
     _column("sample", pa.binary(), "first bytes of the record"),
+    _column("n_records", pa.int64(), "number of records that share the row, null for one"),
     about="The records that the reader rejected, each with its reason and location.",
 )
 
@@ -396,4 +397,5 @@ TOKEN_BYTES = "factory.token-bytes"  # table property: bytes a token, 2 or 4
 SEQUENCE_LENGTH = "factory.sequence-length"  # table property: tokens a full packed row holds
 N_SHARDS = "factory.shards"  # table property: how many shards the first append chose
 TOKENIZER_ID = "factory.tokenizer"  # snapshot property: the tokenizer of all rows (`identity.tokenizer_id`)
+VOCABULARY_SIZE = "factory.vocabulary"  # snapshot property: the largest token of that tokenizer plus one
 N_TOKENS = "factory.tokens"  # snapshot property: tokens in all rows of a packed table

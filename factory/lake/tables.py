@@ -264,19 +264,23 @@ class Lake:
     ) -> pa.Table:
         """Read rows of a published snapshot (by default the newest) as an Arrow table.
 
-        Raises DamagedFile with table and file, for data files also with column and page.
+        Raises DamagedFile with table and file, for data files also with column and page, for registered texts
+        with the row.
         """
         at = self.published(name).snapshot_id if snapshot_id is None else snapshot_id
         selected, table = tuple(columns), self.table(name)
-        if "text" in selected and TEXT_AT.name in table.schema().column_names:
-            selected += (TEXT_AT.name,)
+        verified = "text" in selected and TEXT_AT.name in table.schema().column_names
+        hashed = "content_hash" in selected
+        if verified:
+            selected += (TEXT_AT.name,) if hashed else (TEXT_AT.name, "content_hash")
         scan = table.scan(row_filter=where, selected_fields=selected, snapshot_id=at, limit=limit)
         with planning(table, scan.snapshot()):
             tasks = list(scan.plan_files())
         arrow = ArrowScan(table.metadata, table.io, scan.projection(), scan.row_filter, limit=limit)
         with scanning(table, tasks, ["*"]):
             rows = arrow.to_table(tasks)
-        return filled(rows)
+        rows = filled(rows)
+        return rows.drop_columns(["content_hash"]) if verified and not hashed else rows
 
 
 def said_of(table: Table, snapshot: Snapshot) -> Mapping[str, str]:

@@ -76,6 +76,8 @@ class FileSymbols:
       it is pasted from the macro's first argument, see `spark_udfs.depsort.pasted_names`.
     - `calls`: the arguments of macro calls that may paste names, `a,b`, or `a,b{` where a body follows.
     - `build`: the condition under which a build includes the file, as written.
+    - `at_load`: the references that code outside functions uses, so that loading the file needs them; None in
+    languages that do not tell them from others.
     """
 
     definitions: dict[str, int] = field(default_factory=dict)
@@ -90,6 +92,7 @@ class FileSymbols:
     expansions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     calls: dict[str, tuple[str, ...]] = field(default_factory=dict)
     build: str | None = None
+    at_load: tuple[str, ...] | None = None
 
     def to_json(self) -> str:
         """JSON that `from_json` reads back; empty fields at the end are left out."""
@@ -107,7 +110,7 @@ class FileSymbols:
         """The symbols that `to_json` wrote."""
         found = dict(zip((it.name for it in fields(cls)), json.loads(text), strict=False))
         found["imports"] = tuple(Import(*it) for it in found.get("imports", ()))
-        for name in ("exports", "private"):
+        for name in ("exports", "private", "at_load"):
             if found.get(name) is not None:
                 found[name] = tuple(found[name])
         for name in ("bases", "expansions", "calls"):

@@ -36,13 +36,17 @@ MIN_NAME = 3  # characters
 
 @dataclass(slots=True)
 class Symbol:
-    """One row of a file's symbols; `weights` maps defining files to the weight the row adds to their edge."""
+    """One row of a file's symbols; `weights` maps defining files to the weight the row adds to their edge.
+
+    A `late` reference occurs only in functions, which run after their file is loaded.
+    """
 
     kind: str
     name: str
     count: int
     resolution: str
     weights: dict[int, float] = field(default_factory=dict)
+    late: bool = False
 
 
 def internal(name: str, files: Iterable[int], factor: float = 1.0) -> Symbol:

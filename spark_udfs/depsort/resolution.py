@@ -3,7 +3,8 @@
 1. Imports are followed to the file that defines the name, through aliases and chains of re-exports.
 2. References are resolved by imports, peers and star imports (`spark_udfs.depsort.references`), or through
    the types that files declare (`spark_udfs.depsort.type_chains`). They weigh the square root of their
-   count, spread over the defining files.
+   count, spread over the defining files, and less where only functions use them
+   (`spark_udfs.depsort.late_uses`).
 3. The rest belongs to the language (`builtin`), lies outside the repository (`external`), or is `ambiguous`:
    too many files define the name, or none at hand.
 
@@ -16,11 +17,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from spark_udfs.depsort.late_uses import bound_late_uses
 from spark_udfs.depsort.model import FileSymbols, Import
 from spark_udfs.depsort.names import Family
 from spark_udfs.depsort.pasted_names import with_pasted_names
 from spark_udfs.depsort.references import ReferenceResolver, Symbol, internal
-from spark_udfs.depsort.type_chains import TypedChains
+from spark_udfs.depsort.type_chains import EXPECTED, TypedChains
 from spark_udfs.depsort.weights import AROUND, DEFERRED, WEAK
 
 MAX_EXPANDED = 20_000  # references of a file, including those of the macros it uses
@@ -40,19 +42,24 @@ class Repository(ReferenceResolver):
         builtins = [language.builtins for language in self.languages]
         self._chains = TypedChains(self.modules, self.paths, self.files, builtins) if typed else None
 
-    def symbols(self, index: int) -> Iterator[Symbol]:
+    def symbols(self, index: int) -> list[Symbol]:
         """Every symbol of a file: definitions, imports, references, each by name."""
         file = self.files[index]
-        for name, count in file.definitions.items():
-            yield Symbol("definition", name, count, "definition")
-        imports, at_hand = self._imports(index) if self._chains is None else (self._typed_imports(index), ())
-        yield from imports
+        definitions = [Symbol("definition", *item, "definition") for item in file.definitions.items()]
+        if self._chains is None:
+            imports, at_hand, loaded = self._imports(index)
+        else:
+            imports, at_hand, loaded = self._typed_imports(index), set(), set()
+        used_at_load = None if file.at_load is None else frozenset(file.at_load)
         merged: dict[str, Symbol] = {}
         for name, count in self._expanded(file).items():
             found = self._typed(index, name) if self._chains else (self.reference(index, name, at_hand),)
+            late = used_at_load is not None and name not in used_at_load
             for symbol in found:
+                symbol.late = late
                 if (same := merged.get(symbol.name)) is not None:
                     same.count += count
+                    same.late &= late
                     for file_used, factor in symbol.weights.items():
                         same.weights[file_used] = max(factor, same.weights.get(file_used, 0.0))
                 else:
@@ -60,7 +67,7 @@ class Repository(ReferenceResolver):
                     merged[symbol.name] = symbol
         if self.constants is not None:
             for name, homes in self.constants.homes(index):
-                opened = Symbol("reference", name, 1, "internal", dict.fromkeys(homes, AROUND))
+                opened = Symbol("reference", name, 1, "internal", dict.fromkeys(homes, AROUND), late=True)
                 merged.setdefault(name, opened)
         for symbol in merged.values():
             weights = symbol.weights
@@ -75,7 +82,10 @@ class Repository(ReferenceResolver):
                 symbol.weights = {f: factor * share for f, factor in weights.items()}
             if not symbol.weights and symbol.resolution == "internal":
                 symbol.resolution = "local"
-            yield symbol
+        uses = list(merged.values())
+        if used_at_load is not None:
+            bound_late_uses(imports, uses, loaded)
+        return [*definitions, *imports, *uses]
 
     def _expanded(self, file: FileSymbols) -> Mapping[str, int]:
         """The references of a file and of the macros it uses, MAX_EXPANDED at most."""
@@ -93,16 +103,18 @@ class Repository(ReferenceResolver):
 
     # Imports
 
-    def _imports(self, index: int) -> tuple[list[Symbol], set[int]]:
-        """The rows of a file's imports, and the files they name."""
+    def _imports(self, index: int) -> tuple[list[Symbol], set[int], set[int]]:
+        """The rows of a file's imports, the files they name outside functions, and the files these load."""
         rows: dict[str, Symbol] = {}
         at_hand: set[int] = set()
+        loaded: set[int] = set()
         for item in self.files[index].imports:
             row = rows.setdefault(item.written, Symbol("import", item.written, 0, "external"))
             row.count += item.count
             named, passed, around = self._imported_files(index, item)
             if not item.deferred:
                 at_hand.update(named)
+                loaded.update(named, passed)
             weights = dict.fromkeys(around, AROUND) | dict.fromkeys(passed, WEAK)
             weights.update(dict.fromkeys(named, (DEFERRED if item.deferred else 1.0) / max(1, len(named))))
             weights.pop(index, None)
@@ -110,7 +122,7 @@ class Repository(ReferenceResolver):
                 row.resolution = "internal"
             for file, weight in weights.items():
                 row.weights[file] = max(weight, row.weights.get(file, 0.0))
-        return list(rows.values()), at_hand
+        return list(rows.values()), at_hand, loaded
 
     def _imported_files(self, index: int, item: Import) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
         """The files an import names, those it passes on the way, and those of the packages around it."""
@@ -150,6 +162,10 @@ class Repository(ReferenceResolver):
     def _typed(self, index: int, name: str) -> Iterator[Symbol]:
         """One reference per step of a chain, and one more where the chain leaves the repository."""
         assert self._chains is not None
+        if name.startswith(EXPECTED):
+            if files := self._chains.expected(index, name.removeprefix(EXPECTED)):
+                yield internal(name.removeprefix(EXPECTED), files)
+            return
         if name.startswith("."):
             added = self._chains.extension(index, name[1:])
             if added is not None:

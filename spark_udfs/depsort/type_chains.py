@@ -22,6 +22,7 @@ MAX_DEPTH = 12  # steps to types of types, and to bases of bases
 HOLDS = "~"  # before a chain: a container of such values; its own members lead to them too
 EXTENSION = "this"  # the owner of extensions, members that any value may have
 A_TYPE = ":"  # before a name in a type's position, which never means a field or method
+EXPECTED = "^"  # before a name that this file defines and another file of its package declares for it
 INSIDE = "/"  # between a class and a name used in it that the class may inherit
 
 
@@ -50,6 +51,10 @@ class TypedChains(Definitions):
         super().__init__(modules, paths, files)
         self._builtins = builtins  # of each file
         self._has_extensions = any(name.startswith(f"{EXTENSION}.") for name in self._definers)
+        self._declarers: dict[str, list[int]] = {}
+        for index, file in enumerate(files):
+            for name in file.declarations:
+                self._declarers.setdefault(name, []).append(index)
         self._roots: dict[tuple[int, str], Entity | str | None] = {}
         self._types: dict[tuple[str, tuple[int, ...]], Entity | str | None] = {}
         self._bases: dict[tuple[str, tuple[int, ...]], tuple[Entity, ...]] = {}
@@ -92,6 +97,13 @@ class TypedChains(Definitions):
         if found is None:
             return False, ()
         return True, found.files if found.name or item.alias == "" else ()
+
+    def expected(self, index: int, name: str) -> tuple[int, ...]:
+        """The nearest files of the package that declare a definition of file `index` without a body."""
+        peers = self._modules.peers(index)
+        files = tuple(file for file in self._declarers.get(name, ()) if file in peers and file != index)
+        found = self._nearest(index, Entity(name, files)) if files else None
+        return found.files if found else ()
 
     # Where a chain starts
 

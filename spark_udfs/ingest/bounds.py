@@ -21,9 +21,13 @@ MAX_JSON_VALUES = 1_000_000  # values of one line; each costs Python about 60 by
 MAX_SCHEMA_ELEMENTS = 100_000  # columns of a Parquet file and their parts
 MAX_FOOTER_BYTES = 64 * MIB
 
-# Rejected records after which the rest of a file is not read, if they outnumber its documents. A file sorted
-# by text may begin with many empty records.
+# Rejected records after which the rest of a file is not read, if they outnumber its documents; adjacent blank
+# lines are one. A file sorted by text may begin with many empty records.
 MAX_REJECTED_ROWS = 1_000_000
+
+# Rejected records of a file that get a row each, if it holds fewer documents. The others share one row for
+# each reason, with their number: a few kilobytes compress millions of lines of one letter.
+MAX_OWN_ROWS = 1_000
 
 # A file of a few kilobytes can expand to terabytes. Text and logs stay far below this ratio.
 MAX_EXPANSION = 200

@@ -1,8 +1,9 @@
 """Documents from JSON lines, plain or compressed by gzip or Zstandard, in bounded memory.
 
-Each line is one record and yields exactly one row: a document, or a rejected record with `line N` (from 1). A
-line of white space is rejected as `empty`, and so is a file without a line. A stream that ends early or
-cannot be decompressed yields one more rejected record, for the file, at the line of the damage.
+Each line is one record and yields exactly one row: a document, or a rejected record with `line N` (from 1).
+Adjacent lines of white space are one record together, rejected as `empty` with their number, and so is a file
+without a line. A stream that ends early or cannot be decompressed yields one more rejected record, for the
+file, at the line of the damage.
 """
 
 from __future__ import annotations
@@ -25,15 +26,53 @@ CHUNK_BYTES = 1 << 20
 
 
 class Line(NamedTuple):
-    """A line without its line feed: its number from 1, its first bytes, and its length in bytes."""
+    """A line without its line feed, or adjacent blank lines: number from 1, first bytes, length in bytes.
+
+    Of blank lines these are the number and the bytes of the first, and the length of all.
+    """
 
     number: int
     data: bytes
     n_bytes: int
+    n_lines: int = 1
+
+
+_BLANK_LINES = rb"(?:\n++|[^\S\n]{1,%d}+\n)++"
 
 
 def lines(read: Callable[[int], bytes], max_bytes: int) -> Iterator[Line]:
-    """Yield the lines of a stream; of each line at most `max_bytes` are held, the rest only counted."""
+    """Yield the lines of a stream, adjacent blank ones together.
+
+    Of each line at most `max_bytes` are held, the rest only counted; a longer line is not blank.
+    """
+    pieces = _pieces(read, max_bytes)
+    blank: Line | None = None
+    while True:
+        try:
+            line = next(pieces, None)
+        except BadRecord:
+            if blank:
+                yield blank
+            raise
+        if line is not None and line.n_bytes <= max_bytes * line.n_lines and not line.data.strip():
+            blank = line if blank is None else _joined(blank, line)
+            continue
+        if blank:
+            yield blank
+            blank = None
+        if line is None:
+            return
+        yield line
+
+
+def _joined(first: Line, following: Line) -> Line:
+    n_bytes, n_lines = first.n_bytes + following.n_bytes, first.n_lines + following.n_lines
+    return first._replace(n_bytes=n_bytes, n_lines=n_lines)
+
+
+def _pieces(read: Callable[[int], bytes], max_bytes: int) -> Iterator[Line]:
+    """Yield the lines of a stream; blank lines that are read at once may come as one."""
+    blank_lines = re.compile(_BLANK_LINES % max(1, max_bytes))
     number, n_bytes, held = 1, 0, bytearray()
     trailing: TrailingData | None = None
     while True:
@@ -43,14 +82,22 @@ def lines(read: Callable[[int], bytes], max_bytes: int) -> Iterator[Line]:
             trailing, chunk = error, b""
         if not chunk:
             break
-        *ended, rest = chunk.split(b"\n")
-        for piece in ended:
-            held += piece[: max_bytes - len(held)]
-            yield Line(number, bytes(held), n_bytes + len(piece))
-            number, n_bytes = number + 1, 0
-            held.clear()
-        held += rest[: max_bytes - len(held)]
-        n_bytes += len(rest)
+        start = 0
+        while start < len(chunk):
+            if not n_bytes and (run := blank_lines.match(chunk, start)):
+                first, n_lines = chunk.index(b"\n", start), chunk.count(b"\n", start, run.end())
+                yield Line(number, chunk[start:first], run.end() - start - n_lines, n_lines)
+                number, start = number + n_lines, run.end()
+                continue
+            end = chunk.find(b"\n", start)
+            stop = len(chunk) if end < 0 else end
+            held += chunk[start : min(stop, start + max_bytes - len(held))]
+            n_bytes += stop - start
+            if end >= 0:
+                yield Line(number, bytes(held), n_bytes)
+                number, n_bytes = number + 1, 0
+                held.clear()
+            start = stop + 1
     if n_bytes:
         yield Line(number, bytes(held), n_bytes)
     if trailing:
@@ -125,27 +172,31 @@ def parsed(data: bytes) -> dict[str, Any]:
 
 
 def line_row(origin: Origin, fields: Fields, path: str, line: Line) -> Row:
-    """Return the row of one line of the file `path`."""
+    """Return the row of one line of the file `path`, or of adjacent blank lines."""
     location, key = f"line {line.number}", f"{path}:{line.number}"
     try:
-        if line.n_bytes > fields.max_bytes:
+        if line.n_bytes > fields.max_bytes * line.n_lines:
             raise BadRecord(
                 "too_long", f"The line has {line.n_bytes:,} bytes, the limit is {fields.max_bytes:,}."
             )
+        if line.n_lines > 1:
+            last = line.number + line.n_lines - 1
+            raise BadRecord("empty", f"The lines {line.number:,} to {last:,} are empty.")
         made = record(origin, fields, key, parsed(line.data))
         return {**made, "file": path, "row": line.number, "location": location}
     except BadRecord as bad:
-        return rejection(origin, key, BadRecord(bad.reason, bad.detail, location), line.n_bytes, line.data)
+        located = BadRecord(bad.reason, bad.detail, location)
+        return rejection(origin, key, located, line.n_bytes, line.data, n_records=line.n_lines)
 
 
 def jsonl_file(source: Input, fields: Fields) -> Iterator[Row]:
-    """Yield one row per line of the file, and one more for a damaged stream."""
+    """Yield one row per line of the file or per run of blank lines, and one more for a damaged stream."""
     number = n_bytes = 0
     try:
         with opened(source) as file:
             n_bytes = os.fstat(file.fileno()).st_size
             for line in lines(content(file, source.shown), fields.max_bytes):
-                number = line.number
+                number = line.number + line.n_lines - 1
                 yield line_row(source.origin, fields, source.key, line)
         if not number:
             raise BadRecord("empty", "The file holds no line.")

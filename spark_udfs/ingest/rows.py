@@ -96,21 +96,25 @@ def document(origin: Origin, key: str, text: str, *, media_type: str, **columns:
     }
 
 
-def rejection(origin: Origin, key: str, bad: BadRecord, n_bytes: int, data: bytes = b"") -> Row:
-    """Return the row of a rejected record of `n_bytes` bytes that begins with `data`."""
-    detail = bad.detail
-    if len(detail) > MAX_DETAIL_LETTERS:
-        detail = f"{detail[:MAX_DETAIL_LETTERS]} ..."
+def rejection(
+    origin: Origin, key: str, bad: BadRecord, n_bytes: int, data: bytes = b"", n_records: int = 1
+) -> Row:
+    """Return the row of `n_records` rejected records of `n_bytes` bytes, the first of which is `data`."""
     return {
         "doc_id": doc_id(origin.source, key),
         "source": origin.source,
         "key": key,
         "location": bad.location,
         "reason": bad.reason,
-        "detail": detail,
+        "detail": _cut(bad.detail),
         "n_bytes": n_bytes,
         "sample": data[:SAMPLE_BYTES],
+        "n_records": n_records if n_records > 1 else None,
     }
+
+
+def _cut(detail: str) -> str:
+    return detail if len(detail) <= MAX_DETAIL_LETTERS else f"{detail[:MAX_DETAIL_LETTERS]} ..."
 
 
 def key_taken(repeated: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -132,23 +136,59 @@ def _taken(row: Row) -> Row:
 
 
 def bounded(rows: Iterator[Row], origin: Origin, key: str) -> Iterator[Row]:
-    """Yield the rows of one file until `MAX_REJECTED_ROWS` rejected records outnumber its documents.
+    """Yield the rows of one file until `MAX_REJECTED_ROWS` rejected ones outnumber its documents.
 
-    One more rejected record stands for the unread rest.
+    One more rejected record stands for the unread rest. Beyond `MAX_OWN_ROWS`, and beyond as many as there
+    are documents, rejected records share one row for each reason.
     """
-    documents = rejected = 0
+    documents = rejected = n_records = 0
     location = ""
+    shared: dict[str, _Shared] = {}
     for row in rows:
         location = row.get("location") or location
         if rejected >= bounds.MAX_REJECTED_ROWS and rejected > documents:
+            yield from (group.row() for group in shared.values())
             detail = (
-                f"{rejected:,} of the first {documents + rejected:,} records were rejected; the file was not "
-                "read further."
+                f"{n_records:,} of the first {documents + n_records:,} records were rejected; the file was "
+                "not read further."
             )
             yield rejection(origin, key, BadRecord("too_many_rejected", detail, location), 0)
             return
-        yield row
-        rejected, documents = rejected + ("reason" in row), documents + ("reason" not in row)
+        if "reason" not in row:
+            documents += 1
+            yield row
+            continue
+        n_records += row["n_records"] or 1
+        if rejected < max(bounds.MAX_OWN_ROWS, documents):
+            yield row
+        else:
+            shared.setdefault(row["reason"], _Shared(row)).add(row)
+        rejected += 1
+    yield from (group.row() for group in shared.values())
+
+
+@dataclass
+class _Shared:
+    """Rejected records of one reason that share the row of their `first`."""
+
+    first: Row
+    last: str = ""
+    n_records: int = 0
+    n_bytes: int = 0
+
+    def add(self, row: Row) -> None:
+        self.last = row["location"]
+        self.n_records += row["n_records"] or 1
+        self.n_bytes += row["n_bytes"]
+
+    def row(self) -> Row:
+        if self.n_records == (self.first["n_records"] or 1):
+            return self.first
+        detail = (
+            f"{self.n_records:,} records from {self.first['location']} to {self.last} share this row. "
+            f"The first: {self.first['detail']}"
+        )
+        return {**self.first, "detail": _cut(detail), "n_records": self.n_records, "n_bytes": self.n_bytes}
 
 
 def _weight(row: Row) -> int:

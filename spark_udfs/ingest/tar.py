@@ -81,13 +81,13 @@ class _Blocks:
 def tar_members(read: Callable[[int], bytes], max_bytes: int, unread: tuple[str, ...]) -> Iterator[Member]:
     """Yield each member other than a folder, without data if it is longer or its name ends in `unread`.
 
-    Raises BadRecord `corrupt` at the byte where the archive breaks off, or where its bytes are not tar.
+    Raises BadRecord `corrupt` at the byte where the archive breaks off, or where its bytes are not tar, and
+    `too_large` at a header beyond the bound.
     """
     blocks = _Blocks(read)
     ended = False
     of_all: dict[bytes, bytes] = {}
     said: dict[bytes, bytes] = {}
-    trouble: BadRecord | None = None
     while header := _next_header(blocks, ended):
         if not any(header):
             ended = True
@@ -95,15 +95,10 @@ def tar_members(read: Callable[[int], bytes], max_bytes: int, unread: tuple[str,
         ended = False
         info = _parsed(header, blocks.at - BLOCK)
         if info.kind in _DESCRIBING:
-            try:
-                if info.kind == _GLOBAL:
-                    of_all |= _description(blocks, info)
-                else:
-                    said |= _description(blocks, info)
-            except BadRecord as bad:
-                if bad.reason == "corrupt":
-                    raise
-                trouble = bad
+            if info.kind == _GLOBAL:
+                of_all |= _description(blocks, info)
+            else:
+                said |= _description(blocks, info)
             continue
         while info.continued:
             info = info._replace(continued=blocks.whole(BLOCK)[504] != 0)
@@ -113,7 +108,7 @@ def tar_members(read: Callable[[int], bytes], max_bytes: int, unread: tuple[str,
         name = found.rstrip(b"\0").decode("utf-8", "surrogateescape")
         left = 0 if info.kind in _WITHOUT_DATA else size
         if info.kind not in _FOLDERS and not (info.kind in _FILES and name.endswith("/")):
-            trouble = trouble or _odd(info.kind, described)
+            trouble = _odd(info.kind, described)
             data = b""
             if trouble is None and size <= max_bytes and not name.lower().endswith(unread):
                 data = blocks.whole(size)
@@ -123,7 +118,7 @@ def tar_members(read: Callable[[int], bytes], max_bytes: int, unread: tuple[str,
         else:
             left += -left % BLOCK
         blocks.skip(left)
-        said, trouble = {}, None
+        said = {}
 
 
 def _next_header(blocks: _Blocks, ended: bool) -> bytes:
@@ -168,12 +163,14 @@ def _number(field: bytes) -> int | None:
 
 
 def _description(blocks: _Blocks, info: _Header) -> dict[bytes, bytes]:
-    """Return the fields of a long name or an extended header; raises BadRecord `too_large`."""
-    filled = info.size + -info.size % BLOCK
+    """Return the fields of a long name or an extended header; raises BadRecord `too_large` before reading."""
     if info.size > MAX_TAR_HEADER_BYTES:
-        blocks.skip(filled)
-        detail = f"Its header has {info.size:,} bytes, the limit is {MAX_TAR_HEADER_BYTES:,}."
-        raise BadRecord("too_large", detail)
+        detail = (
+            f"A long name or extended header has {info.size:,} bytes, the limit is {MAX_TAR_HEADER_BYTES:,}; "
+            "the archive was not read further."
+        )
+        raise BadRecord("too_large", detail, f"byte {blocks.at - BLOCK}")
+    filled = info.size + -info.size % BLOCK
     start = blocks.at
     data = blocks.whole(filled)[: info.size]
     if info.kind == _LONG_NAME:

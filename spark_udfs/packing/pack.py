@@ -20,12 +20,16 @@ _SEGMENTS = PACKED.columns.field("segments").type
 _IN_ORDER = [(name, "ascending") for name in (*REPOSITORY, "position", "doc_id")]
 
 
-def plan_chunk(documents: pa.Table, sequence_length: int, slack: float) -> pa.Table:
+def plan_chunk(documents: pa.Table, sequence_length: int, slack: float, tokens_before: int = 0) -> pa.Table:
     """Return the plan of one chunk: (sequence, position, doc_id, doc_offset, length), in that order.
 
     `documents` are (doc_id, repository, revision, position, n_tokens, depends_on list<string>) in any order;
     a dependency outside the chunk is ignored. A hash of their first piece orders the sequences, because
     best-fit decreasing makes them from long pieces to short ones, and a reader in order should see a mixture.
+
+    The chunks of a table share its slack, the share of sequences that it may have above the fewest: a chunk
+    may have those that the table may have at its end, less those at its beginning, after `tokens_before`
+    tokens. If each chunk rounded up its own tokens, a table of several chunks would exceed the slack.
     """
     documents = documents.sort_by(_IN_ORDER)
     doc_ids = documents.column("doc_id").combine_chunks()
@@ -33,15 +37,24 @@ def plan_chunk(documents: pa.Table, sequence_length: int, slack: float) -> pa.Ta
     dependencies = pc.index_in(pc.list_flatten(depends_on), value_set=doc_ids)
     dependents = pc.list_parent_indices(depends_on)
     inside = pc.is_valid(dependencies)
+    tokens_after = tokens_before + (pc.sum(documents.column("n_tokens")).as_py() or 0)
+    most_sequences = _most_sequences(tokens_after, sequence_length, slack) - _most_sequences(
+        tokens_before, sequence_length, slack
+    )
     planned = plan_sequences(
         _int64(documents.column("n_tokens")),
         _repositories(documents),
         _int64(dependents.filter(inside)),
         _int64(dependencies.filter(inside)),
         sequence_length,
-        slack,
+        most_sequences,
     )
     return _in_hashed_order(_named(planned, doc_ids))
+
+
+def _most_sequences(n_tokens: int, sequence_length: int, slack: float) -> int:
+    """Return the most sequences that a table of so many tokens may have."""
+    return int(-(-n_tokens // sequence_length) * (1.0 + slack))
 
 
 def next_fit_chunk(documents: pa.Table, sequence_length: int) -> pa.Table:

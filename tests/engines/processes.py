@@ -26,6 +26,7 @@ import psycopg2
 import pyspark
 from pyarrow.fs import S3FileSystem
 
+from tests import reaper
 from tests.ports import free_ports
 
 PASSWORD = "p/w%d"  # must be quoted in a URI, like many real passwords
@@ -59,6 +60,8 @@ class Process:
                 group=user,
                 extra_groups=[] if user else None,
             )
+        if user:  # a container's root may not read the environment of another user's process
+            reaper.adopt(self.popen.pid)
 
     def wait_for(self, ready: Callable[[], bool], wait_s: float = 180, every_s: float = 0.1) -> None:
         """Check every `every_s` until `ready`; raises with the end of the log if the process ends first."""

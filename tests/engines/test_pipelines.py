@@ -127,7 +127,7 @@ def test_all_engines_together_give_the_same_tables_and_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The variables are those of the page for people, with the addresses of this test's servers."""
-    known = contents(undisturbed.settings)
+    known, known_batches = contents(undisturbed.settings), batches(undisturbed.settings)
     here = {
         "postgresql://factory:secret@127.0.0.1:5432/factory": postgres.database("together"),
         "s3://lake/warehouse": f"{object_store.bucket('together')}/warehouse",
@@ -145,7 +145,7 @@ def test_all_engines_together_give_the_same_tables_and_batches(
     made = contents(settings)
     assert str(packed(CODE)) in made
     assert made == {table: known[table] for table in made}
-    assert batches(settings) == batches(undisturbed.settings)
+    assert batches(settings) == known_batches
     assert cluster.executors(cluster.newest()) == 2  # both workers took part
     assert leftovers(Lake(settings), AUDIT) == {}
     with open_instance(settings) as instance:

@@ -25,7 +25,8 @@ from spark_udfs.ingest import archive as archive_reader
 from spark_udfs.ingest import bounds
 from spark_udfs.ingest.archive import archive_file
 from spark_udfs.ingest.files import name_of
-from spark_udfs.ingest.rows import Origin
+from spark_udfs.ingest.rows import BadRecord, Origin
+from spark_udfs.ingest.tar import tar_members
 from tests.ingest.inputs import Rows, header, read, tarred, zipped
 
 both_kinds = pytest.mark.parametrize("name, pack", [("p.zip", zipped), ("p.tar", tarred)])
@@ -263,13 +264,17 @@ def test_thousands_of_headers_before_a_member_do_not_nest() -> None:
 
 
 @pytest.mark.parametrize("kind", [b"L", b"K", b"x", b"g"])
-def test_a_header_beyond_the_bound_is_passed_over(kind: bytes) -> None:
-    """Also one that names three gigabytes, of which nothing is held."""
-    long = entry("././@LongLink", b"x" * ((2 << 20) + 1), kind)
-    content = long + entry("a.txt") + entry("b.txt", b"b") + END
-    assert outcome("p.tar", content) == {"a.txt": "too_large", "b.txt": "b"}
-    vast = entry("././@LongLink", bytes(4096), kind, b"%011o\0" % (3 << 30))
-    assert outcome("p.tar", entry("a.txt") + vast) == {"a.txt": "a", "p.tar": "corrupt"}
+def test_a_header_beyond_the_bound_ends_the_archive_and_is_not_read(kind: bytes) -> None:
+    for n_bytes in ((1 << 20) + 1, 3 << 30):
+        vast = entry("././@LongLink", bytes(4096), kind, b"%011o\0" % n_bytes)
+        stream = io.BytesIO(entry("a.txt") + vast + entry("b.txt") + END)
+        members = tar_members(stream.read, 1 << 20, ())
+        assert next(members).name == "a.txt"
+        with pytest.raises(BadRecord, match=f"has {n_bytes:,} bytes, the limit is 1,048,576") as refused:
+            next(members)
+        assert (refused.value.reason, refused.value.location) == ("too_large", "byte 1024")
+        assert stream.tell() == 1536
+        assert outcome("p.tar", stream.getvalue()) == {"a.txt": "a", "p.tar": "too_large"}
 
 
 @pytest.mark.parametrize("data", [b"9" * (1 << 19), b" " * (1 << 19), b"6 a=b\n" * 100_000, b"5 =\n" * 9])

@@ -7,6 +7,7 @@ import io
 import json
 import os
 from datetime import UTC, datetime
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -188,15 +189,48 @@ def test_of_a_long_line_only_its_beginning_is_held() -> None:
     ]
 
 
-@given(st.binary(max_size=300), st.integers(1, 7))
-def test_lines_end_at_line_feeds_however_the_stream_is_cut(content: bytes, size: int) -> None:
+PIECES = st.sampled_from(
+    [b"\n", b"\n", b"\n\n\n", b" \r\n", b"   ", b"\t\x0b\n", b"{}", b"x\n", b"\xff", b"\xc2\xa0\n"]
+)
+
+
+def is_blank(line: bytes, max_bytes: int) -> bool:
+    return len(line) <= max_bytes and not line.strip()
+
+
+@given(st.lists(PIECES, max_size=40).map(b"".join), st.integers(1, 7), st.sampled_from([2, 1000]))
+def test_lines_end_at_line_feeds_and_blank_ones_are_one_however_the_stream_is_cut(
+    content: bytes, size: int, max_bytes: int
+) -> None:
     stream = io.BytesIO(content)
     expected = content.split(b"\n")
     if not expected[-1]:
         expected.pop()
-    found = list(lines(lambda _: stream.read(size), 1000))
-    assert [line.data for line in found] == expected
-    assert [line.number for line in found] == list(range(1, len(expected) + 1))
+    runs = [list(run) for _, run in groupby(enumerate(expected, 1), lambda it: is_blank(it[1], max_bytes))]
+    records = [
+        part for run in runs for part in ([run] if is_blank(run[0][1], max_bytes) else [[it] for it in run])
+    ]
+    assert list(lines(lambda _: stream.read(size), max_bytes)) == [
+        Line(run[0][0], run[0][1][:max_bytes], sum(len(line) for _, line in run), len(run)) for run in records
+    ]
+
+
+def test_a_run_of_blank_lines_is_one_record_with_their_number() -> None:
+    content = b'{"text": "a"}\n' + b"\n" * 5 + b" \r\n" + b'{"text": "b"}\n\n'
+    first, blank, second, last = read(content)
+    assert (first["text"], second["text"], second["row"]) == ("a", "b", 8)
+    assert (blank["reason"], blank["key"], blank["location"]) == ("empty", "part.jsonl:2", "line 2")
+    assert (blank["n_records"], blank["n_bytes"]) == (6, 2)
+    assert blank["detail"] == "The lines 2 to 7 are empty."
+    assert (last["location"], last["n_records"], last["detail"]) == ("line 9", None, "The line is empty.")
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_blank_lines_before_the_damage_stay(name: str) -> None:
+    packed = COMPRESSORS[name](b"\n" * (8 << 20) + os.urandom(1 << 16).hex().encode())[: -(1 << 15)]
+    blank, damage = read(packed, name=name)
+    assert (blank["reason"], blank["n_records"]) == ("empty", 8 << 20)
+    assert (damage["reason"], damage["location"]) == ("corrupt", f"line {(8 << 20) + 1}")
 
 
 VALUES = st.recursive(
@@ -216,14 +250,19 @@ ANY_LINES = JSON_LINES | st.binary(max_size=30).map(lambda data: data.replace(b"
 def test_each_line_lands_exactly_once(content: list[bytes], key: str | None) -> None:
     fields = Fields(key=key, columns={"stars": "stars", "license": "url"}, metadata=("url",))
     rows = read(b"".join(line + b"\n" for line in content), fields)
-    assert len(rows) == len(content)
-    for number, (line, row) in enumerate(zip(content, rows, strict=True), start=1):
+    number = 1
+    for row in rows:
+        n_lines = row.get("n_records") or 1
+        line = b"".join(content[number - 1 : number - 1 + n_lines])
         if "reason" in row:
             assert (row["location"], row["n_bytes"]) == (f"line {number}", len(line))
+            assert n_lines == 1 or not line.strip()
         else:
             value = json.loads(line.decode("utf-8-sig"))
             assert row["text"] == value["text"]
             assert row["key"] == (str(value["id"]) if key else f"part.jsonl:{number}")
+        number += n_lines
+    assert number == len(content) + 1
 
 
 def test_a_bomb_is_left_after_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from factory.errors import ConfigurationError
 from factory.ingest.readers import Fields, Ingested, Ingests
+from factory.ingest.state import state
 from factory.lake.identity import doc_id
 from factory.lake.schemas import RAW, REJECTED
 from factory.lake_spark.audit import spark_schema
@@ -94,6 +95,19 @@ def test_both_frames_have_the_declared_columns(ingests: Ingests, shelf: Path) ->
     for frame, schema in ((found.documents, RAW), (found.rejected, REJECTED)):
         declared = [(field.name, field.dataType) for field in spark_schema(schema).fields]
         assert [(field.name, field.dataType) for field in frame.schema.fields] == declared
+
+
+def test_readers_say_the_state_of_their_paths_before_they_read(ingests: Ingests, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "one"}\n')
+    (tmp_path / "b").mkdir()
+    before = state([tmp_path])
+    found = [
+        *(read(tmp_path) for read in (ingests.files, ingests.repositories, ingests.jsonl)),
+        *(read([str(tmp_path)]) for read in (ingests.parquet, ingests.archive)),
+    ]
+    (tmp_path / "a.jsonl").write_text('{"text": "another"}\n')
+    assert {one.state for one in found} == {before} != {state([tmp_path])}
+    assert ingests.jsonl(tmp_path / "a.jsonl").state == state([tmp_path / "a.jsonl"])
 
 
 def test_what_was_read_is_read_once_until_it_is_released(ingests: Ingests, tmp_path: Path) -> None:

@@ -15,13 +15,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 from factory.cli.clean import clean
-from factory.errors import SourceChanged
+from factory.errors import DamagedFile, SourceChanged
 from factory.explain.tables import sample
 from factory.ingest.readers import Fields, Ingested
+from factory.lake.files.stream import stream
 from factory.lake.names import deduplicated, raw, registered
+from factory.lake.place import take_claim
 from factory.lake.schemas import DEDUPLICATED, RAW, REJECTED
 from factory.lake.tables import Lake
 from factory.lake_spark.documents import kept_documents, located, map_texts
@@ -112,7 +115,9 @@ def beside_spark(settings: Settings, folder: Path) -> Settings:
     home = folder / "home"
     home.mkdir()
     (home / "catalog.db").symlink_to(settings.files.catalog_database)
-    return settings.model_copy(update={"home": home, "warehouse": settings.warehouse_uri})
+    beside = settings.model_copy(update={"home": home, "warehouse": settings.warehouse_uri})
+    take_claim(beside, "of this test")  # Spark's lake needs none, since its warehouse is in its home
+    return beside
 
 
 def state(folder: Path) -> dict[str, tuple[bytes, int]]:
@@ -316,6 +321,53 @@ def test_a_registered_file_that_is_not_what_it_was_is_told_in_one_sentence(
     assert run(lake_settings, documents, kept, selection=[kept]).success
     path.unlink()
     assert lake.read(deduplicated(unique), ["text"]).num_rows == 83  # it has texts of its own
+
+
+def test_a_flipped_bit_in_a_registered_text_is_named_by_every_reader(
+    spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "own" / "a.parquet"
+    file.parent.mkdir()
+    texts = [f"The text of row {row}. {hashes(row)}" for row in range(40)]
+    # As most writers leave it: no checksums of pages. Without compression nothing else notices a flipped bit.
+    pq.write_table(pa.table({"text": texts}), file, compression="none", use_dictionary=False)
+
+    @table_asset(
+        namespace="deduplicated",
+        name=unique,
+        asset_group="test",
+        schema=DEDUPLICATED,
+        upstream={"documents": raw(unique)},
+    )
+    def kept(documents: DataFrame) -> DataFrame:
+        return documents
+
+    documents = dataset(unique, lambda ingests: ingests.parquet(file.parent))
+    assert run(lake_settings, documents, kept).success
+    lake = Lake(lake_settings)
+    expected = lake.read(deduplicated(unique), ["key", "text"]).sort_by("key")
+    modified_ns = file.stat().st_mtime_ns
+    file.write_bytes(file.read_bytes().replace(b"row 23.", b"row 22."))
+    os.utime(file, ns=(modified_ns, modified_ns))
+
+    named = f"The text in row 23, column `text`, of the registered file {file} is not the one"
+    with pytest.raises(DamagedFile, match=named):
+        lake.read(raw(unique), ["text"])
+    with pytest.raises(DamagedFile, match=named):
+        sample(lake, raw(unique), 40, seed=1)
+    at = lake.published(raw(unique)).snapshot_id
+    with pytest.raises(DamagedFile, match=named):  # as an export reads it
+        list(stream(lake.table(raw(unique)), at, pa.schema([RAW.columns.field("text")])))
+    with pytest.raises(PythonException, match=named):
+        read_at(spark, raw(unique), at).select("text").collect()
+    rows = located(read_at(spark, raw(unique), at), "text").select("doc_id", "file", "row")
+    with pytest.raises(PythonException, match=named):
+        map_texts(rows, iter, "doc_id string, text string").collect()
+    failed = run(lake_settings, documents, kept, selection=[kept])
+    [failure] = [event for event in failed.all_events if event.is_step_failure]
+    assert str(failure.step_failure_data.user_failure_data.description).startswith(named)  # type: ignore[union-attr]
+    assert lake.read(raw(unique), ["key"]).num_rows == 40  # who asks for no text needs no file
+    assert lake.read(deduplicated(unique), ["key", "text"]).sort_by("key") == expected
 
 
 def test_unregistrable_files_are_rewritten_and_the_reason_is_given(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -91,17 +93,63 @@ def test_a_file_of_mostly_rejected_records_is_abandoned(
         assert (last["reason"], last["key"], last["location"]) == ("too_many_rejected", "a", "line 7")
 
 
-def test_a_file_of_line_feeds_ends_at_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A quarter of a megabyte held 268 million lines, each of which became a row."""
-    monkeypatch.setattr(bounds, "MAX_REJECTED_ROWS", 1_000)
-    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"\n" * (64 << 20)))
-    (tmp_path / "b.jsonl").write_bytes(b'{"text": "b"}\n')
-    item = {"format": "jsonl", "source": "s", "root": os.fsencode(tmp_path)}
-    item["names"] = [b"a.jsonl.gz", b"b.jsonl"]
+def scanned(folder: Path, format: str, **files: bytes) -> dict[tuple[str, str | None], list[int]]:
+    """The records of each row of these files, by file and reason."""
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    item = {"format": format, "source": "s", "root": os.fsencode(folder)}
+    item["names"] = [os.fsencode(name) for name in files]
     table = pa.Table.from_batches(read_work([pa.RecordBatch.from_pylist([item], schema=WORK)], Fields()))
-    assert table["reason"].to_pylist() == ["empty"] * 1_000 + ["too_many_rejected", None]
-    assert table["location"][1_000].as_py() == "line 1001"
-    assert table["file"].to_pylist() == ["a.jsonl.gz"] * 1_001 + ["b.jsonl"]
+    assert len(set(table["doc_id"].to_pylist())) == table.num_rows
+    outcomes: dict[tuple[str, str | None], list[int]] = {}
+    for row in table.select(["file", "reason", "n_records"]).to_pylist():
+        outcomes.setdefault((row["file"], row["reason"]), []).append(row["n_records"] or 1)
+    return outcomes
+
+
+def test_a_file_of_line_feeds_is_one_row_with_their_number(tmp_path: Path) -> None:
+    """A quarter of a megabyte holds 268 million lines, of which a million became rows."""
+    content = gzip.compress(b"\n" * (64 << 20))
+    assert scanned(tmp_path, "jsonl", **{"a.jsonl.gz": content, "b.jsonl": b'{"text": "b"}\n'}) == {
+        ("a.jsonl.gz", "empty"): [64 << 20],
+        ("b.jsonl", None): [1],
+    }
+
+
+def test_a_flood_of_rejected_records_shares_rows_and_every_record_is_counted(tmp_path: Path) -> None:
+    lines = [b"x\n", b"{}\n", b'{"text": ""}\n', b"\xc2\xa0\n"]
+    outcomes = scanned(tmp_path, "jsonl", **{"a.jsonl": b"".join(lines) * 5_000, "b.jsonl": b"x\n{}\n"})
+    first = {"not_json": 5_000, "no_text": 5_000, "empty": 10_000}
+    assert {reason: sum(rows) for (file, reason), rows in outcomes.items() if file == "a.jsonl"} == first
+    assert sum(len(rows) for rows in outcomes.values()) == bounds.MAX_OWN_ROWS + len(first) + 2
+
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for number in range(3_000):
+            archive.addfile(tarfile.TarInfo(f"{number}.txt"))
+    assert scanned(tmp_path, "archive", **{"a.tar": buffer.getvalue()}) == {
+        ("a.tar", "empty"): [1] * bounds.MAX_OWN_ROWS + [2_000]
+    }
+
+
+def test_as_many_rejected_records_as_documents_keep_rows_of_their_own(tmp_path: Path) -> None:
+    content = b'{"text": "a"}\n\n' * 5_000 + b"x\n" * 2
+    assert scanned(tmp_path, "jsonl", **{"a.jsonl": content}) == {
+        ("a.jsonl", None): [1] * 5_000,
+        ("a.jsonl", "empty"): [1] * 5_000,
+        ("a.jsonl", "not_json"): [2],
+    }
+
+
+def test_a_shared_row_says_which_records_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "MAX_OWN_ROWS", 2)
+    bad = [BadRecord("odd", "It is odd.", f"line {number}") for number in range(1, 6)]
+    rows = [rejection(ORIGIN, f"a:{number}", error, 3) for number, error in enumerate(bad, 1)]
+    *own, shared = bounded(iter(rows), ORIGIN, "a")
+    assert own == rows[:2]
+    assert (shared["key"], shared["location"]) == ("a:3", "line 3")
+    assert (shared["n_records"], shared["n_bytes"]) == (3, 9)
+    assert shared["detail"] == "3 records from line 3 to line 5 share this row. The first: It is odd."
 
 
 def test_no_work_gives_no_batch() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,6 +42,25 @@ def test_a_second_run_is_told_who_holds_the_lake(tmp_path: Path, holder: subproc
     refusal = pytest.raises(LakeLocked, match=f"process {holder.pid}, a long run")
     with refusal, writing(Settings(home=tmp_path), "x"):
         pass
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("before", ["a killed run", None])
+def test_a_holder_that_signs_late_is_named(
+    tmp_path: Path, holder: subprocess.Popen[str], before: str | None
+) -> None:
+    path = tmp_path / "writing.json"
+    signed = path.read_text()
+    if before is None:
+        path.unlink()
+    else:
+        path.write_text(json.dumps({"pid": 2**22 + 1, "what": before, "since": "00:00:00"}))  # above all pids
+    late = threading.Timer(0.1, path.write_text, (signed,))
+    late.start()
+    refusal = pytest.raises(LakeLocked, match=f"process {holder.pid}, a long run")
+    with refusal, writing(Settings(home=tmp_path), "x"):
+        pass
+    late.join()
 
 
 @pytest.mark.process
@@ -85,3 +106,15 @@ def test_a_killed_or_failed_process_leaves_no_partial_folder(tmp_path: Path) -> 
         (new / "half").touch()
         raise KeyError
     assert [path.name for path in tmp_path.iterdir()] == ["making.lock"]
+
+
+def test_a_holder_on_another_machine_is_named_although_its_process_is_not_here(tmp_path: Path) -> None:
+    lake = Settings(home=tmp_path)
+    with writing(lake, "a long run"):
+        signature = {"pid": 2**22 + 1, "host": "elsewhere", "what": "a long run", "since": "00:00:00"}
+        lake.files.writer.write_text(json.dumps(signature))
+        with (
+            pytest.raises(LakeLocked, match=f"process {2**22 + 1} on elsewhere, a long run, since 00:00:00"),
+            writing(lake, "another run"),
+        ):
+            pass

@@ -28,6 +28,7 @@ from factory.lake.schemas import (
     SEQUENCE_LENGTH,
     TOKEN_BYTES,
     TOKENIZER_ID,
+    VOCABULARY_SIZE,
     TableSchema,
     columns,
     signals_schema,
@@ -202,7 +203,7 @@ def packed(first: int, end: int) -> pa.Table:
 
 def test_an_append_records_the_properties_of_all_tokens(lake: Lake, table: TableName) -> None:
     lake.create(table, PACKED)
-    said = {TOKENIZER_ID: "1" * 32, TOKEN_BYTES: "2", SEQUENCE_LENGTH: "8"}
+    said = {TOKENIZER_ID: "1" * 32, VOCABULARY_SIZE: "99", TOKEN_BYTES: "2", SEQUENCE_LENGTH: "8"}
     append(lake, table, PACKED, packed(0, 4), LINEAGE, said)
     published = append(lake, table, PACKED, packed(4, 7), LINEAGE, {TOKENIZER_ID: "1" * 32})
     assert said | {N_TOKENS: "56"} == {of: published.properties[of] for of in (*said, N_TOKENS)}

@@ -52,9 +52,23 @@ class LocatedRows:
         with reading(local or file, self._columns, lambda: opened(file, self._storage)):
             if self._reader is None or file != self._file:
                 parquet = open_parquet(local or opened(file, self._storage), pre_buffer=False)
-                names = [name for name in self._columns if name in parquet.schema_arrow.names]
+                names = self._present(parquet.schema_arrow.names)
                 self._reader, self._file = ForwardReader(parquet, names), file
             yield from self._reader.take(rows)
+
+    def _present(self, names: Sequence[str]) -> list[str]:
+        """Return the columns to read of a file with columns `names`."""
+        return [column for column in self._columns if column in names]
+
+
+class _TextRows(LocatedRows):
+    """Reads what `LocatedTexts` needs: of a file with registered texts also their locations and hashes."""
+
+    def __init__(self, storage: Mapping[str, str]) -> None:
+        super().__init__(storage, ["text", TEXT_AT.name, "content_hash"])
+
+    def _present(self, names: Sequence[str]) -> list[str]:
+        return super()._present(names if TEXT_AT.name in names else ["text"])
 
 
 class LocatedTexts:
@@ -62,13 +76,14 @@ class LocatedTexts:
 
     def __init__(self, storage: Mapping[str, str]) -> None:
         """`storage` as `opened` has it."""
-        self._rows = LocatedRows(storage, ["text", TEXT_AT.name])
+        self._rows = _TextRows(storage)
         self._registered = Texts()
 
     def read(self, file: str, rows: Sequence[int]) -> Iterator[pa.RecordBatch]:
         """Yield (text) at ascending `rows` of `file`, null for missing texts, in batches of bounded size.
 
-        Texts of registered files are read there. Raises SourceChanged if such a file has changed.
+        Texts of registered files are read there. Raises SourceChanged if such a file has changed, DamagedFile
+        if a text has changed although size and time of its file are the same.
         """
         for batch in self._rows.read(file, rows):
             texts = batch["text"].cast(pa.string())
@@ -76,7 +91,8 @@ class LocatedTexts:
                 yield _texts(texts)
                 continue
             at = 0
-            for registered in self._registered.read(batch[TEXT_AT.name].to_pylist()):
+            places = batch[TEXT_AT.name].to_pylist()
+            for registered in self._registered.read(places, batch["content_hash"]):
                 yield _texts(pc.coalesce(texts.slice(at, len(registered)), registered))
                 at += len(registered)
 

@@ -14,6 +14,7 @@ from pyiceberg.table import FileScanTask, Table
 
 from factory.lake.files.damage import planning, scanning
 from factory.lake.files.parquet import open_parquet
+from factory.lake.files.sequential import without_views
 from factory.lake.schemas import TEXT_AT
 
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 1 << 16, 8 << 20
@@ -34,15 +35,29 @@ def stored(table: Table, snapshot_id: int, schema: pa.Schema) -> Iterator[pa.Rec
 
 
 def rows_of_files(table: Table, tasks: list[FileScanTask], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the columns of `schema` of planned files as they are stored, in batches of some megabytes."""
+    """Yield the columns of `schema` of planned files, in batches of some megabytes.
+
+    Flat columns have the types of `schema`, nested ones those of the file without views.
+    """
     for task in tasks:
         with scanning(table, [task], schema.names), table.io.new_input(task.file.file_path).open() as file:
             parquet = open_parquet(file)
             present = [name for name in schema.names if name in parquet.schema_arrow.names]
             for batch in parquet.iter_batches(_rows_at_once(parquet.metadata), columns=present):
-                rows = pa.Table.from_batches([batch]).replace_schema_metadata(None)
-                whole = pa.concat_tables([schema.empty_table(), rows], promote_options="permissive")
+                whole = pa.concat_tables(
+                    [schema.empty_table(), _cast(batch, schema)], promote_options="permissive"
+                )
                 yield from whole.to_batches()
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Table:
+    """Return the rows with dictionaries, views and narrower numbers cast to the types of `schema`."""
+    batch = without_views(batch)
+    fields = [
+        field if pa.types.is_nested(field.type) else field.with_type(schema.field(field.name).type)
+        for field in batch.schema
+    ]
+    return pa.Table.from_batches([batch.cast(pa.schema(fields))])
 
 
 def _rows_at_once(facts: pq.FileMetaData) -> int:

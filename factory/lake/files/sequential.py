@@ -46,5 +46,26 @@ class ForwardReader:
             self._group, self._end = group, self._ends[group] - facts.num_rows
             self._first = self._end
         while row >= self._end:
-            self._held = next(self._batches)
+            following = next(self._batches, None)
+            if following is None:
+                raise pa.ArrowInvalid(f"row group {group} ends before its row {row - self._first}")
+            self._held = without_views(following)
             self._first, self._end = self._end, self._end + self._held.num_rows
+
+
+def without_views(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows without views, which `take` does not know."""
+    return batch.cast(pa.schema([field.with_type(_viewless(field.type)) for field in batch.schema]))
+
+
+def _viewless(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        make = pa.list_ if pa.types.is_list(kind) else pa.large_list
+        return make(kind.value_field.with_type(_viewless(kind.value_type)))
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_viewless(field.type)) for field in kind])
+    return kind

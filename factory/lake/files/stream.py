@@ -5,7 +5,7 @@ PyIceberg's own batches hold whole files, several at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
@@ -29,14 +29,14 @@ def stream(
     """Yield the columns of `schema` in batches of some megabytes, registered texts filled in.
 
     Files whose statistics rule out `where` are skipped; rows of the other files are not filtered. A file with
-    deleted rows is held in memory whole. Raises DamagedFile with the file's name, SourceChanged for a
-    registered file that changed.
+    deleted rows is held in memory whole. Raises DamagedFile with the file's name, also for a registered text
+    whose hash has changed, and SourceChanged for a registered file that changed.
     """
     with planning(table, table.snapshot_by_id(snapshot_id)):
         scan = table.scan(where, snapshot_id=snapshot_id)
         tasks = sorted(scan.plan_files(), key=lambda task: task.file.file_path)
     registered = TEXT_AT.name in table.schema().column_names and "text" in schema.names
-    projection = schema.append(TEXT_AT) if registered else schema
+    projection = _with_locations(table, schema) if registered else schema
     texts = Texts()
     for task in tasks:
         read = (
@@ -46,15 +46,22 @@ def stream(
         )
         for batch in read:
             if registered:
-                yield from _filled(batch, texts)
+                yield from _filled(batch, texts, schema.names)
             elif batch.num_rows:
                 yield batch
 
 
-def _filled(batch: pa.RecordBatch, texts: Texts) -> Iterator[pa.RecordBatch]:
+def _with_locations(table: Table, schema: pa.Schema) -> pa.Schema:
+    """Return `schema` with the columns that locate and verify registered texts."""
+    if "content_hash" not in schema.names:
+        schema = schema.append(table.schema().as_arrow().field("content_hash"))
+    return schema.append(TEXT_AT)
+
+
+def _filled(batch: pa.RecordBatch, texts: Texts, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     for first in range(0, batch.num_rows, _REGISTERED_ROWS):
         rows = pa.Table.from_batches([batch.slice(first, _REGISTERED_ROWS)])
-        yield from filled(rows, texts).to_batches()
+        yield from filled(rows, texts).select(columns).to_batches()
 
 
 def _without_deleted(table: Table, task: FileScanTask, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -60,8 +60,8 @@ class Branch:
         found |= violations(self.made, of_run) if of_run else {}
         return found
 
-    def repeated(self) -> list[str]:
-        """Return a few keys that more than one row has."""
+    def repeated(self) -> str:
+        """Name a few keys that more than one row has, and say what to change."""
         return repeated(self.rows, self.output.schema)
 
     def count_by(self, *columns: str) -> Counter[tuple[str | None, ...]]:

@@ -322,6 +322,7 @@ _BY_COLUMNS: tuple[tuple[tuple[str, ...], Chart], ...] = (
     (("recall", "predicted"), recall),
     (("component_in_topic", "reason"), repositories),
     (("kept", "duplicate_of"), decided),
+    (("reason", "n_records"), counts("reason", "rows of rejected records by reason")),
     (("reason",), counts("reason", "documents by reason")),
     (("component",), sizes("component", "components by size")),
     (("members", "bands"), largest_buckets),

@@ -83,11 +83,21 @@ def checks_of(schema: TableSchema, checks: Sequence[Check] = ()) -> list[Check]:
     return [unique(*schema.key), *checks]
 
 
-def repeated(rows: DataFrame, schema: TableSchema, n: int = 3) -> list[str]:
-    """Return `n` keys that more than one row has; documents are named by source and key."""
+def repeated(rows: DataFrame, schema: TableSchema, n: int = 3) -> str:
+    """Name `n` keys that more than one row has, and say what to change; documents by source and key."""
     columns = ["source", "key"] if {"source", "key"} <= set(schema.names) else list(schema.key)
-    found = rows.groupBy(*columns).count().where("count > 1").orderBy(*columns).limit(n).collect()
-    return [" / ".join(str(row[column]) for column in columns) for row in found]
+    of_datasets = "dataset" in schema.names and "dataset" not in columns
+    datasets = F.array_sort(F.collect_set("dataset")) if of_datasets else F.array()
+    keys = rows.groupBy(*columns).agg(F.count(F.lit(1)).alias("count"), datasets.alias("datasets"))
+    several = keys.where("count > 1").orderBy(*columns).limit(n).collect()
+    shown = [" / ".join(str(row[column]) for column in columns) for row in several]
+    if not any(len(row["datasets"]) > 1 for row in several):
+        return f"{'; '.join(shown)}: give every row a key of its own"
+    shown = [f"{key} in {' and '.join(row['datasets'])}" for key, row in zip(shown, several, strict=True)]
+    return (
+        f"{'; '.join(shown)}: documents with the same source and key have the same id, so give one of these "
+        "datasets another `source`, or its repository's folder another name"
+    )
 
 
 def said(figures: Mapping[str, float]) -> str:

@@ -14,17 +14,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
 from py4j.protocol import Py4JError
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
-from factory.errors import CheckFailed, ConfigurationError, DamagedFile
-from factory.ingest.readers import Ingested
+from factory.errors import CheckFailed, DamagedFile
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName, raw, registered
@@ -39,15 +36,14 @@ from factory.orchestration.asset.checks import Check, in_files, said, unique, vi
 from factory.orchestration.asset.declaration import (
     AssetResult,
     Declaration,
-    Derived,
     Output,
     PartitionSelection,
     Tables,
-    together,
 )
 from factory.orchestration.asset.materialization import results, shown_of
+from factory.orchestration.asset.partition_groups import PartitionGroup, call
 from factory.orchestration.asset.progress import emit
-from factory.orchestration.asset.rejections import count_rejections, facts, require_documents
+from factory.orchestration.asset.rejections import count_rejections, facts, n_rejected, require_documents
 from factory.orchestration.asset.reuse import NEW, Request, phrase, reasons, stale_lasting
 from factory.orchestration.asset.rows import Rows
 from factory.orchestration.host.resources import LakeRun
@@ -77,18 +73,22 @@ def materialize(
     made = parts.only(found)
     if not made.keys:
         current = [run.lake.published(output.table) for output in declared.outputs]
-        pairs = zip(declared.outputs, current, strict=True)
-        stand = next((of.rows for output, of in pairs if output.schema.columns == REJECTED.columns), None)
         kept_despite = stale_lasting(run.lake, declared, upstream)
-        emit(str(declared.table), "reused", current[-1].rows, stand, kept_despite)
+        emit(
+            str(declared.table),
+            "reused",
+            current[-1].rows,
+            n_rejected(run.lake, declared.outputs),
+            kept_despite,
+        )
         for output in declared.outputs:
             yield from _checks_of_reused(spark, run, output)
         yield from results(context, current, parts, {"reused": True})
         return
     try:
-        tables = _call(function, made, declared)
+        tables, groups = call(function, made, declared)
         published, written, rejected = yield from _write_audit_publish(
-            spark, run, declared, made, tables, upstream
+            spark, run, declared, made, tables, groups, upstream
         )
     except BaseException:
         emit(str(declared.table), "failed")
@@ -103,71 +103,13 @@ def materialize(
     yield from results(context, published, parts, of_all, shown)
 
 
-def _call(
-    function: Callable[[str | None], AssetResult], parts: PartitionSelection, declared: Declaration
-) -> Tables:
-    """Call `function` for each key and union the results; the column `partition` holds the key."""
-    made: dict[str | None, Tables] = {}
-
-    def release() -> None:
-        for tables in made.values():
-            tables.release()
-
-    try:
-        for key in parts.keys:
-            given = function(key)
-            if isinstance(given, Ingested) and given.empty:
-                part = "" if key is None else f" of partition {key}"
-                raise ConfigurationError(
-                    f"{declared.table} found no file{part} to read. Correct its paths and patterns, or put "
-                    "files there."
-                )
-            made[key] = Tables.of(given)
-            if key is not None:
-                made[key] = made[key].rewritten()
-    except BaseException:
-        release()
-        raise
-    if parts.partitions is None:
-        return made[None]
-    schemas = {output.table: output.schema for output in declared.outputs}
-
-    def under_each_other(frames: Iterable[tuple[str | None, DataFrame]], schema: TableSchema) -> DataFrame:
-        marked = [spark_audit.conform(of.withColumn("partition", F.lit(key)), schema) for key, of in frames]
-        return reduce(DataFrame.unionAll, marked)
-
-    def side_table(suffix: str) -> Derived:
-        def derive(written: DataFrame) -> DataFrame:
-            frames = []
-            for key, tables in made.items():
-                of = tables.side_tables[suffix]
-                frames.append((key, of if isinstance(of, DataFrame) else of(written.where(_is(key)))))
-            return under_each_other(frames, schemas[declared.table.suffixed(suffix)])
-
-        return derive
-
-    suffixes = next(iter(made.values())).side_tables
-    return Tables(
-        under_each_other(((key, of.rows) for key, of in made.items()), schemas[declared.table]),
-        {suffix: side_table(suffix) for suffix in suffixes},
-        {name: value for of in made.values() for name, value in of.properties.items()},
-        release=release,
-        facts=together([of.facts for of in made.values()]),
-        max_rejected=min(of.max_rejected for of in made.values()),
-        inputs={key: found for key, of in made.items() for found in of.inputs.values()},
-    )
-
-
-def _is(*keys: str | None) -> Column:
-    return F.col("partition").isin(list(keys))
-
-
 def _write_audit_publish(
     spark: SparkSession,
     run: LakeRun,
     declared: Declaration,
     parts: PartitionSelection,
     tables: Tables,
+    groups: Sequence[PartitionGroup],
     upstream: dict[str, Published],
 ) -> Generator[dg.AssetCheckResult, None, tuple[list[Published], list[Rows], dict[str, int]]]:
     """Run steps 2 to 4; return the published tables, their rows, and the rejection figures of a source.
@@ -176,7 +118,7 @@ def _write_audit_publish(
     """
     audits: dict[TableName, Audit] = {}
     try:
-        _write(spark, run, declared, parts, tables, audits)
+        _write(spark, run, declared, parts, tables, groups, audits)
         emit(str(declared.table), "written")
         branches = [
             Branch(spark, run.lake, audits[output.table], output, parts.partitions)
@@ -191,6 +133,7 @@ def _write_audit_publish(
             code_version=declared.code_version,
             config=declared.config,
             upstream={table: published.snapshot_id for table, published in upstream.items()},
+            inputs={key or "": ingested.state for key, ingested in tables.inputs.items() if ingested.state},
         )
         published = _publish(run, declared, branches, lineage, tables)
         tables.release()
@@ -210,6 +153,7 @@ def _write(
     declared: Declaration,
     parts: PartitionSelection,
     tables: Tables,
+    groups: Sequence[PartitionGroup],
     audits: dict[TableName, Audit],
 ) -> None:
     """Write every output to its branch, the main table first, because side tables may derive from its rows.
@@ -217,21 +161,18 @@ def _write(
     `audits` receives each branch as soon as it exists.
     """
     for output in reversed(declared.outputs):
-        schema = _stored(run.lake, output, tables) if output.table == declared.table else output.schema
+        is_main = output.table == declared.table
+        schema = _stored(run.lake, output, tables) if is_main else output.schema
         audit = spark_audit.begin(spark, run.lake, output.table, schema, run.run_id, replaced=parts.every)
         audits[output.table] = audit
-        if output.table == declared.table:
-            rows = tables.registered.rows if tables.registered else tables.rows
-        else:
-            side_table = tables.side_tables[output.table.name.removeprefix(f"{declared.table.name}_")]
-            main = audits[declared.table]
-            rows = (
-                side_table
-                if isinstance(side_table, DataFrame)
-                else side_table(spark_audit.read_branch(spark, run.lake, main))
-            )
-        with batches_of(spark, declared.rows_per_batch):
-            spark_audit.replace_rows(rows, audit, schema, run.run_id, parts.partitions)
+        for group in groups:
+            if is_main:
+                rows = group.rows()
+            else:
+                written = spark_audit.read_branch(spark, run.lake, audits[declared.table])
+                rows = group.side_rows(output.table.name.removeprefix(f"{declared.table.name}_"), written)
+            with batches_of(spark, declared.rows_per_batch):
+                spark_audit.replace_rows(rows, audit, schema, run.run_id, group.partitions)
 
 
 def _stored(lake: Lake, output: Output, tables: Tables) -> TableSchema:
@@ -251,8 +192,8 @@ def _check(run: LakeRun, branches: Sequence[Branch]) -> Iterator[dg.AssetCheckRe
             figure = len(sentences[check.name]) if check.files else found[check.name]
             result = _result(output, check, figure, sentences.get(check.name))
             if not result.passed and check.blocking:
-                keys = branch.repeated() if check == unique(*output.schema.key) else []
-                shown = f", for example {'; '.join(keys)}: give every row a key of its own" if keys else ""
+                is_key = check == unique(*output.schema.key)
+                shown = f", for example {branch.repeated()}" if is_key else ""
                 failed.append(f"{output.table}: {check.name} ({said(check.figures(figure))}{shown})")
             yield result
     if failed:

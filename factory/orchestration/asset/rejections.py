@@ -4,10 +4,11 @@ A bad record ends no run. But a source that yields no document, or rejects more 
 `max_rejected` allows, was probably declared wrongly: its run fails before it publishes anything, with the
 most common reason and one example.
 
-One limit applies to two shares. A row is a document or a rejected record. A file of many records is lost if
-none of its records is a document: a Parquet file without the text column is one rejected row however many
-rows it has, so the share of rows alone would hide it. Records rejected as `empty` count in neither share,
-because they hold nothing to lose.
+One limit applies to two shares. A row is a document or a rejected record, also one that shares its row of the
+table with others (`factory.lake.rejected`). A file of many records is lost if none of its records is a
+document: a Parquet file without the text column is one rejected row however many rows it has, so the share of
+rows alone would hide it. Records rejected as `empty` count in neither share, because they hold nothing to
+lose.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ from pyspark.sql import functions as F
 
 from factory.errors import CheckFailed
 from factory.lake.names import TableName
+from factory.lake.rejected import N_RECORDS, count_rejected
+from factory.lake.schemas import REJECTED
+from factory.lake.tables import Lake
 from factory.orchestration.asset.branch import Branch
+from factory.orchestration.asset.declaration import Output
 
 EMPTY = "empty"  # the reason for records without content
 
@@ -64,8 +69,8 @@ def count_rejections(
     """Count documents and rejected records by partition; `files` are the counts of files and lost files."""
     n_documents = documents.count_by()
     reasons: dict[str | None, Counter[str]] = {}
-    for (reason, partition), n in rejected.count_by("reason").items():
-        reasons.setdefault(partition, Counter())[str(reason)] = n
+    for (reason, n_records, partition), n in rejected.count_by("reason", N_RECORDS).items():
+        reasons.setdefault(partition, Counter())[str(reason)] += n * int(n_records or 1)
     return {
         key: Rejections(n_documents[(key,)], reasons.get(key, {}), *files.get(key, (0, 0)))
         for key in documents.keys or (None,)
@@ -93,6 +98,12 @@ def _most_common(rejected: Branch, key: str | None, of: Rejections) -> str:
     assert first is not None
     at = f"`{first.at.key}` at {first.at.location}"
     return f"The most common reason is `{reason}` ({n:,}), for example {at}: {first.at.detail}"
+
+
+def n_rejected(lake: Lake, outputs: Sequence[Output]) -> int | None:
+    """Return the number of published rejected records, None for an asset that reads no input."""
+    table = next((output.table for output in outputs if output.schema.columns == REJECTED.columns), None)
+    return None if table is None else sum(count_rejected(lake, table).values())
 
 
 def facts(found: Sequence[Rejections]) -> dict[str, int]:

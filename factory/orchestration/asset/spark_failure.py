@@ -1,4 +1,4 @@
-"""A sentence for a failure of Spark: the JVM died, a worker was killed, or Spark's own message."""
+"""The error for a failure of Spark: the JVM died, a worker was killed or raised, or Spark's own message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors.exceptions.captured import CapturedException
 
-from factory.errors import MachineError
+from factory.errors import FactoryError, MachineError, error_from_text
 from factory.lake.files.checksums import changed
 from factory.spark import innermost_cause, jvm_died
 
@@ -21,6 +21,9 @@ WORKER_DIED = (
     "fewer workers at once (two with FACTORY_SPARK_MASTER=local[2]), then run again."
 )
 _CHECKSUM = re.compile(r"ChecksumException: Checksum error: (?:file:)?(.+?) at (\d+)")  # of Hadoop
+# A frame of a stack in a class that reads Parquet, of Parquet itself, Iceberg or Spark.
+_READING = re.compile(r"\bat [\w.$/]*\.(?:parquet|vectorized)\.[\w.$]*(?:Read|PageIterator|ColumnIterator)")
+_DISK_FULL = "No space left"
 _DYING_S = 5  # a JVM whose connections are lost is gone within milliseconds
 # Spark's messages when a Python worker, or the daemon that forks the workers, is gone.
 _OF_WORKERS = (
@@ -30,17 +33,34 @@ _OF_WORKERS = (
 )
 
 
-def explained(error: BaseException) -> str | None:
-    """Return a sentence for an error that came from Spark, None for any other error."""
+def explained(error: BaseException) -> FactoryError | None:
+    """Return the error to raise for an error that came from Spark, None for any other error.
+
+    Its class is the one that a Python worker raised, if it is ours.
+    """
     if _jvm_died(error):
-        return JVM_DIED
+        return MachineError(JVM_DIED)
     spark = next((it for it in _chain(error) if isinstance(it, (Py4JError, CapturedException))), None)
     if spark is None:
         return None
     text = str(spark).strip() or type(spark).__name__
     if any(words in text for words in _OF_WORKERS):
-        return WORKER_DIED
-    return _said(text)
+        return FactoryError(WORKER_DIED)
+    return _innermost(text)
+
+
+def failed_reading_parquet(error: BaseException) -> bool:
+    """Whether Spark's JVM failed in the code that reads Parquet, whose errors name no file.
+
+    A full disk is no such failure, nor is an error of the code that writes Parquet: the files that the run
+    reads are not to blame.
+    """
+    text = "\n".join(
+        f"{link}\n{getattr(link, '_stackTrace', '')}"
+        for link in _chain(error)
+        if isinstance(link, (Py4JError, CapturedException))
+    )
+    return _DISK_FULL not in text and _READING.search(text) is not None
 
 
 def require_jvm(error: BaseException | None = None) -> None:
@@ -56,18 +76,21 @@ def _jvm_died(error: BaseException | None) -> bool:
     return jvm_died(_DYING_S if lost else 0)
 
 
-def _said(text: str) -> str:
-    """Return the last line of a worker's traceback, else Spark's innermost cause."""
+def _innermost(text: str) -> FactoryError:
+    """Return the error of the last line of a worker's traceback, else one with Spark's innermost cause."""
     checksum = _CHECKSUM.search(text)
     if checksum is not None:
         path, at = checksum.groups()
-        return str(changed(path, f"bytes from {int(at):,} on have another checksum"))
+        return changed(path, f"bytes from {int(at):,} on have another checksum")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    ours = [line.partition(": ")[2] for line in lines if line.startswith("factory.errors.")]
+    errors = [error for line in lines if (error := error_from_text(line)) is not None]
+    if errors:
+        return errors[-1]
     worker = [line for line in lines if line.split(":")[0].endswith(("Error", "Exception", "Invalid"))]
-    if ours or worker:
-        return (ours or worker)[-1]
-    return innermost_cause(text) if text.startswith("An error occurred while calling") else lines[0]
+    if worker:
+        return FactoryError(worker[-1])
+    calling = text.startswith("An error occurred while calling")
+    return FactoryError(innermost_cause(text) if calling else lines[0])
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -40,11 +40,17 @@ from factory.lake_spark.read import read_at
 from factory.orchestration.asset.charts import chart_of
 from factory.orchestration.asset.checks import Check, checks_of
 from factory.orchestration.asset.code_version import code_version
+from factory.orchestration.asset.damaged_input import damaged_input
 from factory.orchestration.asset.declaration import AssetResult, Declaration, Output, PartitionSelection
 from factory.orchestration.asset.groups import bookkeeping
 from factory.orchestration.asset.publication import materialize
 from factory.orchestration.asset.reuse import made_alike
-from factory.orchestration.asset.spark_failure import JVM_DIED, WORKER_DIED, explained
+from factory.orchestration.asset.spark_failure import (
+    JVM_DIED,
+    WORKER_DIED,
+    explained,
+    failed_reading_parquet,
+)
 from factory.orchestration.host.resources import LakeRun
 from factory.orchestration.keys import key_of
 from factory.spark import ROWS_PER_ARROW_BATCH, batches_of
@@ -210,12 +216,16 @@ def _compute(function: Callable[..., AssetResult], declaration: Declaration) -> 
         except FactoryError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from error
         except Exception as error:
-            sentence = explained(error)
-            if sentence is None:
+            failure = explained(error)
+            if failure is None:
                 raise
+            if failed_reading_parquet(error):
+                failure = damaged_input(context.resources.lake, declaration.upstream.values()) or failure
+            failure.__cause__ = error
+            sentence = str(failure)
             # A query fails again, and a JVM that died stays dead; a worker may live the next time.
             final = sentence == JVM_DIED or (isinstance(error, CapturedException) and sentence != WORKER_DIED)
-            raise dg.Failure(description=sentence, allow_retries=not final) from error
+            raise dg.Failure(description=sentence, allow_retries=not final) from failure
 
     # Dagster reads the parameters of the function it is given: the context, then the upstream tables.
     parameters = [

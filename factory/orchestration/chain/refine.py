@@ -370,7 +370,11 @@ def _packing(of: Chain) -> Assets:
                 schemas.SEQUENCE_LENGTH: str(chosen.sequence_length),
                 schemas.N_SHARDS: str(chosen.shards),
             },
-            said={schemas.TOKENIZER_ID: identity, schemas.N_TOKENS: str(n_tokens)},
+            said={
+                schemas.TOKENIZER_ID: identity,
+                schemas.VOCABULARY_SIZE: str(trained.n_tokens),
+                schemas.N_TOKENS: str(n_tokens),
+            },
         )
 
     return [tokens, sequences]

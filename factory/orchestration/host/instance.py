@@ -22,6 +22,7 @@ from yaml import YAMLError
 
 from factory.atomic_file import write_atomically
 from factory.errors import ConfigurationError, DamagedFile, MachineError, first_line
+from factory.lake.place import require_place
 from factory.lake.servers import DAGSTER_URI, connect
 from factory.lake.sqlite import withheld
 from factory.orchestration.host.records import make_records
@@ -59,8 +60,10 @@ _POSTGRES = f"""storage:
 def prepare_home(settings: Settings) -> None:
     """Create DAGSTER_HOME with its dagster.yaml and databases, and point this process at it.
 
-    Raises ConfigurationError if an edited dagster.yaml lacks the storage that the settings name.
+    Raises ConfigurationError if an edited dagster.yaml lacks the storage that the settings name, LakeMoved
+    for a copied or moved lake.
     """
+    require_place(settings)
     home = settings.files.dagster
     try:
         home.mkdir(parents=True, exist_ok=True)

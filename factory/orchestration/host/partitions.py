@@ -42,6 +42,18 @@ def span_of(text: str) -> Span:
     return first, last
 
 
+def spans(keys: Iterable[str], order: Sequence[str]) -> list[Span]:
+    """Return the fewest ranges of `order` that hold the given keys and no other."""
+    positions = {key: position for position, key in enumerate(order)}
+    ranges: list[list[int]] = []
+    for position in sorted(positions[key] for key in keys):
+        if ranges and position == ranges[-1][1] + 1:
+            ranges[-1][1] = position
+        else:
+            ranges.append([position, position])
+    return [(order[first], order[last]) for first, last in ranges]
+
+
 def batches(
     assets: Iterable[dg.AssetsDefinition],
     keys: Iterable[dg.AssetKey],

@@ -72,39 +72,55 @@ fn mix(word: u64) -> u64 {
     word ^ (word >> 31)
 }
 
+/// The values from `begin` to `end` that one network permutes.
+#[derive(FromPyObject)]
+struct Part(usize, usize, u64, [u64; ROUNDS]);
+
+impl Part {
+    fn check(&self, values: &[i64]) -> PyResult<()> {
+        let &Self(begin, end, n, _) = self;
+        if !(2..=1 << 62).contains(&n) {
+            return Err(PyValueError::new_err(format!(
+                "Cannot permute {n} items. Use 2 to 2^62."
+            )));
+        }
+        let Some(part) = values.get(begin..end) else {
+            return Err(PyValueError::new_err(format!(
+                "There is no part from {begin} to {end} of {} values.",
+                values.len()
+            )));
+        };
+        match part.iter().find(|&&value| !(0..n.cast_signed()).contains(&value)) {
+            None => Ok(()),
+            Some(beyond) => Err(PyValueError::new_err(format!(
+                "Value {beyond} is out of range. Use 0 to {}.",
+                n - 1
+            ))),
+        }
+    }
+}
+
 /// See `feistel` in the stub.
 #[pyfunction]
 fn feistel(
     py: Python<'_>,
     values: PyBuffer<i64>,
-    n: u64,
-    keys: [u64; ROUNDS],
+    parts: Vec<Part>,
     inverse: bool,
 ) -> PyResult<PyArrowType<ArrayData>> {
-    let values = values.to_vec(py)?;
-    if !(2..=1 << 62).contains(&n) {
-        return Err(PyValueError::new_err(format!(
-            "Cannot permute {n} items. Use 2 to 2^62."
-        )));
+    let mut values = values.to_vec(py)?;
+    for part in &parts {
+        part.check(&values)?;
     }
-    if let Some(beyond) = values
-        .iter()
-        .find(|&&value| u64::try_from(value).is_ok_and(|it| it >= n) || value < 0)
-    {
-        return Err(PyValueError::new_err(format!(
-            "Value {beyond} is out of range. Use 0 to {}.",
-            n - 1
-        )));
-    }
-    let found: Int64Array = py.detach(|| {
-        let network = Network::new(n, keys);
-        values
-            .into_iter()
-            .map(|value| network.walk(value.cast_unsigned(), inverse).cast_signed())
-            .collect::<Vec<_>>()
-            .into()
+    py.detach(|| {
+        for Part(begin, end, n, keys) in parts {
+            let network = Network::new(n, keys);
+            for value in &mut values[begin..end] {
+                *value = network.walk(value.cast_unsigned(), inverse).cast_signed();
+            }
+        }
     });
-    Ok(PyArrowType(found.to_data()))
+    Ok(PyArrowType(Int64Array::from(values).to_data()))
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -11,8 +11,8 @@
 //!    visible dependencies per token first, are split into the groups that their visible dependencies join
 //!    (a document without any is a piece of its own), until there are no more sequences than if all runs were
 //!    split. No visible dependency is lost.
-//! 3. **Reunion**: up to the share `slack` more sequences than tokens require may be spent to join pieces
-//!    that depend on each other, those with the most dependencies for their sizes first.
+//! 3. **Reunion**: sequences up to a given number may be spent to join pieces that depend on each other, those
+//!    with the most dependencies for their sizes first.
 //! 4. Inside a sequence the documents keep their order.
 //!
 //! `make bench NAME=packing` prints fill and visible dependencies of this plan beside next-fit's and
@@ -29,11 +29,12 @@ use super::pieces::{Piece, batch, checked_capacity, checked_lengths, int64, plac
 
 mod reunion;
 
-/// The plan of a chunk: pieces by (sequence, document, offset).
-pub fn plan(chunk: &Chunk, slack: f64) -> Vec<Piece> {
+/// The plan of a chunk: pieces by (sequence, document, offset). It has at most `most_sequences` sequences, or
+/// as few as step 2 finds.
+pub fn plan(chunk: &Chunk, most_sequences: u64) -> Vec<Piece> {
     let runs = runs(chunk);
     let labels = fill(chunk, &runs);
-    let labels = reunion::reunite(chunk, &labels, slack);
+    let labels = reunion::reunite(chunk, &labels, most_sequences);
     place(chunk, &labels)
 }
 
@@ -219,14 +220,9 @@ fn plan_sequences(
     dependents: PyArrowType<ArrayData>,
     dependencies: PyArrowType<ArrayData>,
     sequence_length: i64,
-    slack: f64,
+    most_sequences: u64,
 ) -> PyResult<PyArrowType<RecordBatch>> {
     py.detach(|| {
-        if !(0.0..=1.0).contains(&slack) {
-            return Err(format!(
-                "`slack` is {slack}. Use a share of the sequences from 0 to 1."
-            ));
-        }
         let chunk = checked_chunk(
             lengths.0,
             repositories.0,
@@ -234,7 +230,7 @@ fn plan_sequences(
             dependencies.0,
             sequence_length,
         )?;
-        batch(&plan(&chunk, slack))
+        batch(&plan(&chunk, most_sequences))
     })
     .map(PyArrowType)
     .map_err(PyValueError::new_err)

@@ -1,4 +1,4 @@
-//! A cache of pages that are likely to be requested again, with one budget for all indexes.
+//! A cache of pages that are likely to be requested again, and of dictionaries, with one budget for all indexes.
 //!
 //! Threads that want the same page wait for one of them to make it. The cache first drops pages whose rows were all
 //! taken, because an order that returns to a page takes each row once; then pages without a request since the
@@ -12,8 +12,14 @@ use rustc_hash::FxHashMap;
 use super::content::Content;
 use super::error::Result;
 
-/// The number of an index in the process, and of a page in the index.
-pub type Key = (u64, u64);
+/// A page or a dictionary, by the number of its index in the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// By its number in the index.
+    Page(u64, u64),
+    /// By the number of its column chunk in the index.
+    Dictionary(u64, usize),
+}
 
 pub struct PageCache {
     budget: usize,
@@ -54,7 +60,7 @@ impl PageCache {
         }
     }
 
-    /// Bytes of all pages in the cache.
+    /// Bytes of all pages and dictionaries in the cache.
     pub fn used(&self) -> usize {
         self.lock().used
     }
@@ -71,13 +77,13 @@ impl PageCache {
         self.lock().places.contains_key(&key)
     }
 
-    /// A page of which the caller takes `taken` rows, made if the cache lacks it. Failures are not kept; every
+    /// A page of which the caller takes `taken` rows, or a dictionary, made if the cache lacks it. Failures are not kept; every
     /// waiting thread then tries itself.
     pub fn get(&self, key: Key, taken: u32, make: impl FnOnce() -> Result<Content>) -> Result<Arc<Content>> {
         let mut state = self.lock();
         loop {
             if let Some(content) = state.take(key, taken) {
-                self.hits.fetch_add(1, Ordering::Relaxed);
+                self.count(key, &self.hits);
                 return Ok(content);
             }
             if !state.in_making.contains(&key) {
@@ -88,10 +94,16 @@ impl PageCache {
         state.in_making.push(key);
         drop(state);
         let _ends = Making { cache: self, key };
-        self.misses.fetch_add(1, Ordering::Relaxed);
+        self.count(key, &self.misses);
         let content = Arc::new(make()?);
         self.lock().keep(key, &content, taken, self.budget);
         Ok(content)
+    }
+
+    fn count(&self, key: Key, counter: &AtomicU64) {
+        if matches!(key, Key::Page(..)) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -186,6 +198,8 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
     use std::thread;
 
+    const PAGE: fn(u64) -> Key = |number| Key::Page(0, number);
+
     fn page(bytes: usize) -> Content {
         Content::bytes(vec![0; bytes], 0, vec![0; 5])
     }
@@ -194,31 +208,31 @@ mod tests {
     fn the_budget_holds_and_requested_pages_stay() {
         let cache = PageCache::new(10_000);
         for number in 0..100 {
-            cache.get((0, number), 1, || Ok(page(1_000))).unwrap();
-            cache.get((0, 0), 0, || panic!("the page is there")).unwrap();
+            cache.get(PAGE(number), 1, || Ok(page(1_000))).unwrap();
+            cache.get(PAGE(0), 0, || panic!("the page is there")).unwrap();
             assert!(cache.used() <= 10_000, "{}", cache.used());
         }
-        assert!(cache.holds((0, 99)) && !cache.holds((0, 50)) && !cache.holds((1, 99)));
+        assert!(cache.holds(PAGE(99)) && !cache.holds(PAGE(50)) && !cache.holds(Key::Page(1, 99)));
     }
 
     #[test]
     fn pages_that_are_taken_whole_go_before_those_with_rows_left() {
         let cache = PageCache::new(10_000);
         for number in 0..8 {
-            cache.get((0, number), 1, || Ok(page(1_000))).unwrap();
+            cache.get(PAGE(number), 1, || Ok(page(1_000))).unwrap();
         }
-        cache.get((0, 7), 3, || panic!("the page is there")).unwrap();
+        cache.get(PAGE(7), 3, || panic!("the page is there")).unwrap();
         for number in 8..100 {
-            cache.get((0, number), 4, || Ok(page(1_000))).unwrap();
+            cache.get(PAGE(number), 4, || Ok(page(1_000))).unwrap();
         }
-        assert!((0..7).all(|number| cache.holds((0, number))));
-        assert!(!cache.holds((0, 7)) && cache.holds((0, 99)));
+        assert!((0..7).all(|number| cache.holds(PAGE(number))));
+        assert!(!cache.holds(PAGE(7)) && cache.holds(PAGE(99)));
     }
 
     #[test]
     fn a_page_above_the_budget_is_handed_out_and_not_kept() {
         let cache = PageCache::new(100);
-        assert!(cache.get((0, 0), 1, || Ok(page(1_000))).unwrap().size() >= 1_000);
+        assert!(cache.get(PAGE(0), 1, || Ok(page(1_000))).unwrap().size() >= 1_000);
         assert_eq!(cache.used(), 0);
     }
 
@@ -227,10 +241,10 @@ mod tests {
         let cache = PageCache::new(1_000);
         assert!(
             cache
-                .get((0, 0), 1, || Err(PageError::Corrupt("damaged".into())))
+                .get(PAGE(0), 1, || Err(PageError::Corrupt("damaged".into())))
                 .is_err()
         );
-        assert!(cache.get((0, 0), 1, || Ok(page(1))).is_ok());
+        assert!(cache.get(PAGE(0), 1, || Ok(page(1))).is_ok());
     }
 
     #[test]
@@ -241,7 +255,7 @@ mod tests {
                 scope.spawn(|| {
                     for number in 0..50 {
                         cache
-                            .get((0, number), 1, || {
+                            .get(PAGE(number), 1, || {
                                 made.fetch_add(1, Ordering::Relaxed);
                                 Ok(page(10))
                             })

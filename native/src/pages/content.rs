@@ -1,12 +1,15 @@
-//! The rows of a page, for access in any order.
+//! What a cache keeps: the rows of a page, for access in any order, or a chunk's dictionary.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
+use super::decode::Dictionary;
+use super::rows::Rows;
+
 const OVERHEAD: usize = 128; // bytes of a page besides its values
 
-/// The rows of a page.
+/// The rows of a page, or a dictionary.
 pub enum Content {
     /// Byte strings in PLAIN encoding, each after its length in 4 bytes, from `begin` on in `bytes`.
     Bytes {
@@ -16,6 +19,8 @@ pub enum Content {
         ends: Vec<u32>,
     },
     Array(ArrayRef),
+    /// The dictionary of a column chunk, which any of its pages may need.
+    Dictionary(Dictionary),
 }
 
 impl Content {
@@ -29,14 +34,26 @@ impl Content {
             + match self {
                 Self::Bytes { bytes, ends, .. } => bytes.capacity() + 4 * ends.capacity(),
                 Self::Array(array) => array.get_buffer_memory_size(),
+                Self::Dictionary(dictionary) => dictionary.size(),
             }
     }
 
+    /// The number of rows, none for a dictionary.
     pub fn rows(&self) -> usize {
         match self {
             Self::Bytes { ends, .. } => ends.len().saturating_sub(1),
             Self::Array(array) => array.len(),
+            Self::Dictionary(_) => 0,
         }
+    }
+
+    /// Appends a row of byte strings to `rows`; `None` for another type or a missing row.
+    pub fn append(&self, row: usize, rows: &mut Rows) -> Option<()> {
+        match self.value(row)? {
+            Some(value) => rows.push_bytes(value),
+            None => rows.push_null(),
+        }
+        Some(())
     }
 
     /// A row of byte strings: `Some(None)` for null, `None` for another type or a missing row.
@@ -46,6 +63,7 @@ impl Content {
                 let (from, to) = (*ends.get(row)? as usize + 4, *ends.get(row + 1)? as usize);
                 Some(Some(bytes.get(begin + from..begin + to)?))
             }
+            Self::Dictionary(_) => None,
             Self::Array(array) if row >= array.len() => None,
             Self::Array(array) if array.is_null(row) => Some(None),
             Self::Array(array) => Some(Some(match array.data_type() {

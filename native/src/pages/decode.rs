@@ -7,8 +7,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use arrow_array::{ArrayRef, UInt32Array};
-use arrow_select::take::take;
+use arrow_array::ArrayRef;
 use bytes::Bytes;
 use parquet::basic::{Encoding, Type as Physical};
 use parquet::column::page::Page;
@@ -26,6 +25,9 @@ use super::rows::{Rows, of_bytes};
 const PLAIN: i32 = 0;
 const MOST_VALUES: usize = 1 << 27;
 const MOST_BYTES: usize = 1 << 31; // values of fixed length
+const BEYOND: &str = "a value reaches beyond its end";
+/// What is wrong with a page of fewer rows than its index says, or of another type than its column.
+pub const MISSING_ROW: &str = "it lacks a row of its index";
 
 /// The page to decode, for errors, and its entry in the index.
 #[derive(Clone, Copy)]
@@ -41,14 +43,6 @@ impl PageOf<'_> {
     fn corrupt(&self, what: impl std::fmt::Display) -> PageError {
         self.place.corrupt_page(self.row_group, self.page, what)
     }
-}
-
-/// Rows of a page.
-#[derive(Clone, Copy)]
-pub enum Wanted<'a> {
-    All,
-    /// Ascending, below the page's number of rows.
-    Some(&'a [u32]),
 }
 
 /// A dictionary page, decompressed.
@@ -107,13 +101,13 @@ impl Decoder {
         })
     }
 
-    /// Appends the wanted rows of `page` to `rows`; calls `dictionary` only if the page needs it.
+    /// Appends one row of a page of byte strings to `rows`; calls `dictionary` only if the page needs it.
     pub fn append(
         &mut self,
         of: PageOf<'_>,
         leaf: &Leaf,
         page: &[u8],
-        wanted: Wanted<'_>,
+        row: u32,
         dictionary: impl FnOnce() -> Result<Option<Dictionary>>,
         rows: &mut Rows,
     ) -> Result<()> {
@@ -121,21 +115,17 @@ impl Decoder {
             .map_err(|it| of.corrupt(it))?;
         let parts = checked(of, leaf, &body)?;
         if walkable(leaf, &body, &parts) {
-            return walk(parts.values, body.values(), wanted, rows)
-                .ok_or_else(|| of.corrupt("a value reaches beyond its end"));
+            let value = PlainValues(parts.values).nth(row as usize);
+            rows.push_bytes(value.ok_or_else(|| of.corrupt(BEYOND))?);
+            return Ok(());
         }
-        let pages = pages_of(of, &body, &parts, leaf, dictionary)?;
-        let array = rows_of(leaf, of.rows, pages).map_err(|what| of.corrupt(what))?;
-        let array = match wanted {
-            Wanted::All => array,
-            Wanted::Some(numbers) => {
-                take(&array, &UInt32Array::from(numbers.to_vec()), None).map_err(|error| of.corrupt(error))?
-            }
-        };
-        rows.push_array(array).map_err(|error| of.corrupt(error))
+        let content = Content::Array(array_of(of, leaf, &body, &parts, dictionary)?);
+        content
+            .append(row as usize, rows)
+            .ok_or_else(|| of.corrupt(MISSING_ROW))
     }
 
-    /// All rows of `page` as an array.
+    /// All rows of `page` as an array of the column's type.
     pub fn page(
         &mut self,
         of: PageOf<'_>,
@@ -143,10 +133,19 @@ impl Decoder {
         page: &[u8],
         dictionary: impl FnOnce() -> Result<Option<Dictionary>>,
     ) -> Result<ArrayRef> {
+        let body = Body::open(page, of.codec, &mut self.decompressor, &mut self.scratch)
+            .map_err(|it| of.corrupt(it))?;
+        let parts = checked(of, leaf, &body)?;
+        if !walkable(leaf, &body, &parts) {
+            return array_of(of, leaf, &body, &parts, dictionary);
+        }
         let mut rows = Rows::new(leaf.field.data_type().clone());
         rows.expect(of.rows);
-        self.append(of, leaf, page, Wanted::All, dictionary, &mut rows)?;
-        rows.finish().map_err(|what| of.corrupt(what))
+        let mut values = PlainValues(parts.values);
+        for _ in 0..of.rows {
+            rows.push_bytes(values.next().ok_or_else(|| of.corrupt(BEYOND))?);
+        }
+        rows.finish().map_err(|misfit| of.corrupt(misfit))
     }
 
     /// All rows of `page`, as its own bytes if they are plain byte strings.
@@ -162,12 +161,9 @@ impl Decoder {
             Body::open(&page, of.codec, &mut self.decompressor, &mut scratch).map_err(|it| of.corrupt(it))?;
         let parts = checked(of, leaf, &body)?;
         if !walkable(leaf, &body, &parts) {
-            let pages = pages_of(of, &body, &parts, leaf, dictionary)?;
-            let array = rows_of(leaf, of.rows, pages).map_err(|what| of.corrupt(what))?;
-            return Ok(Content::Array(array));
+            return Ok(Content::Array(array_of(of, leaf, &body, &parts, dictionary)?));
         }
-        let ends =
-            ends(parts.values, body.values()).ok_or_else(|| of.corrupt("a value reaches beyond its end"))?;
+        let ends = ends(parts.values, body.values()).ok_or_else(|| of.corrupt(BEYOND))?;
         let within = body.bytes.len() - parts.values.len(); // values are the last part of a body
         Ok(if body.decompressed {
             scratch.shrink_to_fit();
@@ -219,34 +215,18 @@ fn ends(values: &[u8], n: usize) -> Option<Vec<u32>> {
     Some(ends)
 }
 
-/// Appends byte strings in PLAIN encoding: each after its length in 4 bytes.
-fn walk(values: &[u8], n: usize, wanted: Wanted<'_>, rows: &mut Rows) -> Option<()> {
-    let mut at = 0usize;
-    let mut next = || {
-        let (length, rest) = values.get(at..)?.split_first_chunk::<4>()?;
-        let value = rest.get(..u32::from_le_bytes(*length) as usize)?;
-        at += 4 + value.len();
+/// Byte strings in PLAIN encoding, each after its length in 4 bytes; ends before one that reaches beyond the bytes.
+struct PlainValues<'a>(&'a [u8]);
+
+impl<'a> Iterator for PlainValues<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let (length, rest) = self.0.split_first_chunk::<4>()?;
+        let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        self.0 = rest;
         Some(value)
-    };
-    match wanted {
-        Wanted::All => {
-            for _ in 0..n {
-                rows.push_bytes(next()?);
-            }
-        }
-        Wanted::Some(numbers) => {
-            let mut row = 0;
-            for &number in numbers {
-                while row < number {
-                    next()?;
-                    row += 1;
-                }
-                rows.push_bytes(next()?);
-                row += 1;
-            }
-        }
     }
-    Some(())
 }
 
 fn encoding(code: i32) -> Option<Encoding> {
@@ -272,11 +252,23 @@ fn level_encoding(code: i32) -> Encoding {
     }
 }
 
-fn pages_of(
+/// The rows of a page by the array readers, in the column's type.
+fn array_of(
     of: PageOf<'_>,
+    leaf: &Leaf,
     body: &Body<'_>,
     parts: &Parts<'_>,
+    dictionary: impl FnOnce() -> Result<Option<Dictionary>>,
+) -> Result<ArrayRef> {
+    let pages = pages_of(of, leaf, body, parts, dictionary)?;
+    rows_of(leaf, of.rows, pages).map_err(|what| of.corrupt(what))
+}
+
+fn pages_of(
+    of: PageOf<'_>,
     leaf: &Leaf,
+    body: &Body<'_>,
+    parts: &Parts<'_>,
     dictionary: impl FnOnce() -> Result<Option<Dictionary>>,
 ) -> Result<VecDeque<Page>> {
     let code = body.encoding();
@@ -347,8 +339,6 @@ fn pages_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow_array::cast::AsArray;
-    use arrow_schema::DataType;
     use proptest::prelude::*;
 
     fn plain(values: &[&[u8]]) -> Vec<u8> {
@@ -359,26 +349,12 @@ mod tests {
     }
 
     #[test]
-    fn a_wanted_row_is_a_slice_of_its_page() {
+    fn a_value_is_a_slice_of_its_page() {
         let values: [&[u8]; 4] = [b"aa", b"", b"cccc", b"d"];
-        for (wanted, expected) in [
-            (Wanted::All, &values[..]),
-            (Wanted::Some(&[0, 2]), &[b"aa", b"cccc"]),
-            (Wanted::Some(&[3]), &[b"d"]),
-            (Wanted::Some(&[]), &[]),
-        ] {
-            let mut rows = Rows::new(DataType::Binary);
-            walk(&plain(&values), 4, wanted, &mut rows).unwrap();
-            let found = rows.finish().unwrap();
-            assert_eq!(
-                found
-                    .as_binary::<i32>()
-                    .iter()
-                    .map(Option::unwrap)
-                    .collect::<Vec<_>>(),
-                expected
-            );
-        }
+        let bytes = plain(&values);
+        assert_eq!(PlainValues(&bytes).collect::<Vec<_>>(), values);
+        assert_eq!(PlainValues(&bytes).nth(2), Some(values[2]));
+        assert_eq!(PlainValues(&bytes).nth(4), None);
     }
 
     proptest! {
@@ -388,9 +364,8 @@ mod tests {
         ) {
             let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
             let bytes = plain(&values);
-            let mut rows = Rows::new(DataType::Binary);
-            let found = walk(&bytes[..at.min(bytes.len())], values.len(), Wanted::All, &mut rows);
-            prop_assert_eq!(found.is_some(), at >= bytes.len());
+            let last = PlainValues(&bytes[..at.min(bytes.len())]).nth(values.len() - 1);
+            prop_assert_eq!(last.is_some(), at >= bytes.len());
             prop_assert_eq!(ends(&bytes[..at.min(bytes.len())], values.len()).is_some(), at >= bytes.len());
         }
     }

@@ -17,7 +17,7 @@ pub enum PageError {
     Corrupt(String),
     /// The file cannot be opened or read (OSError).
     Unreadable(String),
-    /// A row or page beyond the last one (IndexError).
+    /// A row or page beyond the last one, or more bytes than an array can hold (IndexError).
     Beyond(String),
     /// The caller's own function raised it.
     Raised(PyErr),

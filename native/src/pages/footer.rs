@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_schema::Field;
+use arrow_schema::{DataType, Field, FieldRef, Fields};
 use parquet::arrow::{
     FieldLevels, ProjectionMask, parquet_to_arrow_field_levels, parquet_to_arrow_schema,
     parquet_to_arrow_schema_by_columns,
@@ -117,12 +117,14 @@ impl Leaf {
         let metadata = decode(place, &bytes)?;
         let described = metadata.file_metadata();
         let schema = described.schema_descr();
-        let (levels, arrow) = guarded(|| {
+        let (levels, fields) = guarded(|| {
             let mask = ProjectionMask::leaves(schema, [number]);
             let noted = described.key_value_metadata();
             let arrow = parquet_to_arrow_schema(schema, noted)?;
-            let levels = parquet_to_arrow_field_levels(schema, mask.clone(), Some(arrow.fields()))?;
-            Ok((levels, parquet_to_arrow_schema_by_columns(schema, mask, noted)?))
+            let fields = stored_fields(arrow.fields());
+            let levels = parquet_to_arrow_field_levels(schema, mask.clone(), Some(&fields))?;
+            let reduced = parquet_to_arrow_schema_by_columns(schema, mask, noted)?;
+            Ok((levels, stored_fields(reduced.fields())))
         })
         .map_err(|what| {
             place.unsupported(
@@ -130,8 +132,13 @@ impl Leaf {
                 "Name another column.",
             )
         })?;
-        let field = arrow.fields().first().cloned();
-        let field = field.ok_or_else(|| place.corrupt("its schema has no such column"))?;
+        let field = fields.first().cloned();
+        let field = field.ok_or_else(|| {
+            place.unsupported(
+                "it is a leaf of a map, which cannot be read without the map's other leaf",
+                "Name another column.",
+            )
+        })?;
         let column = schema.column(number);
         Ok(Self {
             number,
@@ -144,6 +151,37 @@ impl Leaf {
             metadata,
             bytes,
         })
+    }
+}
+
+fn stored_fields(fields: &Fields) -> Fields {
+    fields.iter().map(stored_field).collect()
+}
+
+fn stored_field(field: &FieldRef) -> FieldRef {
+    Arc::new(
+        field
+            .as_ref()
+            .clone()
+            .with_data_type(stored_type(field.data_type())),
+    )
+}
+
+/// The type of the values in the file, whatever arrays the writer had: a dictionary or views hold the same values,
+/// and pages of one chunk, or files of one table, then have one type.
+fn stored_type(kind: &DataType) -> DataType {
+    match kind {
+        DataType::Dictionary(_, values) => stored_type(values),
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        DataType::List(field) | DataType::ListView(field) => DataType::List(stored_field(field)),
+        DataType::LargeList(field) | DataType::LargeListView(field) => {
+            DataType::LargeList(stored_field(field))
+        }
+        DataType::FixedSizeList(field, n) => DataType::FixedSizeList(stored_field(field), *n),
+        DataType::Struct(fields) => DataType::Struct(stored_fields(fields)),
+        DataType::Map(field, sorted) => DataType::Map(stored_field(field), *sorted),
+        other => other.clone(),
     }
 }
 

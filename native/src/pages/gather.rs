@@ -15,14 +15,14 @@ use arrow_schema::DataType;
 use arrow_select::interleave::interleave;
 use rustc_hash::FxHashMap;
 
-use super::cache::PageCache;
+use super::cache::{Key, PageCache};
 use super::codec::Codec;
 use super::content::Content;
-use super::decode::Wanted;
+use super::decode::MISSING_ROW;
 use super::error::{PageError, Result};
 use super::loader::{Loader, PageAt};
 use super::reader::{Reader, Worker};
-use super::rows::{Rows, of_bytes};
+use super::rows::{Misfit, Rows, of_bytes};
 use super::straight::is_one_value;
 
 /// Rows of one index and their positions in the result.
@@ -46,7 +46,15 @@ struct Plan<'a> {
 }
 
 /// An array of `n` rows of type `kind`: the type of all parts, or any type of bytes if all parts have one.
-pub fn gather(kind: &DataType, n: usize, parts: &[Part<'_>], cache: &PageCache) -> Result<ArrayRef> {
+///
+/// `cache` keeps pages; `dictionaries` keeps dictionaries, or without it each index its own.
+pub fn gather(
+    kind: &DataType,
+    n: usize,
+    parts: &[Part<'_>],
+    cache: &PageCache,
+    dictionaries: Option<&PageCache>,
+) -> Result<ArrayRef> {
     if let Some(part) = parts.iter().find(|it| !fits(kind, it.reader)) {
         let found = part.reader.kind();
         return Err(PageError::Unsupported(format!(
@@ -62,6 +70,7 @@ pub fn gather(kind: &DataType, n: usize, parts: &[Part<'_>], cache: &PageCache) 
     let mut gathering = Gathering {
         plan: &plan,
         cache,
+        dictionaries,
         loader,
         worker: reader.map(Reader::take_worker).unwrap_or_default(),
     };
@@ -146,8 +155,8 @@ impl<'a> Plan<'a> {
         Ok(plan)
     }
 
-    fn key(&self, page: usize) -> (u64, u64) {
-        (self.pages[page].reader.id, self.pages[page].number)
+    fn key(&self, page: usize) -> Key {
+        Key::Page(self.pages[page].reader.id, self.pages[page].number)
     }
 }
 
@@ -155,6 +164,7 @@ impl<'a> Plan<'a> {
 struct Gathering<'a> {
     plan: &'a Plan<'a>,
     cache: &'a PageCache,
+    dictionaries: Option<&'a PageCache>,
     loader: Loader,
     worker: Worker,
 }
@@ -166,10 +176,13 @@ impl Gathering<'_> {
     }
 
     fn decoded(&mut self, page: usize) -> Result<Content> {
-        let (pages, worker) = (&self.plan.pages, &mut self.worker);
+        let (pages, worker, dictionaries) = (&self.plan.pages, &mut self.worker, self.dictionaries);
         let at = &pages[page];
         let (of, leaf, chunk) = at.described()?;
-        let dictionary = || at.reader.dictionary(of, leaf, chunk, at.entry.chunk);
+        let dictionary = || {
+            at.reader
+                .dictionary(of, leaf, chunk, at.entry.chunk, dictionaries)
+        };
         if of.codec == Codec::Plain {
             let mut bytes = vec![0; at.entry.size]; // the content keeps them
             self.loader
@@ -194,22 +207,20 @@ impl Gathering<'_> {
             } else if plan.cached[number] {
                 let content = self.content(number, run.len() as u32)?;
                 for &(_, row) in run {
-                    match content.value(row as usize) {
-                        Some(Some(value)) => rows.push_bytes(value),
-                        Some(None) => rows.push_null(),
-                        None => return Err(self.corrupt(number, "it lacks a row of its index")),
-                    }
+                    content
+                        .append(row as usize, &mut rows)
+                        .ok_or_else(|| self.corrupt(number, MISSING_ROW))?;
                 }
             } else {
                 self.append(number, run[0].1, &mut rows)?;
             }
         }
-        rows.finish().map_err(|what| self.culprit(&what))
+        rows.finish().map_err(|misfit| self.misfit(kind, misfit))
     }
 
     /// The only wanted row of a page.
     fn append(&mut self, page: usize, row: u32, rows: &mut Rows) -> Result<()> {
-        let (pages, worker) = (&self.plan.pages, &mut self.worker);
+        let (pages, worker, dictionaries) = (&self.plan.pages, &mut self.worker, self.dictionaries);
         let at = &pages[page];
         let (of, leaf, chunk) = at.described()?;
         let size = at.entry.size;
@@ -228,11 +239,12 @@ impl Gathering<'_> {
             return Ok(());
         }
         let before = rows.n_bytes();
-        let dictionary = || at.reader.dictionary(of, leaf, chunk, at.entry.chunk);
+        let dictionary = || {
+            at.reader
+                .dictionary(of, leaf, chunk, at.entry.chunk, dictionaries)
+        };
         let bytes = &worker.buffer[..size];
-        worker
-            .decoder
-            .append(of, leaf, bytes, Wanted::Some(&[row]), dictionary, rows)?;
+        worker.decoder.append(of, leaf, bytes, row, dictionary, rows)?;
         worker
             .length_predictor
             .record(of, size, rows.n_bytes().saturating_sub(before));
@@ -251,7 +263,7 @@ impl Gathering<'_> {
             };
             match &*content {
                 Content::Array(array) => arrays.push(Arc::clone(array)),
-                Content::Bytes { .. } => return Err(self.corrupt(page, "it holds bytes")),
+                _ => return Err(self.corrupt(page, "it holds bytes")),
             }
         }
         let nothing = arrays.len();
@@ -286,20 +298,26 @@ impl Gathering<'_> {
         }
     }
 
-    /// The error for the first page with invalid UTF-8, which made the result invalid.
-    fn culprit(&mut self, what: &str) -> PageError {
-        for &(page, row) in self.plan.slots.iter().filter(|it| it.0 != NONE) {
+    /// The error for rows that do not fit `kind`; names the page whose value is not UTF-8.
+    fn misfit(&mut self, kind: &DataType, misfit: Misfit) -> PageError {
+        if matches!(misfit, Misfit::TooLong) {
+            return PageError::Beyond(format!(
+                "The values of {} rows take more than 2 GiB, too much for one array of {kind}. Request fewer rows \
+                 at a time.",
+                self.plan.slots.len()
+            ));
+        }
+        for &(page, row) in self.plan.slots.iter().filter(|slot| slot.0 != NONE) {
             let Ok(content) = self.content(page as usize, 0) else {
                 continue;
             };
-            if content
-                .value(row as usize)
-                .flatten()
-                .is_some_and(|value| str::from_utf8(value).is_err())
-            {
-                return self.corrupt(page as usize, "a value is not UTF-8");
+            let value = content.value(row as usize).flatten();
+            if value.is_some_and(|value| str::from_utf8(value).is_err()) {
+                return self.corrupt(page as usize, &misfit.to_string());
             }
         }
-        PageError::Corrupt(format!("The rows do not form an array: {what}."))
+        PageError::Corrupt(format!(
+            "The rows do not form an array of {kind}: {misfit}. Read them again."
+        ))
     }
 }

@@ -17,6 +17,8 @@ mod cache;
 mod checked_entries;
 mod codec;
 mod content;
+#[cfg(test)]
+mod crate_files;
 mod decode;
 mod delta;
 mod entries;

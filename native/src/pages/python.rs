@@ -165,9 +165,15 @@ impl PageIndex {
         Ok(PyArrowType(decoded.to_data()))
     }
 
-    fn read_pages(&self, py: Python<'_>, numbers: PyBuffer<i64>) -> PyResult<Vec<PyArrowType<ArrayData>>> {
+    #[pyo3(signature = (numbers, cache=None))]
+    fn read_pages(
+        &self,
+        py: Python<'_>,
+        numbers: PyBuffer<i64>,
+        cache: Option<&PageCache>,
+    ) -> PyResult<Vec<PyArrowType<ArrayData>>> {
         let numbers = unsigned(py, &numbers)?;
-        let arrays = py.detach(|| read::read_pages(&self.0, &numbers))?;
+        let arrays = py.detach(|| read::read_pages(&self.0, &numbers, cache.map(|cache| &cache.0)))?;
         Ok(arrays
             .into_iter()
             .map(|array| PyArrowType(array.to_data()))
@@ -239,7 +245,7 @@ fn gather_pages(
             })
         })
         .collect::<PyResult<Vec<_>>>()?;
-    let array = py.detach(|| gather(&kind.0, n, &parts, &cache.0))?;
+    let array = py.detach(|| gather(&kind.0, n, &parts, &cache.0, Some(&cache.0)))?;
     Ok(PyArrowType(array.to_data()))
 }
 

@@ -10,8 +10,8 @@ use super::reader::Reader;
 
 const MOST_HELD: usize = 64 << 20; // bytes of pages with several requested rows
 
-/// The whole pages `numbers`.
-pub fn read_pages(reader: &Reader, numbers: &[u64]) -> Result<Vec<ArrayRef>> {
+/// The whole pages `numbers`; `cache` keeps their dictionaries, or without it the index.
+pub fn read_pages(reader: &Reader, numbers: &[u64], cache: Option<&PageCache>) -> Result<Vec<ArrayRef>> {
     let pages = numbers
         .iter()
         .map(|&number| {
@@ -30,7 +30,7 @@ pub fn read_pages(reader: &Reader, numbers: &[u64]) -> Result<Vec<ArrayRef>> {
         let (of, leaf, chunk) = page.described()?;
         loader.read(&pages, number, worker.room(page.entry.size))?;
         let bytes = &worker.buffer[..page.entry.size];
-        let dictionary = || reader.dictionary(of, leaf, chunk, page.entry.chunk);
+        let dictionary = || reader.dictionary(of, leaf, chunk, page.entry.chunk, cache);
         arrays.push(worker.decoder.page(of, leaf, bytes, dictionary)?);
     }
     reader.keep_worker(worker);
@@ -46,5 +46,5 @@ pub fn read_rows(reader: &Reader, rows: Vec<u64>) -> Result<ArrayRef> {
         positions: (0..n as u64).collect(),
         again: false,
     };
-    gather(&reader.kind(), n, &[part], &PageCache::new(MOST_HELD))
+    gather(&reader.kind(), n, &[part], &PageCache::new(MOST_HELD), None)
 }

@@ -1,6 +1,5 @@
-//! An open index with its files: descriptions of pages, and a bounded number of dictionaries.
+//! An open index with its files: descriptions of pages, and their dictionaries.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,6 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_schema::DataType;
 use bytes::Bytes;
 
+use super::cache::{Key, PageCache};
+use super::content::Content;
 use super::decode::{Decoder, Dictionary, PageOf};
 use super::entries::{ChunkEntry, PageEntry};
 use super::error::{PageError, Place, Result};
@@ -20,8 +21,7 @@ use super::straight::LengthPredictor;
 /// Reads byte ranges of files that are not local, in their order: (path, ranges) in, bytes out.
 pub type Fetch = dyn Fn(&[(&str, Vec<Range<u64>>)]) -> Result<Vec<Vec<Bytes>>> + Send + Sync;
 
-const MOST_DICTIONARY_BYTES: usize = 16 << 20;
-const MOST_DICTIONARIES: usize = 64;
+const MOST_DICTIONARY_BYTES: usize = 16 << 20; // without a cache of the caller's
 const MOST_KEPT: usize = 4 << 20; // larger buffers are freed
 
 pub struct Reader {
@@ -33,7 +33,8 @@ pub struct Reader {
     leaves: Vec<Leaf>,
     files: Files,
     idle: Mutex<Vec<Worker>>,
-    dictionaries: Mutex<VecDeque<(usize, Dictionary)>>,
+    /// Of callers without a cache.
+    dictionaries: PageCache,
     pages_read: AtomicU64,
     bytes_read: AtomicU64,
 }
@@ -74,7 +75,7 @@ impl Reader {
             index,
             files: Files::default(),
             idle: Mutex::default(),
-            dictionaries: Mutex::default(),
+            dictionaries: PageCache::new(MOST_DICTIONARY_BYTES),
             pages_read: AtomicU64::new(0),
             bytes_read: AtomicU64::new(0),
         })
@@ -194,33 +195,30 @@ impl Reader {
         self.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// The dictionary of a page's column chunk, kept for the next pages.
+    /// The dictionary of column chunk `number`, in `cache` for the next pages, or without one in a cache of the index.
     pub fn dictionary(
         &self,
         of: PageOf<'_>,
         leaf: &Leaf,
         chunk: ChunkEntry,
         number: usize,
+        cache: Option<&PageCache>,
     ) -> Result<Option<Dictionary>> {
-        let lock = || self.dictionaries.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, kept)) = lock().iter().find(|it| it.0 == number) {
-            return Ok(Some(kept.clone()));
-        }
         let (begin, end) = chunk.dictionary;
         let size = end.saturating_sub(begin) as usize;
         if size == 0 || self.index.file(chunk.file).is_none_or(|entry| end > entry.bytes) {
             return Ok(None);
         }
-        let bytes = self.range(of.place, chunk, begin..end)?;
-        self.count(1, size);
-        let made = Decoder::default().dictionary(of, leaf, &bytes)?;
-        let mut kept = lock();
-        kept.push_front((number, made.clone()));
-        while kept.len() > MOST_DICTIONARIES
-            || kept.iter().map(|it| it.1.size()).sum::<usize>() > MOST_DICTIONARY_BYTES
-        {
-            kept.pop_back();
-        }
-        Ok(Some(made))
+        let cache = cache.unwrap_or(&self.dictionaries);
+        let content = cache.get(Key::Dictionary(self.id, number), 0, || {
+            let bytes = self.range(of.place, chunk, begin..end)?;
+            self.count(1, size);
+            let dictionary = Decoder::default().dictionary(of, leaf, &bytes)?;
+            Ok(Content::Dictionary(dictionary))
+        })?;
+        Ok(match &*content {
+            Content::Dictionary(dictionary) => Some(dictionary.clone()),
+            _ => None,
+        })
     }
 }

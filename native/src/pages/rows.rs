@@ -1,29 +1,48 @@
-//! Rows gathered from pages into one Arrow array.
+//! Byte strings gathered from pages into one Arrow array of the requested type.
 //!
-//! Values of variable length are appended to one buffer, or read into it; rows that the array readers decoded stay
-//! separate arrays until the end.
+//! Values are appended to one buffer, or read into it, whichever encoding and type their pages have.
 
+use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::types::{BinaryType, ByteArrayType, LargeBinaryType, LargeUtf8Type, Utf8Type};
-use arrow_array::{Array, ArrayRef, GenericByteArray, OffsetSizeTrait, new_empty_array};
+use arrow_array::{ArrayRef, GenericByteArray, OffsetSizeTrait};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
-use arrow_select::concat::concat;
 
 use super::space::Space;
 
 const MOST_EXPECTED: usize = 1 << 30; // bytes allocated in advance
 
-/// An array under construction.
+/// An array of byte strings under construction.
 pub struct Rows {
     kind: DataType,
     ends: Vec<i64>,
     data: Space,
-    /// Whether each value is valid.
+    /// The numbers of the nulls, ascending.
     nulls: Vec<usize>,
-    arrays: Vec<ArrayRef>,
     expected: usize,
+}
+
+/// Why rows do not form an array of the requested type.
+#[derive(Debug)]
+pub enum Misfit {
+    /// They have more bytes than the type's offsets count.
+    TooLong,
+    /// A value is not UTF-8, and the type is one of strings.
+    NotUtf8,
+    /// The type is not one of byte strings.
+    NotBytes,
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::TooLong => "its values take more than 2 GiB",
+            Self::NotUtf8 => "a value is not UTF-8",
+            Self::NotBytes => "its values are not byte strings",
+        })
+    }
 }
 
 /// Whether the type's values are byte strings.
@@ -41,7 +60,6 @@ impl Rows {
             ends: Vec::new(),
             data: Space::default(),
             nulls: Vec::new(),
-            arrays: Vec::new(),
             expected: 0,
         }
     }
@@ -81,7 +99,7 @@ impl Rows {
         }
     }
 
-    /// Bytes of the values appended since the last array.
+    /// Bytes of all values.
     pub fn n_bytes(&self) -> usize {
         self.data.len()
     }
@@ -91,60 +109,37 @@ impl Rows {
         self.ends.push(self.data.len() as i64);
     }
 
-    /// Appends an array of rows.
-    pub fn push_array(&mut self, array: ArrayRef) -> Result<(), String> {
-        self.flush()?;
-        self.arrays.push(array);
-        Ok(())
-    }
-
     /// All rows in the order of their appends.
-    pub fn finish(mut self) -> Result<ArrayRef, String> {
-        self.flush()?;
-        match &self.arrays[..] {
-            [] => Ok(new_empty_array(&self.kind)),
-            [one] => Ok(Arc::clone(one)),
-            several => {
-                let several: Vec<&dyn Array> = several.iter().map(AsRef::as_ref).collect();
-                concat(&several).map_err(|error| error.to_string())
-            }
+    pub fn finish(self) -> Result<ArrayRef, Misfit> {
+        match self.kind {
+            DataType::Binary => self.build::<BinaryType>(),
+            DataType::LargeBinary => self.build::<LargeBinaryType>(),
+            DataType::Utf8 => self.build::<Utf8Type>(),
+            DataType::LargeUtf8 => self.build::<LargeUtf8Type>(),
+            _ => Err(Misfit::NotBytes),
         }
     }
 
-    fn flush(&mut self) -> Result<(), String> {
-        if self.ends.is_empty() {
-            return Ok(());
-        }
-        let (ends, data) = (std::mem::take(&mut self.ends), std::mem::take(&mut self.data));
-        let nulls = std::mem::take(&mut self.nulls);
+    fn build<T: ByteArrayType>(self) -> Result<ArrayRef, Misfit> {
+        let Self {
+            ends, data, nulls, ..
+        } = self;
         let nulls = (!nulls.is_empty()).then(|| {
             let mut valid = vec![true; ends.len()];
             nulls.iter().for_each(|&number| valid[number] = false);
             NullBuffer::from(valid)
         });
-        let made = match self.kind {
-            DataType::Binary => build::<BinaryType>(&ends, data, nulls),
-            DataType::LargeBinary => build::<LargeBinaryType>(&ends, data, nulls),
-            DataType::Utf8 => build::<Utf8Type>(&ends, data, nulls),
-            DataType::LargeUtf8 => build::<LargeUtf8Type>(&ends, data, nulls),
-            ref other => Err(format!("{other} is not a type of bytes")),
-        };
-        self.arrays.push(made?);
-        Ok(())
+        let mut offsets = Vec::with_capacity(ends.len() + 1);
+        offsets.push(T::Offset::default());
+        for end in ends {
+            offsets.push(offset::<T::Offset>(end).ok_or(Misfit::TooLong)?);
+        }
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+        // Offsets, nulls and bytes fit each other, so only the check of UTF-8 can fail.
+        GenericByteArray::<T>::try_new(offsets, data.into_buffer(), nulls)
+            .map(|array| Arc::new(array) as ArrayRef)
+            .map_err(|_| Misfit::NotUtf8)
     }
-}
-
-fn build<T: ByteArrayType>(ends: &[i64], data: Space, nulls: Option<NullBuffer>) -> Result<ArrayRef, String> {
-    let mut offsets = Vec::with_capacity(ends.len() + 1);
-    offsets.push(T::Offset::default());
-    for &end in ends {
-        offsets
-            .push(offset::<T::Offset>(end).ok_or("they take more than 2 GiB: request fewer rows at a time")?);
-    }
-    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-    GenericByteArray::<T>::try_new(offsets, data.into_buffer(), nulls)
-        .map(|array| Arc::new(array) as ArrayRef)
-        .map_err(|error| error.to_string())
 }
 
 fn offset<O: OffsetSizeTrait>(end: i64) -> Option<O> {
@@ -155,29 +150,32 @@ fn offset<O: OffsetSizeTrait>(end: i64) -> Option<O> {
 mod tests {
     use super::*;
     use arrow_array::cast::AsArray;
-    use arrow_array::{BinaryArray, StringArray};
+    use arrow_array::{Array, LargeBinaryArray, StringArray};
 
     #[test]
-    fn bytes_and_arrays_keep_their_order() {
-        let mut rows = Rows::new(DataType::Binary);
+    fn values_and_nulls_keep_their_order_in_the_requested_type() {
+        let mut rows = Rows::new(DataType::LargeBinary);
         rows.push_bytes(b"a");
-        rows.push_bytes(b"");
-        rows.push_array(Arc::new(BinaryArray::from_opt_vec(vec![None, Some(b"b")])))
-            .unwrap();
         rows.push_null();
+        rows.push_bytes(b"");
         rows.push_bytes(b"cd");
-        let found = rows.finish().unwrap();
-        let expected =
-            BinaryArray::from_opt_vec(vec![Some(b"a"), Some(b""), None, Some(b"b"), None, Some(b"cd")]);
-        assert_eq!(found.as_binary::<i32>(), &expected);
+        let array = rows.finish().unwrap();
+        let expected = LargeBinaryArray::from_opt_vec(vec![Some(b"a"), None, Some(b""), Some(b"cd")]);
+        assert_eq!(array.as_binary::<i64>(), &expected);
     }
 
     #[test]
     fn no_rows_are_an_empty_array_of_the_type() {
-        assert_eq!(
-            Rows::new(DataType::Int16).finish().unwrap().data_type(),
-            &DataType::Int16
-        );
+        let array = Rows::new(DataType::LargeUtf8).finish().unwrap();
+        assert_eq!((array.data_type(), array.len()), (&DataType::LargeUtf8, 0));
+    }
+
+    #[test]
+    fn a_type_without_byte_strings_is_refused() {
+        assert!(matches!(
+            Rows::new(DataType::Int16).finish(),
+            Err(Misfit::NotBytes)
+        ));
     }
 
     #[test]
@@ -190,6 +188,6 @@ mod tests {
         );
         let mut rows = Rows::new(DataType::Utf8);
         rows.push_bytes(&[0xff]);
-        assert!(rows.finish().is_err());
+        assert!(matches!(rows.finish(), Err(Misfit::NotUtf8)));
     }
 }

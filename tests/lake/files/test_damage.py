@@ -9,6 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.manifest import clear_manifest_cache, write_manifest_list
 
 from factory.errors import DamagedFile, SourceChanged
 from factory.lake.files.checksums import sums_file
@@ -110,7 +112,7 @@ def test_the_damaged_page_of_a_registered_file_is_named(tmp_path: Path) -> None:
     pq.write_table(documents(10), path, write_page_checksum=True)
     flip(path, chunk(path, "text")[1])
     with pytest.raises(SourceChanged, match=r"own\.parquet, column `text`, row group 0, page 0"):
-        list(Texts().read([place(path, 3, "text")]))
+        list(Texts().read([place(path, 3, "text")], pa.array([""])))
 
 
 @pytest.mark.parametrize("pattern", ["*.parquet", "*.metadata.json", "*-m0.avro", "snap-*.avro"])
@@ -136,9 +138,79 @@ def test_a_file_without_checksums_is_named_if_it_cannot_be_parsed(lake: Lake) ->
             with pytest.raises(DamagedFile, match=file.name):
                 Lake(lake.settings).read(BOOK)
         file.unlink()
-        with pytest.raises(DamagedFile, match=rf"{file.name} is gone\. Restore the file"):
+        with pytest.raises(DamagedFile, match=rf"{file.name}(, which .* lists,)? is gone\. Restore the file"):
             Lake(lake.settings).read(BOOK)
         file.write_bytes(whole)
+
+
+def without_checksums(lake: Lake, pattern: str) -> Path:
+    """The newest file of a pattern, as in a store: without its checksum file."""
+    file = files(lake, BOOK, pattern)[-1]
+    Path(sums_file(str(file))).unlink()
+    return file
+
+
+def rows_or_sentence(lake: Lake) -> int | str:
+    """The number of rows, or the sentence on the damage of the table."""
+    try:
+        return Lake(lake.settings).read(BOOK).num_rows
+    except DamagedFile as damaged:
+        return str(damaged)
+
+
+@pytest.mark.parametrize("pattern", ["*-m0.avro", "snap-*.avro"])
+def test_a_flipped_byte_of_a_manifest_without_checksums_is_named_or_changes_nothing(
+    lake: Lake, pattern: str
+) -> None:
+    rows, file = rows_or_sentence(lake), without_checksums(lake, pattern)
+    size = file.stat().st_size
+    for at in range(0, size, max(1, size // 40)):
+        flip(file, at)
+        clear_manifest_cache()
+        answer = rows_or_sentence(lake)
+        assert answer == rows or file.name in str(answer), at
+        flip(file, at)
+
+
+def test_a_manifest_whose_schema_lacks_a_field_is_named(lake: Lake) -> None:
+    file = without_checksums(lake, "*-m0.avro")
+    whole = file.read_bytes()
+    assert b'"field-id": 104' in whole
+    file.write_bytes(whole.replace(b'"field-id": 104', b'"field-id": 304'))
+    clear_manifest_cache()
+    with pytest.raises(
+        DamagedFile, match=rf"raw\.book is damaged\. Its manifest .*{file.name} cannot be read"
+    ):
+        Lake(lake.settings).read(BOOK)
+
+
+def test_a_list_whose_manifests_cannot_be_planned_is_named(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = lake.table(BOOK)
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    (manifest,) = snapshot.manifests(table.io)
+    lists = Path(snapshot.manifest_list.removeprefix("file://"))
+    with write_manifest_list(
+        2, PyArrowFileIO().new_output(str(lists)), snapshot.snapshot_id, None, 1, "null"
+    ) as new:
+        manifest._data[2] = 77  # the id of a partition spec that the table lacks
+        new.add_manifests([manifest])
+    Path(sums_file(str(lists))).unlink()
+    clear_manifest_cache()
+    with pytest.raises(DamagedFile, match=rf"list of manifests .*{lists.name}, or a manifest that it lists,"):
+        Lake(lake.settings).read(BOOK)
+    with pytest.raises(ValueError, match="no_column"):  # a mistake of the caller accuses no file
+        lake.read(OTHER, where="no_column = 1")
+
+
+def test_a_missing_file_is_named_with_the_manifest_that_lists_it(lake: Lake) -> None:
+    (file,) = files(lake, BOOK, "*.parquet")
+    manifest = files(lake, BOOK, "*-m0.avro")[-1]
+    file.rename(file.with_suffix(".moved"))
+    with pytest.raises(DamagedFile, match=rf"{file.name}, which .*{manifest.name} lists, is gone"):
+        lake.read(BOOK)
 
 
 def test_a_damaged_file_of_checksums_is_named(lake: Lake) -> None:

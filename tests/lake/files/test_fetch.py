@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factory.lake.files.fetch import LocatedTexts
+from factory.lake.identity import content_hash
 from factory.lake.schemas import TEXT_AT
 from spark_udfs.column_fetch import over_texts
 from tests.lake.files.places import place
@@ -29,6 +30,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     thin = {
         "text": pa.array([None if row % 2 else text for row, text in enumerate(TEXTS)], pa.string()),
         "text_at": pa.array(places, TEXT_AT.type),
+        "content_hash": [None if text is None else content_hash(text) for text in TEXTS],
     }
     pq.write_table(pa.table(thin), folder / "thin.parquet", row_group_size=13)
     return [f"file:{folder / name}.parquet" for name in ("plain", "thin")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pyiceberg.expressions import EqualTo
 from factory.errors import DamagedFile
 from factory.lake.files.location import location
 from factory.lake.files.stream import stream
+from factory.lake.identity import content_hash
 from factory.lake.names import raw
 from factory.lake.schemas import RAW, thin
 from factory.lake.tables import Lake
@@ -59,7 +61,7 @@ def test_large_rows_come_in_batches_of_some_megabytes(lake: Lake) -> None:
 
 def test_registered_texts_are_read_from_their_files(lake: Lake, tmp_path: Path) -> None:
     file = tmp_path / "shelf.parquet"
-    pq.write_table(pa.table({"body": [f"text {n}" for n in range(3000)]}), file)
+    pq.write_table(pa.table({"body": [f"text {n}" for n in range(3000)]}), file, compression="none")
     known = file.stat()
 
     def row(number: int) -> dict[str, Any]:
@@ -70,7 +72,13 @@ def test_registered_texts_are_read_from_their_files(lake: Lake, tmp_path: Path) 
             "file_bytes": known.st_size,
             "modified_ns": known.st_mtime_ns,
         }
-        return document("a") | {"doc_id": f"{number}", "text": None, "text_at": place}
+        hashed = content_hash(f"text {number}")
+        return document("a") | {
+            "doc_id": f"{number}",
+            "text": None,
+            "content_hash": hashed,
+            "text_at": place,
+        }
 
     schema = thin(RAW)
     rows = pa.Table.from_pylist([row(number) for number in range(2500)], schema=schema.columns)
@@ -79,6 +87,11 @@ def test_registered_texts_are_read_from_their_files(lake: Lake, tmp_path: Path) 
     assert len(found) == 2500
     assert all(it["text"] == f"text {it['doc_id']}" for it in found)
     assert set(found[0]) == set(COLUMNS.names)
+    file.write_bytes(file.read_bytes().replace(b"text 77", b"text 7w", 1))
+    os.utime(file, ns=(0, known.st_mtime_ns))
+    named = rf"The text in row 77\d?, column `body`, of the registered file {file}"
+    with pytest.raises(DamagedFile, match=named):
+        streamed(lake, "web")
 
 
 def test_deleted_rows_stay_deleted(lake: Lake) -> None:

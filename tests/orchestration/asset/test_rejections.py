@@ -17,10 +17,12 @@ from rich.console import Console
 from factory.cli.runs import RunReport, _drawn
 from factory.errors import ConfigurationError
 from factory.ingest.readers import Fields, Ingested, Ingests
-from factory.lake.names import raw
+from factory.ingest.state import state
+from factory.lake.names import raw, rejected
 from factory.lake.tables import Lake
 from factory.orchestration.asset import progress
-from factory.orchestration.asset.rejections import Rejections
+from factory.orchestration.asset.rejections import Rejections, n_rejected
+from factory.orchestration.asset.table_asset import declaration_of
 from factory.orchestration.chain.source import source
 from factory.orchestration.datasets.assets import corpus
 from factory.settings import Settings
@@ -105,11 +107,33 @@ def test_some_rejected_are_told_and_too_many_fail(
         "common reason is `not_an_object` (2), for example `0.jsonl:5` at line 5: The line holds list, not "
         "an object."
     )
-    assert Lake(lake_settings).published(raw(unique)).rows == 8
+    published = Lake(lake_settings).published(raw(unique))
+    assert published.rows == 8
+    assert published.lineage.inputs == {"": state([tmp_path])}
     nothing = materialize(lake_settings, unique, lambda it: it.parquet(tmp_path))
     assert failure(nothing) == (
         f"raw.{unique} found no file to read. Correct its paths and patterns, or put files there."
     )
+
+
+@pytest.mark.spark
+def test_records_that_share_a_row_count_one_by_one(
+    spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n' + "{}\n" * 3_000 + "\n" * 500)
+    limited = materialize(lake_settings, unique, lambda it: it.jsonl(tmp_path))
+    assert failure(limited).startswith(f"In raw.{unique}, 3,000 of 3,001 rows are rejected")
+
+    def documents(ingests: Ingests) -> Ingested:
+        return ingests.jsonl(tmp_path).limited(1)
+
+    made, told = source(name=unique)(documents), list[progress.Progress]()
+    with progress.listening(told.append):
+        assert run(lake_settings, made).success
+    assert (told[-1].phase, told[-1].rows, told[-1].rejected) == ("published", 1, 3_500)
+    lake = Lake(lake_settings)
+    assert lake.published(rejected(unique)).rows == 1_002
+    assert n_rejected(lake, declaration_of(made).outputs) == 3_500  # what a run says that keeps the table
 
 
 @pytest.mark.spark

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from factory.errors import ConfigurationError
+from factory.lake.files.checksums import sums_file
 from factory.lake.names import TableName
 from factory.lake.schemas import COMPONENTS
 from factory.lake.tables import Lake
@@ -74,6 +77,29 @@ def test_a_damaged_table_stops_no_other_and_is_made_again(
     assert run(lake_settings, good).success
     assert run(lake_settings, bad).success
     assert ids(lake_settings, unique) == ["b"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("part", ["header", "value"])
+def test_the_damaged_data_file_is_named_where_spark_names_none(
+    spark: SparkSession, lake_settings: Settings, unique: str, part: str
+) -> None:
+    rows = [(f"{number}", "1") for number in range(8)]
+    made = source(unique, rows)
+    assert run(lake_settings, made).success
+    files = sorted((lake_settings.files.warehouse / "dedup" / unique).rglob("*.parquet"))
+    assert len(files) > 1
+    for file in files:  # as in a copy without checksum files
+        Path(sums_file(str(file))).unlink()
+    chunk = pq.read_metadata(files[-1]).row_group(0).column(0)
+    begin = chunk.dictionary_page_offset or chunk.data_page_offset
+    at = begin if part == "header" else begin + chunk.total_compressed_size - 1
+    content = files[-1].read_bytes()
+    files[-1].write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+    failed = run(lake_settings, made, upper(f"{unique}_up", unique), selection=[f"dedup.{unique}_up"])
+    sentence = failure(failed)
+    assert [file for file in files if file.name in sentence] == [files[-1]]
+    assert f"Table dedup.{unique} is damaged" in sentence
 
 
 @pytest.mark.spark

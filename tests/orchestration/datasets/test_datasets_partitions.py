@@ -14,6 +14,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
 from jobs.sensors import Watched, notice
+from tests.jobs.test_sensors import ranges, ticks
 from tests.orchestration.declared import assert_refused, declared
 from tests.orchestration.runs import failure, run
 
@@ -163,6 +164,11 @@ def test_a_range_of_partitions_is_backfilled_and_a_missing_one_named(
     assert backfill("2026-01-02", "2026-01-03").success
     assert held() == {"2026-01-02": "of day 2", "2026-01-03": "of day 3"}
     assert Lake(lake_settings).published(TableName("filtered", unique)).rows == 2
+    watched = Watched(unique, found.paths[unique], found.partitions[unique])
+    assets = [asset for asset in found.assets if asset.keys & set(chosen)]
+    look = ticks(dg.DagsterInstance.ephemeral(), watched, *assets, lake=Lake(lake_settings))
+    assert look() == []
+    assert ranges(look()) == [("2026-01-01", "2026-01-01")]  # the others were made from these files
     said = "my.yaml, line 5, datasets[0].paths: `days/2026-01-04.jsonl` does not exist."
     assert said in failure(backfill("2026-01-01", "2026-01-04"))
     assert held() == {"2026-01-02": "of day 2", "2026-01-03": "of day 3"}

@@ -13,6 +13,7 @@ from factory.lake.names import TableName
 from factory.lake.publish import AUDIT, FAILED
 from factory.lake.schemas import COMPONENTS
 from factory.lake.tables import Lake
+from factory.orchestration.asset import partition_groups
 from factory.orchestration.asset.checks import holds
 from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.chain.dedup_group import dedup_group
@@ -154,8 +155,9 @@ def test_a_partition_that_becomes_empty_loses_its_old_rows(line: Line) -> None:
 
 @pytest.mark.spark
 def test_a_range_is_one_publish_and_equals_its_partitions_one_by_one(
-    spark: SparkSession, lake_settings: Settings, unique: str
+    spark: SparkSession, lake_settings: Settings, unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(partition_groups, "GROUP_SIZE", 2)  # so that the range is written in two groups
     rows = {"2026-01-01": ["a"], "2026-01-02": ["b", "c"], "2026-01-03": ["d"]}
     at_once, in_turn = (Line(lake_settings, f"{unique}_{kind}", DAYS) for kind in ("r", "s"))
     for made in (at_once, in_turn):

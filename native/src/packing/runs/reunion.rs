@@ -1,5 +1,5 @@
 //! Step 3 of a chunk's plan: join pieces that depend on each other, the best gain for their sizes first, as far
-//! as the slack allows.
+//! as the sequences suffice.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -7,18 +7,17 @@ use std::collections::{BTreeMap, BinaryHeap};
 use crate::packing::chunk::{Chunk, root, unite};
 use crate::packing::pieces::full_chunks;
 
-/// Step 3: labels after joining as many pieces as the slack allows.
-pub(super) fn reunite(chunk: &Chunk, labels: &[u32], slack: f64) -> Vec<u32> {
+/// Step 3: labels after joining as many pieces as fit into `most_sequences`, those of full chunks included.
+pub(super) fn reunite(chunk: &Chunk, labels: &[u32], most_sequences: u64) -> Vec<u32> {
     let merges = merges(chunk, labels);
     let whole: u64 = chunk
         .lengths
         .iter()
         .map(|&length| full_chunks(length, chunk.capacity))
         .sum();
-    let tokens: u64 = chunk.lengths.iter().sum();
-    let least = tokens.div_ceil(u64::from(chunk.capacity));
-    let allowed = (least as f64 * (1.0 + slack)) as u64;
-    let allowed = allowed.saturating_sub(whole).max(u64::from(chunk.fit(labels).1));
+    let allowed = most_sequences
+        .saturating_sub(whole)
+        .max(u64::from(chunk.fit(labels).1));
     let after = |n_merges: usize| -> Vec<u32> {
         let mut parents: Vec<u32> = (0..chunk.n_documents() as u32).collect();
         for &(a, b) in &merges[..n_merges] {

@@ -1,6 +1,8 @@
 ; Of two captures of the same node the one that stands first here is handled first; names come last.
 (package_header (qualified_identifier) @package)
 (import) @import
+(file_annotation) @file_annotation
+(platform_modifier) @platform
 [(class_declaration) (object_declaration)] @class
 (enum_entry) @entry
 [(class_body) (enum_class_body)] @body

@@ -4,9 +4,15 @@ As in Java, names may be nested, inherited, or members of values (`spark_udfs.de
 packages contain functions and properties, a companion's members belong to its class, and the type of a value
 mostly comes from its initializer. An extension function is a definition of its package and, as `this.name`, a
 member of every value (`spark_udfs.depsort.type_chains`).
+
+An `expect` declaration at the top level is also a declaration, and its `actual` one refers to it. Java sees
+the functions of a file with `@file:JvmName("Name")` as members of a class `Name`, which is a definition too.
 """
 
 from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
 
 import tree_sitter_kotlin
 from tree_sitter import Node
@@ -16,9 +22,10 @@ from spark_udfs.depsort.languages.data import read_builtins, read_query
 from spark_udfs.depsort.languages.kotlin.chains import FIRST_CHILD, TYPES, KotlinChains
 from spark_udfs.depsort.languages.namespaces import NamespaceModules
 from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
-from spark_udfs.depsort.model import Import
+from spark_udfs.depsort.model import FileSymbols, Import
 from spark_udfs.depsort.scopes import Names
-from spark_udfs.depsort.type_chains import EXTENSION, HOLDS
+from spark_udfs.depsort.syntax import Captures
+from spark_udfs.depsort.type_chains import EXPECTED, EXTENSION, HOLDS
 
 MAX_BYTES = 250_000  # the grammar's time grows with the square of the number of one-line bodies: here 6 s
 
@@ -26,7 +33,52 @@ MAX_BYTES = 250_000  # the grammar's time grows with the square of the number of
 class _File(KotlinChains):
     """The captures of one Kotlin file, turned into symbols."""
 
+    def __init__(self, source: bytes, captures: Captures) -> None:
+        super().__init__(source, captures)
+        self._expects: Counter[str] = Counter()
+        self._java_class: str | None = None
+        self._functions: set[str] = set()  # functions and properties of the package
+
+    def symbols(self) -> FileSymbols:
+        """Everything the file defines, imports and uses."""
+        symbols = super().symbols()
+        definitions = dict(symbols.definitions)
+        if self._java_class is not None and self._functions:
+            members = (f"{self._java_class}.{name}" for name in self._functions)
+            definitions |= dict.fromkeys((self._java_class, *members), 1)
+        return replace(
+            symbols,
+            definitions=dict(sorted(definitions.items())),
+            declarations=dict(sorted(self._expects.items())),
+        )
+
     # Captures: declarations
+
+    def on_file_annotation(self, node: Node) -> None:
+        """`@file:JvmName("Name")`."""
+        call = first_child(node)
+        annotation = first_child(call)
+        if call is None or annotation is None or self.text(annotation) != "JvmName":
+            return
+        argument = first_child(last_child(call))
+        content = first_child(first_child(argument))
+        if content is not None and content.type == "string_content":
+            self._java_class = self.text(content)
+
+    def on_platform(self, node: Node) -> None:
+        """`expect` or `actual` before a declaration at the top level."""
+        modifiers = node.parent
+        declaration = None if modifiers is None else modifiers.parent
+        if declaration is None or declaration.parent is None or declaration.parent.type != "source_file":
+            return
+        name = declaration.child_by_field_name("name") or declaration.child_by_field_name("type")
+        name = name or first_child(child_of_type(declaration, "variable_declaration"))
+        if name is None:
+            return
+        if self.text(node) == "expect":
+            self._expects[self.text(name)] += 1
+        else:
+            self.references[EXPECTED + self.text(name)] += 1
 
     def on_package(self, node: Node) -> None:
         self.package = self._dotted(node)
@@ -129,6 +181,8 @@ class _File(KotlinChains):
 
     def _member(self, owner: str, name: str, chain: str | None, extends: bool) -> None:
         self.define(f"{owner}.{name}" if owner else name, chain)
+        if not owner:
+            self._functions.add(name)
         if extends:
             self.define(f"{EXTENSION}.{name}", chain)
 

@@ -15,3 +15,6 @@
 (call !receiver method: (identifier) @function arguments: (argument_list . (string) @argument))
 (call !receiver method: (identifier) @function
   arguments: (argument_list . (simple_symbol) . (string) @argument))
+(method) @function_body
+(singleton_method) @function_body
+(lambda) @function_body

@@ -48,6 +48,8 @@ class _File(CapturedFile):
             self._nestings.append(nesting if len(nesting) <= _MAX_NESTING else around)
         self._read: set[int] = set()  # starts of constants that are not plain references
         self._references: Counter[str] = Counter()
+        self._functions = Ranges(captures["function_body"])
+        self._at_load: set[str] = set()
 
     def symbols(self) -> FileSymbols:
         """Everything the file defines, requires and uses."""
@@ -70,7 +72,18 @@ class _File(CapturedFile):
             references=dict(sorted(self._references.items())),
             declarations=dict(sorted((declarations - definitions).items())),
             bases=self._bases(),
+            at_load=tuple(sorted(self._at_load)),
         )
+
+    def _use(self, name: str, node: Node) -> None:
+        """Count a reference at `node`."""
+        self._references[name] += 1
+        if not self._is_late(node):
+            self._at_load.add(name)
+
+    def _is_late(self, node: Node) -> bool:
+        """Whether the code at `node` is in a function, which runs after the file is loaded."""
+        return self._functions.innermost(node.start_byte) >= 0
 
     def _defined(self, node: Node) -> str:
         """The full name of a constant defined or opened here; `A::B` is also a use of `A`."""
@@ -80,7 +93,7 @@ class _File(CapturedFile):
             return ""
         scope, _, _ = written.rpartition(SCOPE)
         if scope:
-            self._references[_reference(nesting, scope)] += 1
+            self._use(_reference(nesting, scope), node)
         return whole_name(_reference(nesting, written))
 
     def _bases(self) -> dict[str, tuple[str, ...]]:
@@ -110,17 +123,18 @@ class _File(CapturedFile):
             if node.start_byte in self._read or name is None or name.start_byte in self._read:
                 continue
             if written := self._written(node):
-                self._references[_reference(self._nesting(node), written)] += 1
+                self._use(_reference(self._nesting(node), written), node)
                 self._pass(node)
             else:
                 self._read.add(name.start_byte)  # the constant of a computed module
         for node in self.captures["name"]:
             if node.start_byte not in self._read:
-                self._references[_reference(self._nesting(node), self.text(node))] += 1
-        self._references.update("." + self.text(node) for node in self.captures["member"])
+                self._use(_reference(self._nesting(node), self.text(node)), node)
+        for node in self.captures["member"]:
+            self._use("." + self.text(node), node)
 
     def _required(self) -> Iterator[tuple[str, bool]]:
-        """Every required file, and whether it is autoloaded."""
+        """Every required file, and whether loading it is deferred: by `autoload`, or in a function."""
         for node in self.captures["argument"]:
             arguments = node.parent
             function = None if arguments is None else field_of(arguments.parent, "method")
@@ -128,7 +142,8 @@ class _File(CapturedFile):
             content = [child for child in node.named_children if child.type == "string_content"]
             if name in _REQUIRES and len(content) == 1 == len(node.named_children):
                 module = self.text(content[0])
-                yield f"./{module}" if name == "require_relative" else module, name == "autoload"
+                deferred = name == "autoload" or self._is_late(node)
+                yield f"./{module}" if name == "require_relative" else module, deferred
 
     def _pass(self, node: Node) -> None:
         """Mark the constants of a chain as counted."""

@@ -97,6 +97,48 @@ def test_a_name_leads_to_the_file_that_defines_it_in_either_language(text: str, 
     assert dependencies({**REPOSITORY, "X.kt": text}, "X.kt") == expected
 
 
+MULTIPLATFORM = {
+    "src/commonMain/okio/-CommonPlatform.kt": "package okio\n\nexpect class Lock\n\n"
+    "internal expect fun ByteArray.toUtf8String(): String\n\nexpect val here: Int\n",
+    "src/commonMain/okio/Buffer.kt": "package okio\n\nexpect class Buffer() {\n  fun read(): String\n}\n",
+    "src/commonMain/okio/Okio.kt": '@file:JvmName("Okio")\n\npackage okio\n\nfun Buffer.buffer() = this\n',
+    "src/commonMain/okio/User.kt": "package okio\n\nfun user(b: ByteArray) = b.toUtf8String()\n",
+    "src/jvmMain/okio/-JvmPlatform.kt": '@file:JvmName("-JvmPlatform")\n\npackage okio\n\n'
+    "actual typealias Lock = java.util.concurrent.locks.ReentrantLock\n\n"
+    "internal actual fun ByteArray.toUtf8String(): String = String(this)\n\nactual val here: Int = 1\n",
+    "src/jvmMain/okio/Buffer.kt": 'package okio\n\nactual class Buffer {\n  actual fun read() = ""\n}\n',
+    "src/jvmMain/okio/JvmOkio.kt": '@file:JvmMultifileClass\n@file:JvmName("Okio")\n\npackage okio\n\n'
+    "fun File.source(): Buffer = Buffer()\n",
+    "src/jvmMain/okio/JvmUser.kt": "package okio\n\nfun user(b: ByteArray) = b.toUtf8String()\n",
+    "src/other/Buffer.kt": "package other\n\nactual class Buffer\n",
+    "samples/Sample.java": "package samples;\nimport okio.Okio;\nclass Sample {\n"
+    "  void f(java.io.File x) { Okio.source(x).read(); }\n}\n",
+    "samples/Static.java": "package samples;\nimport static okio.Okio.source;\nclass Static {\n"
+    "  void f(java.io.File x) { source(x); }\n}\n",
+    "samples/sample.kt": "package samples\n\nimport okio.source\n\nfun f(x: java.io.File) = x.source()\n",
+}
+
+
+@pytest.mark.parametrize(
+    "path, expected",
+    [
+        ("src/jvmMain/okio/-JvmPlatform.kt", {"src/commonMain/okio/-CommonPlatform.kt"}),
+        ("src/jvmMain/okio/Buffer.kt", {"src/commonMain/okio/Buffer.kt"}),
+        ("src/commonMain/okio/-CommonPlatform.kt", set()),
+        ("src/commonMain/okio/User.kt", {"src/commonMain/okio/-CommonPlatform.kt"}),
+        ("src/jvmMain/okio/JvmUser.kt", {"src/jvmMain/okio/-JvmPlatform.kt"}),
+        ("src/other/Buffer.kt", set()),
+    ],
+)
+def test_an_actual_declaration_depends_on_the_expected_one(path: str, expected: set[str]) -> None:
+    assert dependencies(MULTIPLATFORM, path) == expected
+
+
+@pytest.mark.parametrize("path", ["samples/Sample.java", "samples/Static.java", "samples/sample.kt"])
+def test_functions_are_found_by_import_and_by_the_class_that_java_sees(path: str) -> None:
+    assert "src/jvmMain/okio/JvmOkio.kt" in dependencies(MULTIPLATFORM, path)
+
+
 def test_a_file_too_long_for_the_grammar_gives_no_symbols() -> None:
     line = "class A {\n val b = 1\n}\n"
     assert extract(line * (MAX_BYTES // len(line))).definitions.keys() == {"A", "A.b"}

@@ -42,6 +42,17 @@ def test_constants_and_called_methods_are_references() -> None:
     }
 
 
+def test_functions_run_after_their_file_is_loaded() -> None:
+    symbols = extract(
+        "require 'a'\nclass C < A\n  B\n  def f\n    require 'b'\n    D.new\n    B\n  end\n  def self.g = E\n"
+        "  H = ->(x) { I }\n  lazy { J }\nend\n"
+    )
+    assert {(item.module, item.deferred) for item in symbols.imports} == {("a", False), ("b", True)}
+    assert symbols.references.keys() - {*(symbols.at_load or ())} == {"C/D", "C/E", "C/I", ".new"}
+    assert FileSymbols.from_json(symbols.to_json()) == symbols
+    assert extract("def f\n  D\nend\n").at_load == ()
+
+
 def test_constants_resolve_without_a_require_and_files_with_one() -> None:
     texts = {
         "lib/space.rb": "require 'space/box'\nmodule Space\nend\n",
