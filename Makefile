@@ -29,7 +29,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup demo ui serve test test-crash test-damage pictures lint format proto bench wheel system-packages clean
+.PHONY: help prerequisites setup demo ui serve test test-crash test-damage test-pages test-tiny pictures lint format proto bench wheel system-packages clean
 
 ##@ Use
 help: ## Show this help
@@ -49,13 +49,19 @@ setup: $(VENV)/.installed $(VENV)/.native $(VENV)/.jars ## Create the environmen
 
 test: setup system-packages $(VENV)/.all-jars $(VENV)/.torch $(NODE_PACKAGES) ## Run all tests
 	@cd native && cargo test
-	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 25 --durations-min 20
 
-test-crash: setup ## Kill runs at random instants (POINTS=20 SEED=7)
-	@$(BIN)/pytest -n 0 -s tests/test_crash.py $(if $(POINTS),--kill-points $(POINTS)) $(if $(SEED),--kill-seed $(SEED))
+test-crash: setup ## Kill runs and relocations at random instants (POINTS=20 SEED=7)
+	@$(BIN)/pytest -n 0 -s tests/test_crash.py tests/lake/relocation -k kill $(if $(POINTS),--kill-points $(POINTS)) $(if $(SEED),--kill-seed $(SEED))
 
 test-damage: setup ## Damage files of a lake and read it in every way (DAMAGES=300 SEED=7)
 	@$(BIN)/pytest -n 0 -s tests/test_pipeline.py -k damaged_file $(if $(DAMAGES),--damages $(DAMAGES)) $(if $(SEED),--damage-seed $(SEED))
+
+test-tiny: setup ## Run tiny datasets through the whole chain (DATASETS=200 SEED=28)
+	@$(BIN)/pytest -n 0 -s tests/test_tiny_datasets.py $(if $(DATASETS),--tiny-datasets $(DATASETS)) $(if $(SEED),--tiny-seed $(SEED))
+
+test-pages: setup ## Draw Parquet files of all types and encodings and read them in every way (FILES=2000)
+	@$(BIN)/pytest -n 0 -s tests/blender/parquet/test_page_layouts.py $(if $(FILES),--page-files $(FILES))
 
 pictures: setup system-packages ## Take the pictures of docs/img from the running UI
 	@$(BIN)/pytest -n 0 tests/ui --pictures docs/img

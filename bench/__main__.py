@@ -32,16 +32,26 @@ def _help() -> str:
 
 
 def run(
-    name: Annotated[str, typer.Argument(help="Which bench.", metavar="NAME", show_default=False)],
+    name: Annotated[
+        str,
+        typer.Argument(help="Which bench, or part of one: loading.plan.", metavar="NAME", show_default=False),
+    ],
 ) -> None:
-    """Run the bench called `name`."""
+    """Run the bench called `name`, or only the part after its dot."""
     with error_boundary.sentences():
-        if name not in BENCHES:
-            raise ConfigurationError(f"Unknown bench `{name}`. Benches: {', '.join(BENCHES)}.")
+        bench, _, part = name.partition(".")
+        if bench not in BENCHES:
+            raise ConfigurationError(f"Unknown bench `{bench}`. Benches: {', '.join(BENCHES)}.")
         from bench.harness import show
 
+        module = importlib.import_module(f"bench.{bench}.measure")
+        parts = getattr(module, "PARTS", {})
+        if part and part not in parts:
+            raise ConfigurationError(
+                f"Bench `{bench}` has no part `{part}`. Parts: {', '.join(parts) or 'none'}."
+            )
         progress = Console(stderr=True, highlight=False)
-        report = importlib.import_module(f"bench.{name}.measure").measure(progress)
+        report = module.measure(progress, [part]) if part else module.measure(progress)
         terminal = sys.stdout.isatty()
         show(name, report, Console(highlight=False, width=None if terminal else _WIDTH))
 

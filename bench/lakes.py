@@ -22,12 +22,18 @@ def own_lake(home: Path, **changes: Any) -> Settings:
 
 
 def add_packed(
-    lake: Settings, name: str, files: Sequence[Path], content: str, token_bytes: int, length: int
+    lake: Settings,
+    name: str,
+    files: Sequence[Path],
+    content: str,
+    token_bytes: int,
+    length: int,
+    schema: pa.Schema = PACKED,
 ) -> None:
-    """Make the table `packed.<name>` of Parquet files (ordinal, tokens), if it is missing."""
+    """Make the table `packed.<name>` of Parquet files of `schema`, if it is missing."""
     catalog = open_catalog(lake)
     catalog.create_namespace_if_not_exists("packed")
     properties = {TOKEN_BYTES: f"{token_bytes}", SEQUENCE_LENGTH: f"{length}"}
-    table = catalog.create_table_if_not_exists(f"packed.{name}", schema=PACKED, properties=properties)
+    table = catalog.create_table_if_not_exists(f"packed.{name}", schema=schema, properties=properties)
     if table.current_snapshot() is None:
         table.add_files([path.as_uri() for path in files], snapshot_properties={"factory.content": content})

@@ -6,7 +6,6 @@ Each name loads its module on first use: a client needs neither an engine nor Py
 `blender.errors`; pages of anybody's Parquet files are in `blender.pages`.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,30 +25,25 @@ if TYPE_CHECKING:
     from blender.torch import block_diagonal as block_diagonal
     from blender.torch import tensors as tensors
 else:
-    _MODULES = {
-        "BlenderClient": "client",
-        "Tls": "protocol.credentials",
-        "LocalBlender": "local",
-        "open_blend": "local",
-        "BlendHandle": "reader",
-        "Source": "records",
-        "Schedule": "records",
-        "BlendRecord": "records",
-        "Description": "records",
-        "ExplainedRow": "records",
-        "Batch": "batch",
-        "BlendDataset": "torch",
-        "BlendLoader": "torch",
-        "tensors": "torch",
-        "block_diagonal": "torch",
-    }
-    __all__ = list(_MODULES)
+    from blender.exports import exports
 
-    def __getattr__(name):
-        if name not in _MODULES:
-            raise AttributeError(f"module `blender` has no attribute `{name}`")
-        globals()[name] = found = getattr(import_module(f"blender.{_MODULES[name]}"), name)
-        return found
-
-    def __dir__():
-        return sorted([*globals(), *_MODULES])
+    __getattr__, __dir__, __all__ = exports(
+        __name__,
+        {
+            "BlenderClient": "blender.client",
+            "Tls": "blender.protocol.credentials",
+            "LocalBlender": "blender.local",
+            "open_blend": "blender.local",
+            "BlendHandle": "blender.reader",
+            "Source": "blender.records",
+            "Schedule": "blender.records",
+            "BlendRecord": "blender.records",
+            "Description": "blender.records",
+            "ExplainedRow": "blender.records",
+            "Batch": "blender.batch",
+            "BlendDataset": "blender.torch",
+            "BlendLoader": "blender.torch",
+            "tensors": "blender.torch",
+            "block_diagonal": "blender.torch",
+        },
+    )

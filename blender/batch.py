@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from blender.arrays import as_numpy
+from blender.arrays import as_numpy, binary_integers, binary_offsets
 from blender.errors import InvalidRequest
 from blender.ipc import from_ipc, to_ipc
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
@@ -62,18 +62,15 @@ class Block:
     @cached_property
     def n_tokens(self) -> npt.NDArray[np.int64]:
         """See `Batch.n_tokens`."""
-        return np.diff(self._token_offsets) // self.token_bytes
+        width = self.token_bytes
+        return np.diff(binary_offsets(self.arrow.column("tokens"))) // width
 
     @cached_property
     def tokens(self) -> npt.NDArray[np.int32]:
         """See `Batch.tokens`."""
-        offsets, length = self._token_offsets, self.sequence_length
+        width, length = self.token_bytes, self.sequence_length
         shape = (self.arrow.num_rows, length)
-        data = self.arrow.column("tokens").buffers()[2]
-        n = int(offsets[-1] - offsets[0]) // self.token_bytes
-        values = np.frombuffer(data or b"", f"<i{self.token_bytes}", count=n, offset=int(offsets[0]))
-        if self.token_bytes < 4:
-            values = values.view(f"<u{self.token_bytes}")
+        values = binary_integers(self.arrow.column("tokens"), width)
         if self._is_full:  # the usual case: a view, or one conversion
             return values.astype(np.int32, copy=False).reshape(shape)
         padded = np.zeros(shape, dtype=np.int32)
@@ -92,6 +89,12 @@ class Block:
         positions = np.arange(self._borders[-1], dtype=self._borders.dtype)
         positions -= np.repeat(self._borders[:-1], self._lengths)
         return positions.astype(np.int32, copy=False).reshape(-1, self.sequence_length)
+
+    @cached_property
+    def places(self) -> npt.NDArray[np.int32]:
+        """See `Batch.places`."""
+        row = np.arange(self.sequence_length, dtype=np.int32)
+        return np.tile(row, (self.arrow.num_rows, 1))
 
     @cached_property
     def targets(self) -> npt.NDArray[np.int64]:
@@ -147,14 +150,6 @@ class Block:
         """The index in `_borders` of each row's begin, and the end."""
         rows = np.arange(self.arrow.num_rows + 1) * self.sequence_length
         return np.searchsorted(self._borders, rows)
-
-    @cached_property
-    def _token_offsets(self) -> npt.NDArray[np.int64]:
-        """The begin of each row in the bytes of all rows, and the end; a null row is empty."""
-        self._token_property(TOKEN_BYTES)
-        column = self.arrow.column("tokens")
-        offsets = column.buffers()[1]
-        return np.frombuffer(offsets, "<i4", len(column) + 1, 4 * column.offset).astype(np.int64)
 
     def _token_property(self, name: str) -> int:
         if "tokens" not in self.arrow.schema.names:
@@ -245,6 +240,11 @@ class Batch:
     def position_ids(self) -> npt.NDArray[np.int32]:
         """Each token's position in its section; shape [rows, sequence_length]."""
         return self._block.position_ids[self._first : self._stop]
+
+    @property
+    def places(self) -> npt.NDArray[np.int32]:
+        """Each token's place in its row, which orders the pieces of a row; shape [rows, sequence_length]."""
+        return self._block.places[self._first : self._stop]
 
     @property
     def cu_seqlens(self) -> npt.NDArray[np.int32]:

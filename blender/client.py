@@ -33,8 +33,9 @@ from blender.protocol.stubs import stub
 from blender.protocol.wire import parse
 from blender.reader import PREFETCH_BYTES, Blender, BlendHandle
 from blender.records import BlendRecord, Description, ExplainedRow
+from blender.spec.ranks import RankSlice
+from blender.spec.step_range import StepRange
 
-_FETCH = "/blender.v1.BlendData/Fetch"
 _OPTIONS = [
     ("grpc.max_receive_message_length", -1),  # a block is about 1 MiB, unless one row is larger
     ("grpc.initial_reconnect_backoff_ms", 100),  # the default, one second and growing, outlasts a restart
@@ -55,8 +56,16 @@ class _Connection:
         )
         self.configs = stub(self.channel, "BlendConfigs")
         self.data = stub(self.channel, "BlendData")
-        self.fetch = self.channel.unary_stream(
-            _FETCH, request_serializer=pb.FetchRequest.SerializeToString, response_deserializer=parse
+        self.loading = stub(self.channel, "BlendLoading")
+        self.fetch = self._stream("BlendData/Fetch", pb.FetchRequest)
+        self.load = self._stream("BlendLoading/Load", pb.LoadRequest)
+
+    def _stream(self, method: str, request: Any) -> Any:
+        """A method that answers with blocks, which `parse` reads in place."""
+        return self.channel.unary_stream(
+            f"/blender.v1.{method}",
+            request_serializer=request.SerializeToString,
+            response_deserializer=parse,
         )
 
 
@@ -141,24 +150,37 @@ class BlenderClient(Blender):
     def _update(self, **definition: Any) -> BlendRecord:
         return self._blend(self._connection.configs.Update, to_request(pb.UpdateRequest, definition))
 
-    def _rows(
-        self, blend: str, offset: int, steps: int | None, rank: int, ranks: int, stride: int
-    ) -> tuple[Resumed, Callable[[], None]]:
-        stop = None if steps is None else offset + steps
+    def _rows(self, blend: str, steps: StepRange, share: RankSlice) -> tuple[Resumed, Callable[[], None]]:
+        stop = steps.stop
 
         def stream(first: int) -> Any:
             request = pb.FetchRequest(
                 blend=blend,
                 offset=first,
                 steps=0 if stop is None else stop - first,
-                rank=rank,
-                ranks=ranks,
-                stride=stride,
+                rank=share.rank,
+                ranks=share.ranks,
+                stride=steps.stride,
             )
             return self._connection.fetch(request, timeout=self._timeout_s, metadata=self._metadata)
 
-        resumed = Resumed(stream, offset, stop, Patience(self._patience_s), self.address, self._tls)
+        resumed = self._resumed(stream, steps.offset, stop)
         return resumed, resumed.cancel
+
+    def spec(self) -> Any:
+        """What the loader at the address serves, a `SpecResponse`."""
+        return self._call(self._connection.loading.Spec, pb.SpecRequest())
+
+    def load(self, request_at: Callable[[int], Any], offset: int, stop: int | None) -> Resumed:
+        """The rows of planned steps; `request_at` makes the `LoadRequest` of a stream from a step on."""
+
+        def stream(first: int) -> Any:
+            return self._connection.load(request_at(first), timeout=self._timeout_s, metadata=self._metadata)
+
+        return self._resumed(stream, offset, stop)
+
+    def _resumed(self, stream: Callable[[int], Any], offset: int, stop: int | None) -> Resumed:
+        return Resumed(stream, offset, stop, Patience(self._patience_s), self.address, self._tls)
 
     def _blend(self, method: Any, request: Any) -> BlendRecord:
         return to_record(BlendRecord, self._call(method, request))

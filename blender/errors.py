@@ -25,6 +25,10 @@ class InvalidRequest(ConfigurationError):
     """An offset, a number of steps or a rank is outside what the blend allows."""
 
 
+class PlanChanged(ConfigurationError):
+    """A loader plans a step that a rank has read in another way: its strategy was changed in mid-run."""
+
+
 class Unauthenticated(ConfigurationError):
     """The server requires a token, and the call brought none that it accepts."""
 

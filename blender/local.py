@@ -19,9 +19,11 @@ from blender.call_context import CallContext
 from blender.catalog.blends import DEFAULT_MEMORY_BYTES, Blends, open_blends
 from blender.catalog.description import blend_record, description
 from blender.errors import CallCancelled, InvalidRequest
+from blender.opened.blend import Blend
 from blender.reader import PREFETCH_BYTES, Blender, BlendHandle
 from blender.records import BlendRecord, Description, ExplainedRow
 from blender.spec.ranks import RankSlice
+from blender.spec.step_range import StepRange
 from blender.steps import Rows
 from factory.settings import Settings
 from factory.settings import settings as default_settings
@@ -62,6 +64,10 @@ class LocalBlender(Blender):
         """A blend by id, as a trainer reads it; raises BlendNotFound and SourceGone."""
         return BlendHandle(self, self._blends.open(blend).id)
 
+    def opened(self, blend: str) -> Blend:
+        """A blend with the readers of its sources; raises BlendNotFound and SourceGone."""
+        return self._blends.open(blend)
+
     def get(self, blend: str) -> BlendRecord:
         return blend_record(self._blends.get(blend))
 
@@ -84,11 +90,11 @@ class LocalBlender(Blender):
         return blend_record(self._blends.update(**definition))
 
     def _rows(
-        self, blend: str, offset: int, steps: int | None, rank: int, ranks: int, stride: int
+        self, blend: str, steps: StepRange, share: RankSlice
     ) -> tuple[Iterator[Rows], Callable[[], None]]:
         call = CallContext(self.timeout_s)
         opened = self._blends.open(blend)
-        blocks = opened.fetch(offset, steps or 0, RankSlice(rank, ranks), BLOCK_BYTES, stride, call)
+        blocks = opened.fetch(steps, share, BLOCK_BYTES, call)
 
         def rows() -> Iterator[Rows]:
             for block in blocks:

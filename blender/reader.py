@@ -12,6 +12,9 @@ from blender.batch import Batch
 from blender.errors import InvalidBlend, InvalidRequest
 from blender.prefetch import Prefetcher
 from blender.records import BlendRecord, Description, ExplainedRow, Schedule, Source
+from blender.spec.ranks import RankSlice
+from blender.spec.step_range import StepRange
+from blender.step_source import StepSource
 from blender.steps import Rows, batches
 
 PREFETCH_BYTES = 16 << 20  # a second of data for most trainers; a block from a server is 1 MiB
@@ -87,11 +90,15 @@ class Blender(ABC):
         these steps, beginning with the first. Raises EndOfData, after the last step, if the blend ends before
         `steps` steps.
         """
-        if steps == 0:
+        yield from self.read(blend, StepRange(offset, steps, stride), RankSlice(rank, ranks))
+
+    def read(self, blend: str, steps: StepRange, share: RankSlice) -> Iterator[Batch]:
+        """As `fetch`, by a range and a share."""
+        if steps.steps == 0:
             return
-        rows, cancel = self._rows(blend, offset, steps, rank, ranks, stride)
+        rows, cancel = self._rows(blend, steps, share)
         with Prefetcher(rows, self.prefetch_bytes, _size, cancel) as prefetched:
-            yield from batches(prefetched, offset, stride)
+            yield from batches(prefetched, steps)
 
     @abstractmethod
     def _create(self, **definition: Any) -> BlendRecord:
@@ -103,7 +110,7 @@ class Blender(ABC):
 
     @abstractmethod
     def _rows(
-        self, blend: str, offset: int, steps: int | None, rank: int, ranks: int, stride: int
+        self, blend: str, steps: StepRange, share: RankSlice
     ) -> tuple[Iterable[Rows], Callable[[], None]]:
         """The rows of a fetch, and a function that interrupts a wait for them from another thread."""
 
@@ -122,7 +129,7 @@ def _size(rows: Rows) -> int:
 
 
 @dataclass(frozen=True)
-class BlendHandle:
+class BlendHandle(StepSource[RankSlice]):
     """One blend of a Blender."""
 
     blender: Blender
@@ -131,6 +138,30 @@ class BlendHandle:
     def describe(self) -> Description:
         """Sources, sizes, weights and length."""
         return self.blender.describe(self.id)
+
+    @property
+    def vocabulary(self) -> int:
+        """Size of the tokenizer's vocabulary: every token is below it.
+
+        Raises InvalidRequest if a table of the blend does not say it.
+        """
+        return self._largest("vocabulary")
+
+    @property
+    def sequence_length(self) -> int:
+        """Tokens of a full row, with `pad` of the longest; raises InvalidRequest if a table lacks it."""
+        return self._largest("sequence_length")
+
+    def _largest(self, name: str) -> int:
+        values = [getattr(source, name) for source in self.describe().sources]
+        records = self.blender.get(self.id).sources
+        silent = [record.table for record, value in zip(records, values, strict=True) if not value]
+        if silent:
+            raise InvalidRequest(
+                f"Of the tables of blend {self.id}, {', '.join(silent)} do not say their `{name}`. Pack them "
+                "again with `factory materialize`, then create the blend again."
+            )
+        return max(values)
 
     def explain(self, offset: int) -> tuple[ExplainedRow, ...]:
         """The documents behind every row of a step."""
@@ -142,11 +173,20 @@ class BlendHandle:
         """One `Batch` per step from `offset` on: see `Blender.fetch`."""
         return self.blender.fetch(self.id, offset, steps, rank, ranks, stride)
 
-    def check_history(self, blend: str, offset: int) -> None:
-        """Raise InvalidRequest unless a reader of `blend` at step `offset` can continue with this blend.
+    def read(self, steps: StepRange, share: RankSlice) -> Iterator[Batch]:
+        """As `fetch`, by a range and a share."""
+        return self.blender.read(self.id, steps, share)
 
-        It can if the two are equal before that step: this is `blend`, or an update of it there or later.
+    def state(self, offset: int) -> dict[str, Any]:
+        """The blend and the next step."""
+        return {"blend": self.id, "offset": offset}
+
+    def offset_of(self, state: Mapping[str, Any]) -> int:
+        """The next step of a state of this blend, or of one that it updates at that step or later.
+
+        Raises InvalidRequest for a state of any other blend.
         """
+        blend, offset = str(state["blend"]), int(state["offset"])
         one = self.id
         while one != blend:
             record = self.blender.get(one)
@@ -161,3 +201,4 @@ class BlendHandle:
                     f"from step {record.offset:,} on. Update {blend} at step {offset:,} or later."
                 )
             one = record.parent
+        return offset

@@ -129,10 +129,10 @@ class DescribedSource:
 
     `rows` and the snapshot of a live source are those Blender last saw. `steps` is how many steps its rows
     last; None if they never run out. The rest is None where the table does not say: `tokenizer` identifies
-    the tokenizer that made the tokens, and `tokenizer_table` was its table then; `sequence_length` is the
-    tokens of a full row, `tokens` those of all rows. By the last weights or the last knot, `token_share` is
-    the source's share of a step's tokens, and `padding` the share of its rows that is padding once they are
-    as long as the blend's longest.
+    the tokenizer that made the tokens, `tokenizer_table` was its table then, and `vocabulary` is the size of
+    its vocabulary; `sequence_length` is the tokens of a full row, `tokens` those of all rows. By the last
+    weights or the last knot, `token_share` is the source's share of a step's tokens, and `padding` the share
+    of its rows that is padding once they are as long as the blend's longest.
     """
 
     source: Source
@@ -144,6 +144,7 @@ class DescribedSource:
     tokens: int | None = None
     token_share: float | None = None
     padding: float | None = None
+    vocabulary: int | None = None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from blender.arrays import as_numpy
 from blender.batch import Batch, Block
 from blender.errors import BlenderFailure
+from blender.spec.step_range import StepRange
 
 
 class Rows(NamedTuple):
@@ -28,19 +29,20 @@ class Rows(NamedTuple):
     begins: bool
 
 
-def batches(rows: Iterable[Rows], offset: int, stride: int = 1) -> Iterator[Batch]:
-    """The steps `offset`, `offset + stride` and so on; raises BlenderFailure for any other step."""
+def batches(rows: Iterable[Rows], steps: StepRange) -> Iterator[Batch]:
+    """The steps of a range, one after the other; raises BlenderFailure for rows of any other step."""
+    offset, stride = steps.offset, steps.stride
     parts: list[pa.RecordBatch] = []
     for next_offset, batch, begins in rows:
         if begins:
             parts.clear()  # of an interrupted step, which is sent again
-        steps = as_numpy(batch.column("offset"))
-        starts = np.flatnonzero(steps[1:] != steps[:-1]) + 1
+        offsets = as_numpy(batch.column("offset"))
+        starts = np.flatnonzero(offsets[1:] != offsets[:-1]) + 1
         block = Block(batch)
-        for first, stop in zip([0, *starts.tolist()], [*starts.tolist(), len(steps)], strict=True):
-            if steps[first] != offset:
+        for first, stop in zip([0, *starts.tolist()], [*starts.tolist(), len(offsets)], strict=True):
+            if offsets[first] != offset:
                 raise BlenderFailure(
-                    f"Expected step {offset:,}, got step {steps[first]:,}. Use one version of Blender on "
+                    f"Expected step {offset:,}, got step {offsets[first]:,}. Use one version of Blender on "
                     "both sides."
                 )
             if offset >= next_offset:

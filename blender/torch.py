@@ -18,27 +18,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Generic
 
 import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from blender.batch import Batch
 from blender.errors import InvalidRequest
 from blender.prefetch import Prefetcher
 from blender.reader import BlendHandle
+from blender.spec.ranks import RankSlice
+from blender.spec.step_range import StepRange
+from blender.step_source import Share, Step, StepSource
 from factory.errors import ConfigurationError
 
 FIELDS = ("tokens", "targets", "position_ids", "cu_seqlens")
 
 
-def tensors(batch: Batch, fields: Sequence[str] = FIELDS) -> dict[str, Any]:
-    """Arrays of a batch as tensors over the same memory, by the names of `Batch`, and its `offset`.
+def tensors(step: Step, fields: Sequence[str] = FIELDS) -> dict[str, Any]:
+    """Arrays of a step as tensors over the same memory, by the names of `Batch`, and its `offset`.
 
     Do not write into them: steps of one block share memory.
     """
-    found: dict[str, Any] = {name: torch.from_dlpack(getattr(batch, name)) for name in fields}
-    return found | {"offset": batch.offset}
+    found: dict[str, Any] = {name: torch.from_dlpack(getattr(step, name)) for name in fields}
+    return found | {"offset": step.offset}
 
 
 def block_diagonal(document_ids: torch.Tensor) -> torch.Tensor:
@@ -51,28 +53,24 @@ def block_diagonal(document_ids: torch.Tensor) -> torch.Tensor:
     return same.tril()
 
 
-class BlendDataset(IterableDataset[Any]):
-    """Every step from `offset` on, up to `stop` or to the end of data, passed through `transform`.
+class StepDataset(IterableDataset[Any], Generic[Share]):
+    """Every step of a source from `offset` on, up to `stop` or to the end of data, through `transform`.
 
-    `rank` and `ranks` default to those of `torch.distributed`, or of torchrun's environment. A
-    `DataLoader(dataset, batch_size=None, num_workers=m)` yields the steps in the same order.
-    Raises EndOfData if the blend ends before `stop`.
+    Each item is made from this reader's `share` of a step. A `DataLoader(dataset, batch_size=None,
+    num_workers=m)` yields the steps in the same order. Raises EndOfData if the source ends before `stop`.
     """
 
     def __init__(
         self,
-        blend: BlendHandle,
+        source: StepSource[Share],
+        share: Share,
         *,
         offset: int = 0,
         stop: int | None = None,
-        rank: int | None = None,
-        ranks: int | None = None,
-        transform: Callable[[Batch], Any] = tensors,
+        transform: Callable[[Any], Any] = tensors,
     ) -> None:
-        if (rank is None) != (ranks is None):
-            raise InvalidRequest("`rank` and `ranks` belong together. Give both or neither.")
-        self.blend = blend
-        self.rank, self.ranks = _rank_of_ranks() if rank is None or ranks is None else (rank, ranks)
+        self.source = source
+        self.share = share
         self.stop = stop
         self.transform = transform
         self._offset = offset
@@ -93,31 +91,64 @@ class BlendDataset(IterableDataset[Any]):
         if self.stop is not None and first >= self.stop:
             return
         steps = None if self.stop is None else self.stop - first
-        for batch in self.blend.fetch(first, steps, self.rank, self.ranks, stride):
-            yield batch.offset + 1, self.transform(batch)
+        for step in self.source.read(StepRange(first, steps, stride), self.share):
+            yield step.offset + 1, self.transform(step)
 
     def state_dict(self) -> dict[str, Any]:
-        """The blend and the step after the last one taken."""
+        """The state of the source at the step after the last one taken."""
         if self._dealt:
             raise InvalidRequest(
                 "Workers of a DataLoader took the steps, and they do not report how far the loop has come. "
                 "Iterate over a BlendLoader and save its state."
             )
-        return {"blend": self.blend.id, "offset": self._offset}
+        return self.source.state(self._offset)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state of this blend, or of one that it updates at that step or later.
+        """Continue from a state of this source, or of one with the same steps before that state.
 
-        Raises InvalidRequest for a state of any other blend.
+        Raises InvalidRequest for a state of any other source.
         """
-        blend, offset = str(state["blend"]), int(state["offset"])
-        self.blend.check_history(blend, offset)
-        self.start_at(offset)
+        self.start_at(self.source.offset_of(state))
 
     def start_at(self, offset: int) -> None:
         """Begin the next iteration with step `offset`."""
         self._offset = offset
         self._dealt.fill_(False)
+
+
+class BlendDataset(StepDataset[RankSlice]):
+    """Every step of a blend from `offset` on, up to `stop` or to the end of data, through `transform`.
+
+    `rank` and `ranks` default to those of `torch.distributed`, or of torchrun's environment. The state is
+    `{"blend": id, "offset": n}`, n being the step after the last one taken; an update of the blend at that
+    step or later can load it too.
+    """
+
+    def __init__(
+        self,
+        blend: BlendHandle,
+        *,
+        offset: int = 0,
+        stop: int | None = None,
+        rank: int | None = None,
+        ranks: int | None = None,
+        transform: Callable[[Any], Any] = tensors,
+    ) -> None:
+        if (rank is None) != (ranks is None):
+            raise InvalidRequest("`rank` and `ranks` belong together. Give both or neither.")
+        place = rank_of_ranks() if rank is None or ranks is None else (rank, ranks)
+        super().__init__(blend, RankSlice(*place), offset=offset, stop=stop, transform=transform)
+        self.blend = blend
+
+    @property
+    def rank(self) -> int:
+        """The reader's number among `ranks`."""
+        return self.share.rank
+
+    @property
+    def ranks(self) -> int:
+        """The number of readers."""
+        return self.share.ranks
 
 
 class BlendLoader:
@@ -129,7 +160,7 @@ class BlendLoader:
 
     def __init__(
         self,
-        dataset: BlendDataset,
+        dataset: StepDataset[Any],
         *,
         workers: int = 0,
         prefetch: int = 2,
@@ -143,11 +174,11 @@ class BlendLoader:
         self._device = None if device is None else torch.device(device)
 
     def state_dict(self) -> dict[str, Any]:
-        """The blend and the step after the last one taken."""
+        """The state of the source at the step after the last one taken."""
         return self.dataset.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state, as `BlendDataset.load_state_dict` does."""
+        """Continue from a state, as `StepDataset.load_state_dict` does."""
         self.dataset.load_state_dict(state)
 
     def __iter__(self) -> Iterator[Any]:
@@ -178,7 +209,7 @@ class BlendLoader:
 class _Numbered(IterableDataset[tuple[int, Any]]):
     """A dataset that yields each item with the step after it."""
 
-    def __init__(self, dataset: BlendDataset) -> None:
+    def __init__(self, dataset: StepDataset[Any]) -> None:
         self._dataset = dataset
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
@@ -224,7 +255,8 @@ def map_tensors(item: Any, function: Callable[[torch.Tensor], torch.Tensor]) -> 
     return item
 
 
-def _rank_of_ranks() -> tuple[int, int]:
+def rank_of_ranks() -> tuple[int, int]:
+    """The rank of this process and the number of ranks, of `torch.distributed` or torchrun; else (0, 1)."""
     distributed = torch.distributed
     if distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank(), distributed.get_world_size()

@@ -16,6 +16,13 @@ def fingerprint(batch: pa.RecordBatch, columns: list[str]) -> bytes:
     add nothing. Raises ValueError for an unknown column or a type without a fingerprint.
     """
 
+def first_changed_text(texts: pa.StringArray | pa.BinaryArray, hashes: pa.StringArray) -> int | None:
+    """Return the first row whose text has another content hash than its row of `hashes`, None if none has.
+
+    A content hash is the BLAKE2b-128 of a text's bytes as 32 hex digits; a null text has none, and nothing is
+    compared with a null hash. Raises ValueError for arrays of other types or of different lengths.
+    """
+
 def text_signals(texts: pa.StringArray | pa.LargeStringArray, names: list[str]) -> pa.RecordBatch:
     """Return the signals `names` of each text: one nullable float64 column per name, in that order.
 
@@ -63,15 +70,15 @@ def plan_sequences(
     dependents: pa.Int64Array,
     dependencies: pa.Int64Array,
     sequence_length: int,
-    slack: float,
+    most_sequences: int,
 ) -> pa.RecordBatch:
     """Return int64 rows (document, doc_offset, length, sequence), the plan of a chunk, sorted by sequence.
 
     `lengths` has the tokens of each document in order of (repository, position); a document's number is its
     position in it. `repositories` changes its value where a repository begins. Document `dependents[i]`
     depends on `dependencies[i]`. Documents above `sequence_length` are cut into full sequences and a
-    remainder, all others stay whole. The plan may spend up to the share `slack` more sequences than tokens
-    require to bring dependents and dependencies together.
+    remainder, all others stay whole. To bring dependents and dependencies together, the plan may spend more
+    sequences than it needs, up to `most_sequences`, which is zero or more.
     """
 
 def plan_next_fit(
@@ -113,11 +120,12 @@ def join_indexes(contents: list[pa.UInt8Array]) -> pa.UInt8Array:
     """
 
 class PageCache:
-    """A cache of pages of any number of indexes; safe for many threads."""
+    """A cache of pages and dictionaries of any number of indexes; safe for many threads."""
 
     used: int
-    """Bytes of all cached pages, at most the budget."""
+    """Bytes of all cached pages and dictionaries, at most the budget."""
     hits_and_misses: tuple[int, int]
+    """Requests for pages in the cache, and pages made."""
 
     def __init__(self, budget: int) -> None:
         """`budget` in bytes."""
@@ -131,8 +139,9 @@ def gather_pages(
     """Return an array of `n` rows of type `kind`, from rows of several indexes; other positions are null.
 
     A part is an index, rows of it, the position of each row in the result, and whether to keep their pages
-    in `cache` for further requests. `kind` is the type of all indexes, or any type of bytes or strings if
-    theirs are such types. Raises NotImplementedError for another type.
+    in `cache` for further requests; their dictionaries always stay there, within its budget. `kind` is the
+    type of all indexes, or any type of bytes or strings if theirs are such types. Raises NotImplementedError
+    for another type, IndexError for more than 2 GiB of values in a type with offsets of 32 bits.
     """
 
 class PageIndex:
@@ -145,7 +154,7 @@ class PageIndex:
     n_bytes: int
     """Bytes of its numbers, without the names of files and the schema."""
     type: pa.DataType
-    """The Arrow type of a row."""
+    """The Arrow type of a row; of its values if the writer's array was a dictionary or had views."""
     read_so_far: tuple[int, int]
     """Pages and bytes that `read_pages` and `read_rows` have read, including dictionary pages."""
 
@@ -174,8 +183,11 @@ class PageIndex:
     def decode(self, number: int, content: bytes, dictionary: bytes | None) -> pa.Array:
         """Return a page's rows from the bytes of `byte_ranges`."""
 
-    def read_pages(self, numbers: npt.NDArray[np.int64]) -> list[pa.Array]:
-        """Return the rows of each page, in the order of `numbers`."""
+    def read_pages(self, numbers: npt.NDArray[np.int64], cache: PageCache | None = None) -> list[pa.Array]:
+        """Return the rows of each page, in the order of `numbers`.
+
+        `cache` keeps their dictionaries; without it the index keeps up to 16 MiB of them.
+        """
 
     def read_rows(self, rows: npt.NDArray[np.int64]) -> pa.Array:
         """Return one array of `rows`, in that order; rows may repeat."""
@@ -249,12 +261,51 @@ class MixtureTimeline:
     def steps_within(self, source: int, rows: int) -> int | None:
         """Return how many whole steps need at most `rows` rows of `source`; None if any number does."""
 
+# -- loading plans (native/src/loading)
+#
+# `ends` are the ends of consecutive groups of rows; the last end is the number of rows. Every group is placed
+# in `bins` bins of its own, numbered from 0 in each group, on up to `threads` threads, whose number never
+# changes the result. Ties go to the lower row, then to the lower bin; no sum of costs overflows.
+
+def balance_greedy(
+    costs: pa.UInt64Array,
+    ends: list[int],
+    bins: int,
+    *,
+    memory: pa.UInt64Array | None = None,
+    limit: int | None = None,
+    equal_counts: bool = False,
+    threads: int = 1,
+) -> pa.UInt32Array:
+    """Return the bin of each row: from the costliest to the cheapest, each goes to the bin of the least load.
+
+    With `equal_counts`, all bins of a group get the same number of rows. `memory` has a number for each row,
+    in the unit of `limit`; no bin holds rows of more memory than `limit`. If a row then finds no room, the
+    rows of its group are placed again by descending memory, those of equal memory by descending cost.
+
+    Raises ValueError for arguments that contradict each other, and with `equal_counts` for bins that do not
+    divide a group. Raises LookupError, whose sentence names the row, for a row above `limit` on its own and
+    for a row that finds no room the second time.
+    """
+
+def balance_karmarkar_karp(
+    costs: pa.UInt64Array, ends: list[int], bins: int, *, threads: int = 1
+) -> pa.UInt32Array:
+    """Return the bin of each row by the largest differencing method; the lowest rows number the bins.
+
+    Raises ValueError for a group whose rows times `bins` exceed 10^8.
+    """
+
 # -- shuffles (native/src/blend/feistel.rs)
 
-def feistel(values: npt.NDArray[np.int64], n: int, keys: list[int], inverse: bool) -> pa.Int64Array:
-    """Return the item of each position, or the position of each item, in a keyed permutation of 0 .. n-1.
+def feistel(
+    values: npt.NDArray[np.int64], parts: list[tuple[int, int, int, list[int]]], inverse: bool
+) -> pa.Int64Array:
+    """Return the item of each position, or the position of each item, in keyed permutations.
 
-    `keys` are 6 words of 64 bits, `n` is 2 to 2^62. Raises ValueError for a value outside 0 .. n-1.
+    A part is (begin, end, n, keys): values `begin` to `end` are permuted in 0 .. n-1 by 6 words of 64 bits;
+    values of no part stay. `n` is 2 to 2^62. Raises ValueError for a value outside 0 .. n-1, and for a part
+    outside the values.
     """
 
 # -- dedup (native/src/dedup)

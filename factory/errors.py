@@ -5,6 +5,10 @@ class; at its edges they become a gRPC status (`blender.protocol.status`) or an 
 trace (`factory.cli`).
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+
 
 class FactoryError(Exception):
     """Base of every error that the platform raises on purpose; a subclass may have its own exit code."""
@@ -50,7 +54,27 @@ class SourceChanged(FactoryError, exit_code=10):
 
 
 class DamagedFile(FactoryError, exit_code=11):
-    """A file of the lake is damaged or missing; the message names the file and its table."""
+    """A file of the lake, or a text in a registered file, is damaged or missing; the message names it."""
+
+
+class LakeMoved(FactoryError, exit_code=12):
+    """The lake was copied or moved, or its warehouse belongs to another home; nothing was read or written."""
+
+
+def error_from_text(text: str) -> FactoryError | None:
+    """Return the error that Python prints as `factory.errors.NotFound: sentence`, None for a foreign class.
+
+    Dagster and Spark pass errors on as text; by this function a caller reacts to the class all the same.
+    """
+    name, _, sentence = text.strip().partition(": ")
+    classes = _with_subclasses(FactoryError)
+    return next((cls(sentence) for cls in classes if f"{cls.__module__}.{cls.__qualname__}" == name), None)
+
+
+def _with_subclasses(cls: type[FactoryError]) -> Iterator[type[FactoryError]]:
+    yield cls
+    for subclass in cls.__subclasses__():
+        yield from _with_subclasses(subclass)
 
 
 def first_line(error: BaseException | None) -> str:

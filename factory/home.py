@@ -9,7 +9,9 @@ class HomeFiles:
     """The files and folders that an embedded lake and its processes keep below `home`."""
 
     def __init__(self, home: Path) -> None:
+        self.lake_record = home / "lake.json"  # id of the lake and the place it was made at
         self.catalog_database = home / "catalog.db"  # SQLite file of the embedded catalog
+        self.relocation = home / "relocation.json"  # files that `factory relocate` is still to remove
         self.warehouse = home / "warehouse"  # all tables and blends
         self.dagster = home / "dagster"  # the Dagster instance (`DAGSTER_HOME`)
         self.dagster_config = self.dagster / "dagster.yaml"

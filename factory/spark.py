@@ -91,6 +91,8 @@ def spark_conf(settings: Settings, java_options: str = "") -> dict[str, str]:
         "spark.python.daemon.module": "factory.spark_daemon",
         # Threads inside a worker would compete with the other workers of the machine.
         "spark.executorEnv.TOKENIZERS_PARALLELISM": "false",
+        # Parquet's own reader skips the checksums of pages by default, and served a flipped bit.
+        "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         **spark_properties(settings),

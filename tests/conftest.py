@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
 from factory.spark import build_session
+from tests import reaper
 
 if TYPE_CHECKING:
     from tests.undisturbed import SmallLake
@@ -25,6 +26,8 @@ ROOT = Path(__file__).parents[1]
 _EXECUTOR = "spark.executor.extraJavaOptions"
 # A JVM of the tests lives for seconds: compiling for speed costs it more CPU than it gains.
 _SHORT_LIVED = "-XX:TieredStopAtLevel=1"
+
+reaper.start()
 
 # For every JVM that this process and its children start: drivers, daemons of a cluster, executors.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", _SHORT_LIVED)
@@ -44,11 +47,15 @@ hypothesis.settings.load_profile("same")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options: how often the crash test kills a run, how many files are damaged, where pictures go."""
-    parser.addoption("--kill-points", type=int, default=2, help="instants at which a run is killed")
+    """Options: how often the crash test kills a run, how many files are damaged and
+    datasets drawn, where pictures go."""
+    parser.addoption("--kill-points", type=int, default=2, help="instants at which one is killed")
     parser.addoption("--kill-seed", type=int, default=20, help="seed of those instants")
     parser.addoption("--damages", type=int, default=40, help="files that the test of damages breaks")
     parser.addoption("--damage-seed", type=int, default=14, help="seed of those damages")
+    parser.addoption("--tiny-datasets", type=int, default=10, help="tiny datasets that run through the chain")
+    parser.addoption("--tiny-seed", type=int, default=28, help="seed of their texts")
+    parser.addoption("--page-files", type=int, default=200, help="files drawn to read their pages")
     parser.addoption("--pictures", type=Path, help="folder for pictures of the UI")
 
 
@@ -79,6 +86,24 @@ def n_damages(request: pytest.FixtureRequest) -> int:
 def damage_seed(request: pytest.FixtureRequest) -> int:
     """The seed of those damages."""
     return int(request.config.getoption("--damage-seed"))
+
+
+@pytest.fixture(scope="session")
+def n_tiny_datasets(request: pytest.FixtureRequest) -> int:
+    """The number of tiny datasets that run through the whole chain."""
+    return int(request.config.getoption("--tiny-datasets"))
+
+
+@pytest.fixture(scope="session")
+def tiny_seed(request: pytest.FixtureRequest) -> int:
+    """The seed of their texts."""
+    return int(request.config.getoption("--tiny-seed"))
+
+
+@pytest.fixture(scope="session")
+def n_page_files(request: pytest.FixtureRequest) -> int:
+    """The number of Parquet files that the test of page layouts draws."""
+    return int(request.config.getoption("--page-files"))
 
 
 @pytest.fixture

@@ -68,7 +68,10 @@ def write_corpus(folder: Path) -> Path:
 
 
 def _prose_lines() -> list[str]:
-    """Fifty lines or more of each kind: kept, too short, near copies, copies, invalid JSON, not an object."""
+    """Fifty lines or more of each kind: kept, too short, near copies, copies, invalid JSON, not an object.
+
+    Between them are three blank ones.
+    """
     paragraphs = _paragraphs(90)
     texts = {f"p{number}": text for number, text in enumerate(paragraphs)}
     texts |= {f"copy{number}": text for number, text in enumerate(paragraphs[:20])}
@@ -76,7 +79,7 @@ def _prose_lines() -> list[str]:
     texts |= {f"short{number}": f"Too short to keep, number {number}." for number in range(55)}
     lines = [json.dumps({"id": name, "text": text}) + "\n" for name, text in texts.items()]
     bad = [f"[{number}]\n" if number % 2 else f"{{not json {number}\n" for number in range(55)]
-    return lines + bad
+    return [*lines, "\n", "\n", "\n", *bad]
 
 
 def _paragraphs(n: int, n_words: int = 180) -> list[str]:
@@ -128,7 +131,7 @@ def line(corpus: Path, lake: Settings) -> dg.Definitions:
 
 
 def materialize(corpus: Path, lake: Settings, selection: str = "*", *, reuse: bool = True) -> None:
-    """Run the pipeline in this process; raises RunFailed."""
+    """Run the pipeline in this process; raises the error of a failed run."""
     defined = line(corpus, lake)
     execute(defined, lake, select(defined, selection), Console(quiet=True), reuse=reuse)
 

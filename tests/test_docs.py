@@ -18,7 +18,7 @@ from factory import errors
 from factory.cli.main import app
 from factory.lake.lineage import Lineage
 from factory.lake.names import STAGE_OF_NAMESPACE
-from factory.lake.schemas import N_TOKENS, TOKENIZER_ID
+from factory.lake.schemas import N_TOKENS, TOKENIZER_ID, VOCABULARY_SIZE
 from factory.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -90,7 +90,8 @@ def test_every_test_named_exists(page: Path) -> None:
 
 @every_page
 def test_every_module_and_property_named_exists(page: Path) -> None:
-    properties = [*Lineage(asset="", run_id="", code_version="").to_properties(), TOKENIZER_ID, N_TOKENS]
+    of_rows = (TOKENIZER_ID, VOCABULARY_SIZE, N_TOKENS)
+    properties = [*Lineage(asset="", run_id="", code_version="").to_properties(), *of_rows]
     for span in spans(page):
         if re.fullmatch(r"(?:factory|blender|spark_udfs|assets|jobs)(?:\.[\w-]+)+", span):
             path = ROOT / span.replace(".", "/")

@@ -54,7 +54,11 @@ def test_the_warehouse_lies_in_the_folder_that_is_named(tmp_path: Path, folder: 
     lake.create(name, RAW)
     object_store(settings, "blends").put("a.json", b"{}")
     assert [path.name for path in tmp_path.iterdir()] == [folder]
-    assert sorted(path.name for path in settings.files.warehouse.iterdir()) == ["blends", "raw"]
+    assert sorted(path.name for path in settings.files.warehouse.iterdir()) == [
+        "blends",
+        "claim.json",
+        "raw",
+    ]
     assert Settings(home=tmp_path, warehouse=f"{tmp_path}/{folder}/").warehouse_uri == (
         f"file://{tmp_path}/{folder}"
     )

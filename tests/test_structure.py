@@ -69,7 +69,7 @@ def test_the_code_of_a_stage_is_in_folders_of_its_name() -> None:
             used = {name.split(".")[1] for name in imports(path) if name.startswith("spark_udfs.")} & stages
             assert used <= {parts[1], "models"}, path  # packing tokenizes with a model
     kernels = {path.name for path in (ROOT / "native" / "src").iterdir() if path.is_dir()}
-    assert kernels == {"blend", "dedup", "depsort", "filters", "lake", "packing", "pages"}
+    assert kernels == {"blend", "dedup", "depsort", "filters", "lake", "loading", "packing", "pages"}
     flat = {path.name for path in (ROOT / "spark_udfs").glob("*.py")}
     assert flat == {"__init__.py", "broadcast.py", "column_fetch.py", "hstack.py", "regroup.py"}
 

@@ -21,6 +21,7 @@ from bench.lakes import own_lake
 from blender.catalog.blends import open_blends
 from blender.client import BlenderClient
 from blender.serving.server import BlenderServer
+from blender.serving.service import blend_services
 from blender.spec.mixture import Mixture
 
 UPDATES, TOLD, PART, STEPS = 10_000, 1_000, 100, 100
@@ -68,7 +69,7 @@ def updated(report: Report, home: Path, updates: int, part: int) -> Updating:
     blend = (home / "blend").read_text()
     names = [source.name for source in blends.get(blend).config.sources]
     wall_ms, cpu_ms = [], []
-    with BlenderServer(blends) as server, BlenderClient(server.address) as client:
+    with BlenderServer(blend_services(blends)) as server, BlenderClient(server.address) as client:
         for first in range(1, updates + 1, part):
             wall, cpu = time.perf_counter(), time.process_time()
             for number in range(first, first + part):

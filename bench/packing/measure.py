@@ -28,7 +28,7 @@ from factory.lake.schemas import REPOSITORY, SEQUENCE_LENGTH
 from factory.lake.tables import Lake
 from factory.settings import settings
 
-LEAST_FILL = 0.99  # share of the best fill of any plan
+LEAST_FILL = 0.999  # share of the best fill of any plan
 MOST_SPLIT = 0.01  # share of the documents that fit a sequence
 LEAST_VISIBLE = 1.0  # share of the dependencies that next-fit shows
 CAVEATS = ["Next-fit leaves sequences unfilled to show dependencies: it is the yardstick, not a rival."]

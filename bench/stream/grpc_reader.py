@@ -66,10 +66,11 @@ def direct(blend: str, ranks: str) -> Iterator[np.ndarray]:
     """Tokens of the batches of rank 0, read in this process."""
     from blender.catalog.blends import open_blends
     from blender.spec.ranks import RankSlice
+    from blender.spec.step_range import StepRange
     from factory.settings import settings
 
     opened = open_blends(settings()).open(blend)
-    for block in opened.fetch(0, part=RankSlice(0, int(ranks))):
+    for block in opened.fetch(StepRange(), RankSlice(0, int(ranks))):
         column = block.batch.column("tokens")
         rows = np.frombuffer(column.buffers()[2], np.int32, len(column) * 2_048, column.offset * 2_048 * 4)
         per_step = 120 // int(ranks)

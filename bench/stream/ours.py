@@ -31,12 +31,13 @@ def direct(layout: str) -> Callable[[Path, Any], Stream]:
 
 def _direct(home: Path, layout: str, done: list[int]) -> Iterator[Tokens]:
     from blender.local import BLOCK_BYTES
+    from blender.spec.step_range import StepRange
 
     blend = opened_blend(home, layout)
     per_step = STEP_ROWS // BATCH
     skipped = done[0] % per_step * BATCH
     begin = done[0] // per_step
-    for block in blend.fetch(begin, (blend.steps or 0) - begin, block_bytes=BLOCK_BYTES):
+    for block in blend.fetch(StepRange(begin, (blend.steps or 0) - begin), block_bytes=BLOCK_BYTES):
         rows = matrix(block.batch.column("tokens").buffers()[2], LENGTH)
         for row in range(skipped, len(rows), BATCH):
             done[0] += 1
@@ -48,11 +49,12 @@ def ranks(home: Path, layout: str, n_ranks: int) -> dict[str, int]:
     """Bytes read for an epoch: by one reader, by ranks that share a cache, by ranks that share nothing."""
 
     from blender.spec.ranks import RankSlice
+    from blender.spec.step_range import StepRange
 
     def read(*shares: tuple[Blend, int, int]) -> int:
         before = read_counters()["rchar"]
         for _ in zip(
-            *(it.fetch(0, it.steps or 0, RankSlice(rank, of)) for it, rank, of in shares), strict=True
+            *(it.fetch(StepRange(0, it.steps), RankSlice(rank, of)) for it, rank, of in shares), strict=True
         ):
             pass
         return read_counters()["rchar"] - before

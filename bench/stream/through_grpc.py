@@ -44,7 +44,7 @@ def add(
         Source(of, weight, oversample=True, **shuffle) for of, weight in zip(tables, WEIGHTS, strict=True)
     ]
     variables = environment() | lake.environment()
-    blender = [sys.executable, "-m", "blender.serving.serve", "--port", "0"]
+    blender = [sys.executable, "-m", "blender.serving", "--port", "0"]
     constant = [sys.executable, "-m", PROGRAM, "serve"]
     found: dict[str, list[Figures]] = {}
     with (

@@ -27,7 +27,7 @@ from blender.opened.agreement import require_agreement
 from blender.opened.blend import Blend
 from blender.records import Schedule, Source
 from blender.rows.lake_pages import LakePages
-from blender.rows.live import LiveReader
+from blender.rows.live.live_reader import LiveReader
 from blender.spec.config import BlendConfig, blend_config, updated
 from blender.spec.history import HistoryBlock, history_block_of, mixture_of
 from blender.spec.source import wellformed

@@ -76,6 +76,7 @@ def _tokens(source: OpenedSource, share: TokenShare | None) -> dict[str, Any]:
     return {
         "tokenizer": facts.tokenizer,
         "tokenizer_table": facts.tokenizer_table,
+        "vocabulary": facts.vocabulary,
         "sequence_length": share.sequence_length,
         "tokens": facts.n_tokens,
         "token_share": share.token_share,

@@ -19,11 +19,12 @@ from blender.catalog.store import BlendStore
 from blender.errors import InvalidBlend, SourceGone
 from blender.opened.source import OpenedSource
 from blender.records import Source
+from blender.rows.index.index_files import write_cache
 from blender.rows.lake_pages import LakePages
-from blender.rows.live import LiveReader
-from blender.rows.live_progress import LiveProgress
-from blender.rows.snapshot_facts import SnapshotFacts, content_of, facts_of, put_facts, read_facts
-from blender.rows.sources import TOKENS, SnapshotReader
+from blender.rows.live.live_progress import LiveProgress
+from blender.rows.live.live_reader import LiveReader
+from blender.rows.snapshot_facts import SnapshotFacts, content_of, facts_of, pack_facts, read_facts
+from blender.rows.snapshot_reader import TOKENS, SnapshotReader
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 
@@ -48,7 +49,7 @@ class SourceOpener:
     def save_facts(self, table: Table, source: Source, pinned: int, facts: SnapshotFacts) -> None:
         """Cache the facts of the snapshot to which a source is pinned, from the metadata of `table`."""
         path = self._pages.indexes.facts(source.table, pinned, source.content)
-        put_facts(path, facts, table.metadata_location)
+        write_cache(path, pack_facts(facts, table.metadata_location))
 
     def load_facts(self, metadata_file: str | None, source: Source, pinned: int) -> SnapshotFacts | None:
         """The cached facts of a pinned snapshot, if they come from this metadata file."""

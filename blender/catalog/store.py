@@ -24,10 +24,11 @@ from pydantic import BaseModel, ConfigDict
 
 from blender.errors import BlendNotFound, BrokenBlend
 from blender.rows.checksummed_json import verified_content, with_checksum
-from blender.rows.live_progress import LiveProgress, from_content
+from blender.rows.live.live_progress import LiveProgress, from_content
 from blender.spec.config import BlendConfig, id_of
 from blender.spec.history import HistoryBlock
 from factory.errors import first_line
+from factory.lake.place import require_place
 from factory.lake.store import object_store
 from factory.settings import Settings
 
@@ -127,6 +128,11 @@ class BlendStore:
                 return replace(newest, files=from_content(files))
         return None
 
+    def progress_files(self) -> list[str]:
+        """The paths of all records of progress."""
+        paths = [entry["path"] for chunk in obstore.list(self._store, prefix=_FOLDER) for entry in chunk]
+        return [path for path in paths if path.endswith(_PROGRESS)]
+
     def _progress_records(self, tag: str) -> list[tuple[LiveProgress, str]]:
         listed = obstore.list(self._store, prefix=f"{_FOLDER}/{tag}{_PROGRESS}")
         return [(_named(entry["path"]), entry["path"]) for chunk in listed for entry in chunk]
@@ -167,7 +173,8 @@ class BlendStore:
 
 
 def open_store(settings: Settings) -> BlendStore:
-    """The blends of the lake's warehouse, on local disk or S3."""
+    """The blends of the lake's warehouse, on local disk or S3; raises LakeMoved for a copied lake."""
+    require_place(settings)
     return BlendStore(object_store(settings))
 
 

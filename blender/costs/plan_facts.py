@@ -8,7 +8,7 @@ import numpy.typing as npt
 from blender.costs.plan import ShuffleCost, SourceFacts, candidates, shuffle_cost
 from blender.opened.blend import Blend
 from blender.opened.source import OpenedSource
-from blender.rows.sources import SnapshotReader
+from blender.rows.snapshot_reader import SnapshotReader
 from blender.spec.ranks import RankSlice
 from blender.spec.source import shuffle_of
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from blender.opened.blend import Blend
-from blender.rows.sources import TOKENS
+from blender.rows.snapshot_reader import TOKENS
 from blender.spec.mixture import MAX_OFFSET
 
 _STEPS = 64  # steps to average: a share below one row per step shows only now and then

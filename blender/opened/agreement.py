@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from blender.errors import InvalidBlend
 from blender.records import Source
-from blender.rows.live import LiveReader
+from blender.rows.live.live_reader import LiveReader
 from blender.rows.snapshot_facts import SnapshotFacts
-from blender.rows.sources import TOKENS, SnapshotReader
+from blender.rows.snapshot_reader import TOKENS, SnapshotReader
 
 _SHOWN = 12  # digits of a tokenizer's identity in messages
 

@@ -1,7 +1,7 @@
 """An open blend: the rows of any step, without a port and without state.
 
     step, rank slice -> source, epoch, ordinal of every row    `blender.spec.order`
-    ordinal          -> row of the table                       `blender.rows.sources`
+    ordinal          -> row of the table                       `blender.rows.snapshot_reader`
 
 A live source may lack rows of a step; a read then waits for them.
 """
@@ -17,17 +17,18 @@ import pyarrow as pa
 
 from blender.arrays import as_arrow
 from blender.call_context import CallContext, use_context
-from blender.errors import EndOfData, InvalidBlend, InvalidRequest, SourceGone
+from blender.errors import EndOfData, InvalidBlend, SourceGone
 from blender.opened.schema import batch_schema
 from blender.opened.source import OpenedSource
 from blender.records import ExplainedRow
-from blender.rows.live import LiveReader
-from blender.rows.sources import RowRequest, SnapshotReader, gather
+from blender.rows.live.live_reader import LiveReader
+from blender.rows.snapshot_reader import RowRequest, SnapshotReader, gather
 from blender.spec.config import BlendConfig
 from blender.spec.mixture import MAX_OFFSET, Mixture
-from blender.spec.order import BlendOrder
+from blender.spec.order import BlendOrder, Origins
 from blender.spec.ranks import WHOLE_STEP, RankSlice
 from blender.spec.source import PROVENANCE
+from blender.spec.step_range import StepRange
 
 Ints = npt.NDArray[np.int64]
 
@@ -81,39 +82,33 @@ class Blend:
 
     def fetch(
         self,
-        offset: int,
-        steps: int = 0,
-        part: RankSlice = WHOLE_STEP,
+        steps: StepRange,
+        share: RankSlice = WHOLE_STEP,
         block_bytes: int = BLOCK_BYTES,
-        stride: int = 1,
         call: CallContext | None = None,
     ) -> Iterator[Block]:
-        """Blocks of about `block_bytes` of the rows of `steps` steps from `offset`, for one rank.
+        """Blocks of about `block_bytes` of the rows of a range of steps, for one rank.
 
-        `steps` 0 reads to the end of data. Every `stride`-th of these steps is read, the first included.
         `call` bounds every wait; without it, waits have no end. Raises InvalidRequest at once, and EndOfData
         after the last step if more steps were asked for.
         """
-        self.order.check(offset, steps, part)
-        if not 1 <= stride <= MAX_OFFSET:
-            raise InvalidRequest(f"A stride of {stride:,} was asked for. Use 1 to {MAX_OFFSET:,}.")
-        end = MAX_OFFSET if self.steps is None else self.steps
-        requested = offset + steps if steps else max(offset, end)
-        return self._blocks(
-            offset, requested, min(requested, end), part, block_bytes, stride, call or CallContext()
-        )
+        self.order.check(steps, share)
+        return self._blocks(steps, share, block_bytes, call or CallContext())
 
-    def step(self, offset: int, part: RankSlice = WHOLE_STEP) -> pa.RecordBatch:
+    def step(self, offset: int, share: RankSlice = WHOLE_STEP) -> pa.RecordBatch:
         """The rows of one step, for one rank.
 
         Raises InvalidRequest, EndOfData and, where a live source lacks rows of the step, Stalled.
         """
-        self._check_step(offset, part)
-        return self.gather(self.order.row_numbers(offset, part))
+        self.check_step(offset, share)
+        return self.gather(self.order.row_numbers(offset, share))
 
     def gather(self, rows: Ints) -> pa.RecordBatch:
         """Rows of the blend by their number from its front, in the order given."""
-        origins = self.order.origins(rows)
+        return self.read(self.order.origins(rows), self.order.mixture.step_of(rows))
+
+    def read(self, origins: Origins, steps: Ints) -> pa.RecordBatch:
+        """Rows of the sources by their origins, in the order given, and the step of each; shapes [n]."""
         requests = [
             RowRequest(
                 self.sources[number].reader,
@@ -124,9 +119,9 @@ class Blend:
             )
             for number, chosen in origins.by_source()
         ]
-        columns = self._gather(requests, len(rows))
+        columns = self._gather(requests, len(steps))
         provenance = [
-            as_arrow(self.order.mixture.step_of(rows)),
+            as_arrow(steps),
             as_arrow(origins.source.astype(np.int32)),
             as_arrow(origins.ordinal),
             as_arrow(origins.epoch),
@@ -147,7 +142,7 @@ class Blend:
 
     def explain(self, offset: int) -> list[ExplainedRow]:
         """The documents behind every row of a step; no segments for a table without them."""
-        self._check_step(offset, WHOLE_STEP)
+        self.check_step(offset, WHOLE_STEP)
         origins = self.order.origins(self.order.row_numbers(offset))
         explained: dict[int, ExplainedRow] = {}
         for number, rows in origins.by_source():
@@ -159,27 +154,23 @@ class Blend:
         return [explained[row] for row in range(len(explained))]
 
     def _blocks(
-        self,
-        offset: int,
-        requested: int,
-        stop: int,
-        part: RankSlice,
-        block_bytes: int,
-        stride: int,
-        call: CallContext,
+        self, steps: StepRange, share: RankSlice, block_bytes: int, call: CallContext
     ) -> Iterator[Block]:
+        offset, stride = steps.offset, steps.stride
+        last = MAX_OFFSET if self.steps is None else self.steps
+        requested = max(offset, last) if steps.stop is None else steps.stop
+        stop = min(requested, last)
         if offset < stop:
             self._available(offset, call)
             with use_context(call):
-                row_bytes = _row_bytes(self.gather(self.order.row_numbers(offset, part)[:_PROBE_ROWS]))
+                row_bytes = _row_bytes(self.gather(self.order.row_numbers(offset, share)[:_PROBE_ROWS]))
         while offset < stop:
-            share = len(part.rows_of(self.order.mixture.rows_per_step(offset)))
+            width = len(share.rows_of(self.order.mixture.rows_per_step(offset)))
             fitting = max(1, block_bytes // row_bytes)
             end = min(stop, self.order.mixture.piece_end(offset), self._available(offset, call))
             left = -(-(end - offset) // stride)
-            steps = min(left, max(1, fitting // share))
-            end = offset + steps * stride
-            rows = self.order.row_numbers(offset, part, steps, stride)
+            end = offset + min(left, max(1, fitting // width)) * stride
+            rows = self.order.rows_of_steps(StepRange(offset, end - offset, stride), share)
             for first in range(0, len(rows), fitting):  # once, unless a step alone is more than a block
                 call.check()
                 with use_context(call):
@@ -191,8 +182,9 @@ class Blend:
         if requested > stop:
             raise self._end(stop)
 
-    def _check_step(self, offset: int, part: RankSlice) -> None:
-        self.order.check(offset, 1, part)
+    def check_step(self, offset: int, share: RankSlice = WHOLE_STEP) -> None:
+        """Raise InvalidRequest, EndOfData or Stalled unless a step can be read now."""
+        self.order.check(StepRange(offset, 1), share)
         if self.steps is not None and offset >= self.steps:
             raise self._end(offset)
         self._available(offset, CallContext(0))

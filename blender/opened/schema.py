@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from blender.errors import InvalidBlend
 from blender.records import Source
-from blender.rows.sources import TOKENS, SnapshotReader
+from blender.rows.snapshot_reader import TOKENS, SnapshotReader
 from blender.spec.source import PROVENANCE
 from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
 

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from blender.records import Segment, Source
-from blender.rows.live import LiveReader
-from blender.rows.sources import SEGMENTS, SnapshotReader
+from blender.rows.live.live_reader import LiveReader
+from blender.rows.snapshot_reader import SEGMENTS, SnapshotReader
 
 Ints = npt.NDArray[np.int64]
 

@@ -22,7 +22,8 @@ TOKEN = re.compile("[!-~]+")  # printable ASCII without spaces, which a header c
 class Tls:
     """How a client verifies the server: `ca` is a PEM file of authorities, by default the system's.
 
-    The client shows `certificate`, with its `key`, to a server that requires one.
+    The client shows `certificate`, with its `key`, which only its owner may open, to a server that requires
+    one.
     """
 
     ca: Path | str | None = None
@@ -30,12 +31,13 @@ class Tls:
     key: Path | str | None = None
 
     def credentials(self) -> grpc.ChannelCredentials:
-        """Credentials for a channel; raises ConfigurationError for files that cannot be read."""
+        """Credentials for a channel; raises ConfigurationError for files that cannot be used."""
         if (self.certificate is None) != (self.key is None):
             raise ConfigurationError("A client's certificate needs its key. Give both or neither.")
-        ca, key, certificate = (
-            None if path is None else read_file(Path(path)) for path in (self.ca, self.key, self.certificate)
+        ca, certificate = (
+            None if path is None else read_file(Path(path)) for path in (self.ca, self.certificate)
         )
+        key = None if self.key is None else read_secret(Path(self.key))
         return grpc.ssl_channel_credentials(ca, key, certificate)
 
 
@@ -60,7 +62,10 @@ def read_file(path: Path) -> bytes:
 
 
 def read_secret(path: Path) -> bytes:
-    """The bytes of a file that only its owner may open; raises ConfigurationError for any other."""
+    """The bytes of a file that only its owner may open; raises ConfigurationError for any other.
+
+    Of a link, the file that it leads to counts.
+    """
     try:
         with path.open("rb") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)

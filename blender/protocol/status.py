@@ -19,6 +19,7 @@ from blender.errors import (
     EndOfData,
     InvalidBlend,
     InvalidRequest,
+    PlanChanged,
     ServerStopping,
     SourceGone,
     Stalled,
@@ -27,7 +28,7 @@ from blender.errors import (
     UnsupportedPageLayout,
 )
 from blender.protocol.credentials import Tls
-from factory.errors import ConfigurationError, DamagedFile, FactoryError, NotFound, TableNotFound
+from factory.errors import ConfigurationError, DamagedFile, FactoryError, LakeMoved, NotFound, TableNotFound
 
 ERROR_KEY = "factory-error"
 
@@ -36,6 +37,7 @@ STATUS: tuple[tuple[type[FactoryError], grpc.StatusCode], ...] = (  # the first 
     (BrokenBlend, grpc.StatusCode.DATA_LOSS),
     (InvalidBlend, grpc.StatusCode.INVALID_ARGUMENT),
     (InvalidRequest, grpc.StatusCode.INVALID_ARGUMENT),
+    (PlanChanged, grpc.StatusCode.FAILED_PRECONDITION),
     (Busy, grpc.StatusCode.RESOURCE_EXHAUSTED),
     (Stalled, grpc.StatusCode.DEADLINE_EXCEEDED),
     (ServerStopping, grpc.StatusCode.UNAVAILABLE),
@@ -48,6 +50,7 @@ STATUS: tuple[tuple[type[FactoryError], grpc.StatusCode], ...] = (  # the first 
     (SourceGone, grpc.StatusCode.FAILED_PRECONDITION),
     (TableNotFound, grpc.StatusCode.FAILED_PRECONDITION),
     (DamagedFile, grpc.StatusCode.DATA_LOSS),
+    (LakeMoved, grpc.StatusCode.FAILED_PRECONDITION),
     (ConfigurationError, grpc.StatusCode.INVALID_ARGUMENT),
     (NotFound, grpc.StatusCode.NOT_FOUND),
 )
@@ -59,7 +62,8 @@ TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)  #
 # How gRPC reports a connection that broke where it is not UNAVAILABLE: no server answers like this.
 _BROKEN = ("RST_STREAM", "Stream removed", "GOAWAY")
 
-_TOO_LARGE = "message larger than max"  # gRPC's words; it sends the status of a busy server
+# gRPC's words for a message and for metadata; it sends the status of a busy server.
+_TOO_LARGE = ("message larger than max", "metadata size exceeds")
 
 # The end of a call that the server cancelled while it waited on the client (`blender.serving.waiting_room`);
 # gRPC adds no reason.
@@ -81,7 +85,7 @@ def to_status(error: FactoryError) -> tuple[grpc.StatusCode, str]:
 def is_transient(error: grpc.RpcError) -> bool:
     """Whether the same call may succeed a moment later."""
     if error.code() in TRANSIENT:
-        return _TOO_LARGE not in (error.details() or "")
+        return not any(words in (error.details() or "") for words in _TOO_LARGE)
     if any(one.key == ERROR_KEY for one in error.trailing_metadata() or ()):
         return False
     evicted = (error.code(), error.details()) == _EVICTED
@@ -106,12 +110,17 @@ def to_error(error: grpc.RpcError, address: str, tls: Tls | None = None) -> Fact
             f"Blender at {address} and this client do not accept each other's certificate ({details}). "
             "Check the files of `tls`."
         )
-    if _TOO_LARGE in details:
-        return InvalidRequest(f"A message is too large for Blender at {address} ({details}). Send less.")
+    if any(words in details for words in _TOO_LARGE):
+        return InvalidRequest(f"A call is too large for Blender at {address} ({details}). Send less.")
     if (code, details) == _EVICTED:
         return BlenderUnavailable(
             f"Blender at {address} cancelled a call while it waited for this client to send or to read. Find "
             "out what slows the client or its connection down, and ask again."
+        )
+    if code is grpc.StatusCode.UNIMPLEMENTED:
+        return InvalidRequest(
+            f"Blender at {address} does not know this call ({details}). Start it from this client's version; "
+            "planned steps come from `factory loading serve`."
         )
     if code in TRANSIENT:
         return BlenderUnavailable(

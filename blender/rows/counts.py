@@ -14,6 +14,8 @@ PAGES = "pages"
 """Parquet pages decoded."""
 BYTES = "read_bytes"
 """Bytes read from data files."""
+ROWS = "read_rows"
+"""Rows taken from pages, each time that a batch needs them."""
 WAIT_S = "wait_seconds"
 """Seconds that fetches waited for rows of the table."""
 

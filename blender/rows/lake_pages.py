@@ -1,6 +1,6 @@
 """The state that all readers of a lake's tables share: page indexes, files, and the cache of pages.
 
-    FACTORY_HOME/page-index/    indexes (`index_files`), a cache that may be deleted at any time
+    FACTORY_HOME/page-index/    indexes (`index/index_files`), a cache that may be deleted at any time
 
 `reading` alone turns errors of the data below a blend into those of `blender.errors`.
 """
@@ -21,7 +21,7 @@ from blender.errors import (
     StoreUnavailable,
     UnsupportedPageLayout,
 )
-from blender.rows.index_files import IndexFiles
+from blender.rows.index.index_files import IndexFiles
 from blender.rows.lake_files import LakeFiles
 from factory import _native
 from factory.errors import DamagedFile, first_line

@@ -17,15 +17,14 @@ import pyarrow as pa
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 
-from blender.rows.index_files import write_cache
 from blender.rows.snapshot_files import snapshot_of
 from blender.rows.summed import summed, verified
-from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID
+from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID, VOCABULARY_SIZE
 from factory.lake.tables import said_of
 
 _CONTENT, _UPSTREAM = "factory.content", "factory.upstream"
 _MODELS = "models."
-_FORMAT = "2"  # of the file; format 1 had no tokenizer
+_FORMAT = "3"  # of the file; format 1 had no tokenizer, format 2 no vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +44,8 @@ class SnapshotFacts:
     """Identity of the tokenizer of all rows; None if the snapshot does not say."""
     tokenizer_table: str | None = None
     """The table of that tokenizer, for messages."""
+    vocabulary: int | None = None
+    """Size of that tokenizer's vocabulary."""
     n_tokens: int | None = None
     """Tokens in all rows."""
     schema: pa.Schema
@@ -66,7 +67,6 @@ def facts_of(table: Table, snapshot_id: int) -> SnapshotFacts:
     schema = table.schema() if snapshot.schema_id is None else table.schemas()[snapshot.schema_id]
     # The table's own properties describe its newest rows, perhaps of another tokenizer.
     properties = said_of(table, snapshot)
-    n_tokens = properties.get(N_TOKENS)
     return SnapshotFacts(
         table=".".join(table.name()),
         uuid=str(table.metadata.table_uuid),
@@ -76,9 +76,14 @@ def facts_of(table: Table, snapshot_id: int) -> SnapshotFacts:
         sequence_length=properties.get(SEQUENCE_LENGTH, table.properties.get(SEQUENCE_LENGTH)),
         tokenizer=properties.get(TOKENIZER_ID),
         tokenizer_table=_tokenizer_table(properties),
-        n_tokens=int(n_tokens) if n_tokens is not None else None,
+        vocabulary=_number(properties.get(VOCABULARY_SIZE)),
+        n_tokens=_number(properties.get(N_TOKENS)),
         schema=schema.as_arrow(),
     )
+
+
+def _number(value: str | None) -> int | None:
+    return None if value is None else int(value)
 
 
 def _tokenizer_table(properties: Mapping[str, str]) -> str | None:
@@ -86,13 +91,12 @@ def _tokenizer_table(properties: Mapping[str, str]) -> str | None:
     return next((name for name in sorted(upstream) if name.startswith(_MODELS)), None)
 
 
-def put_facts(path: str, facts: SnapshotFacts, metadata_file: str) -> None:
-    """Store the facts from a metadata file behind their checksum."""
+def pack_facts(facts: SnapshotFacts, metadata_file: str) -> bytes:
+    """The facts from a metadata file behind their checksum, as `read_facts` takes them."""
     values = {name: value for name, value in vars(facts).items() if name != "schema" and value is not None}
     named = {name: str(value) for name, value in values.items()}
     named |= {"metadata_file": metadata_file, "format": _FORMAT}
-    content = facts.schema.with_metadata(named).serialize().to_pybytes()
-    write_cache(path, summed(content))
+    return summed(facts.schema.with_metadata(named).serialize().to_pybytes())
 
 
 def read_facts(kept: bytes | memoryview | None, metadata_file: str) -> SnapshotFacts | None:
@@ -104,5 +108,5 @@ def read_facts(kept: bytes | memoryview | None, metadata_file: str) -> SnapshotF
     named: dict[str, Any] = {name.decode(): value.decode() for name, value in schema.metadata.items()}
     if (named.pop("metadata_file", None), named.pop("format", None)) != (metadata_file, _FORMAT):
         return None
-    named |= {name: int(named[name]) for name in ("snapshot_id", "n_tokens") if name in named}
+    named |= {name: int(named[name]) for name in ("snapshot_id", "vocabulary", "n_tokens") if name in named}
     return SnapshotFacts(**named, schema=schema.remove_metadata())

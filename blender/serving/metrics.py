@@ -52,6 +52,7 @@ FAMILIES = (
     Family("blender_reads", "Ranges of bytes read from data files.", ("table",)),
     Family("blender_pages", "Parquet pages decoded.", ("table",)),
     Family("blender_read_bytes", "Bytes read from data files.", ("table",)),
+    Family("blender_read_rows", "Rows taken from pages.", ("table",)),
     Family("blender_wait_seconds", "Time that fetches waited for rows.", ("table",)),
     Family("blender_open_calls", "Calls under way, including streams.", gauge=True),
     Family("blender_call_slots", "Calls that may be under way at once.", gauge=True),
@@ -71,7 +72,8 @@ def samples(calls: CallLimiter) -> Samples:
     }
     found |= {("blender_calls", key): value for key, value in ENDED.sums().items()}
     found |= {("blender_waits_ended", (method,)): value for (_, method), value in WAITS_ENDED.sums().items()}
-    found |= {(f"blender_{what}", ()): value for (what, _), value in SENT.sums().items()}
+    for (what, _), value in SENT.sums().items():
+        found[f"blender_{what}", ()] = found.get((f"blender_{what}", ()), 0) + value
     found |= {(f"blender_{name}", (table,)): value for (name, table), value in COUNTS.sums().items()}
     return found
 

@@ -26,8 +26,8 @@ class ServerSecurity:
     """A server's certificate and its requirements on clients; by default it speaks plaintext with everyone.
 
     `certificate` and `key` are PEM files and belong together. With `client_ca` a client must show a
-    certificate signed by one of these authorities. `tokens` is a file that only its owner may open, with one
-    token per line; every call except health checks must bring one of them.
+    certificate signed by one of these authorities. `tokens` is a file with one token per line; every call
+    except health checks must bring one of them. Only its owner may open the key and the file of tokens.
     """
 
     certificate: Path | None = None
@@ -45,7 +45,7 @@ class ServerSecurity:
             return None
         if self.certificate is None or self.key is None:
             raise ConfigurationError("TLS needs a certificate and its key. Give --tls-cert and --tls-key.")
-        pair = (read_file(self.key), read_file(self.certificate))
+        pair = (read_secret(self.key), read_file(self.certificate))
         authorities = None if self.client_ca is None else read_file(self.client_ca)
         self._require_a_pair()
         return grpc.ssl_server_credentials(

@@ -1,4 +1,4 @@
-"""A Blender on a port: the two services, health and reflection, in one process of many threads.
+"""A Blender on a port: its services, health and reflection, in one process of many threads.
 
 When it stops, calls under way have a grace period. Streams that last longer are told to continue elsewhere
 (UNAVAILABLE), which our clients do by themselves.
@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import grpc
 from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from blender.catalog.blends import Blends
 from blender.errors import ServerStopping
 from blender.serving import transport
 from blender.serving.admission import Admission
@@ -23,7 +24,6 @@ from blender.serving.client_identity import by_origin, by_token
 from blender.serving.health import Health
 from blender.serving.ports import cannot_bind, is_loopback, require_free
 from blender.serving.security import ServerSecurity
-from blender.serving.service import CONFIGS, DATA, BlendConfigs, BlendData
 from blender.serving.shutdown import GRACE_S
 from blender.serving.upkeep import Upkeep
 from factory.errors import ConfigurationError
@@ -34,12 +34,25 @@ _NOTIFY_S = 2.0  # to end the calls that outlast the grace period
 _POLL_S = 0.2  # a second signal that another thread received is raised between waits
 
 
+@dataclass(frozen=True)
+class Service:
+    """A gRPC service, for a server to answer on its port."""
+
+    name: str
+    """Its full name in the protocol."""
+    handlers: Callable[[CallLimiter], grpc.GenericRpcHandler]
+    """Its methods, which admit their calls to the server's limiter."""
+
+
 class BlenderServer:
-    """The services on a port of this process: `start` and `stop`, or `with BlenderServer(...) as server`."""
+    """`services` on a port of this process: `start` and `stop`, or `with BlenderServer(...) as server`.
+
+    TLS, tokens, admission, limits, health and reflection are the same for every service.
+    """
 
     def __init__(
         self,
-        blends: Blends,
+        services: Sequence[Service],
         *,
         host: str = "127.0.0.1",
         port: int = 0,
@@ -61,7 +74,7 @@ class BlenderServer:
             )
         client_of = by_origin if security.tokens is None else by_token
         self.calls = CallLimiter(limits, client_of)
-        self._health = Health((CONFIGS, DATA))
+        self._health = Health([service.name for service in services])
         self.admission = Admission(limits.calls, limits.message_s, client_of)
         self._upkeep = Upkeep(self.admission.sweep, lambda: len(self.calls) + len(self.admission))
         self._server = grpc.server(
@@ -69,11 +82,10 @@ class BlenderServer:
             interceptors=[*security.interceptors(), self.admission],
             options=transport.options(limits.calls, shared),
         )
-        handlers = (BlendConfigs(blends).handlers(self.calls), BlendData(blends, self.calls).handlers())
-        self._server.add_generic_rpc_handlers(handlers)
+        self._server.add_generic_rpc_handlers([service.handlers(self.calls) for service in services])
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
-        names = (CONFIGS, DATA, health.SERVICE_NAME, reflection.SERVICE_NAME)
-        reflection.enable_server_reflection(names, self._server)
+        own = (health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection([*(service.name for service in services), *own], self._server)
         if not shared:
             require_free(host, port)
         try:

@@ -1,4 +1,4 @@
-"""The two gRPC services over `Blends`: convert, delegate, convert.
+"""The gRPC services over `Blends`: convert, delegate, convert.
 
 `blender.protocol.status` maps deliberate errors to statuses and keeps their sentences. The service logs any
 other error whole under an id and sends the caller the id alone.
@@ -28,7 +28,9 @@ from blender.rows.counts import Counts
 from blender.serving.calls import CallLimiter
 from blender.serving.refusals import end_call
 from blender.serving.request_bytes import deserializer, require_wellformed
+from blender.serving.server import Service
 from blender.spec.ranks import RankSlice
+from blender.spec.step_range import StepRange
 from factory.errors import FactoryError
 
 log = logging.getLogger("blender")
@@ -79,7 +81,7 @@ class BlendConfigs:
 
     def handlers(self, calls: CallLimiter) -> grpc.GenericRpcHandler:
         """The service as a gRPC handler."""
-        return grpc.method_handlers_generic_handler(CONFIGS, _unary_methods(calls, self, "BlendConfigs"))
+        return grpc.method_handlers_generic_handler(CONFIGS, unary_methods(calls, self, "BlendConfigs"))
 
 
 class BlendData:
@@ -97,10 +99,8 @@ class BlendData:
                 blend = self._blends.open(request.blend)
             streams = IpcStreams(blend.schema)
             blocks = blend.fetch(
-                request.offset,
-                request.steps,
+                StepRange(request.offset, request.steps or None, request.stride or 1),
                 RankSlice(request.rank, request.ranks or 1),
-                stride=request.stride or 1,
                 call=call,
             )
             for block in blocks:
@@ -135,8 +135,15 @@ class BlendData:
     def handlers(self) -> grpc.GenericRpcHandler:
         """The service as a gRPC handler."""
         fetch = grpc.unary_stream_rpc_method_handler(self.fetch, deserializer(pb.FetchRequest))
-        methods = _unary_methods(self._calls, self, "BlendData")
+        methods = unary_methods(self._calls, self, "BlendData")
         return grpc.method_handlers_generic_handler(DATA, {**methods, "Fetch": fetch})
+
+
+def blend_services(blends: Blends) -> tuple[Service, ...]:
+    """The two services, for a `BlenderServer`."""
+    configs = Service(CONFIGS, BlendConfigs(blends).handlers)
+    data = Service(DATA, lambda calls: BlendData(blends, calls).handlers())
+    return configs, data
 
 
 @contextmanager
@@ -161,7 +168,7 @@ def answering(method: str, context: grpc.ServicerContext, calls: CallLimiter) ->
         ENDED.add(method, ended.name)
 
 
-def _unary_methods(calls: CallLimiter, servicer: object, service: str) -> dict[str, grpc.RpcMethodHandler]:
+def unary_methods(calls: CallLimiter, servicer: object, service: str) -> dict[str, grpc.RpcMethodHandler]:
     """Handlers of the methods with one answer, by name; those of `servicer` have the names in lower case."""
     methods = [one for one in _SERVICES[service].methods if not one.server_streaming]
     return {method.name: _unary(calls, method, getattr(servicer, method.name.lower())) for method in methods}

@@ -46,6 +46,7 @@ def options(calls: int, shared: bool) -> list[tuple[str, int]]:
         ("grpc.max_connection_idle_ms", _IDLE_MS),
         ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MS),
         ("grpc.http2.settings_timeout", _SETTINGS_MS),
+        ("grpc.max_metadata_size", MAX_METADATA_BYTES),  # else gRPC refuses some calls from 80 % of it on
         ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
         *keepalive.SERVER_OPTIONS,
     ]

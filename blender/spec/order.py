@@ -24,11 +24,13 @@ import numpy.typing as npt
 from blender.errors import InvalidRequest
 from blender.records import RowPosition, Source
 from blender.spec.config import BlendConfig
+from blender.spec.groups import narrow, positions_by_number
 from blender.spec.mixture import MAX_OFFSET, Mixture
-from blender.spec.permutation import Permutation
+from blender.spec.permutation import Permutation, forward_each
 from blender.spec.ranks import WHOLE_STEP, RankSlice
-from blender.spec.shuffle import permutation
+from blender.spec.shuffle import Shuffle, permutation
 from blender.spec.source import shuffle_of
+from blender.spec.step_range import StepRange
 
 Ints = npt.NDArray[np.int64]
 
@@ -45,8 +47,7 @@ class Origins(NamedTuple):
 
     def by_source(self) -> Iterator[tuple[int, Ints]]:
         """Every source among the rows, with the positions of its rows."""
-        for number in np.flatnonzero(np.bincount(self.source)).tolist():
-            yield number, np.flatnonzero(self.source == number)
+        return positions_by_number(self.source)
 
 
 @dataclass(frozen=True)
@@ -58,30 +59,25 @@ class SourceOrder:
     n_rows: int | None
     """Rows of an epoch; None for a live source, whose only epoch has no end."""
 
-    def origins(self, index: Ints) -> tuple[Ints, Ints]:
-        """Epoch and ordinal of the `index`-th rows read."""
-        if self.n_rows is None:
-            return np.zeros_like(index), self._permutation(0).forward(index)
-        epochs, positions = np.divmod(index, self.n_rows)
-        distinct = set(epochs.tolist())
-        if len(distinct) == 1:
-            return epochs, self._permutation(*distinct).forward(positions)
-        ordinals = np.empty_like(positions)
-        for epoch in distinct:
-            chosen = epochs == epoch
-            ordinals[chosen] = self._permutation(epoch).forward(positions[chosen])
-        return epochs, ordinals
+    @property
+    def epoch_rows(self) -> int:
+        """Rows of an epoch; for a live source more than any blend reads."""
+        return _ENDLESS if self.n_rows is None else self.n_rows
+
+    def permutation(self, epoch: int) -> Permutation:
+        """The ordinal at each position of an epoch."""
+        return permutation(
+            self._shuffle, self.epoch_rows, seed=self.seed, epoch=epoch, source=self.config.name
+        )
 
     def index(self, ordinal: int, epoch: int) -> int:
-        """The inverse of `origins`: when `epoch` reads `ordinal`."""
-        position = self._permutation(epoch).inverse(np.array([ordinal], dtype=np.int64))[0]
+        """When `epoch` reads `ordinal`: the index of the row over all epochs."""
+        position = self.permutation(epoch).inverse(np.array([ordinal], dtype=np.int64))[0]
         return epoch * (self.n_rows or 0) + int(position)
 
-    def _permutation(self, epoch: int) -> Permutation:
-        n_rows = _ENDLESS if self.n_rows is None else self.n_rows
-        return permutation(
-            shuffle_of(self.config), n_rows, seed=self.seed, epoch=epoch, source=self.config.name
-        )
+    @cached_property
+    def _shuffle(self) -> Shuffle:
+        return shuffle_of(self.config)
 
 
 class BlendOrder:
@@ -95,6 +91,7 @@ class BlendOrder:
             for source, rows in zip(config.sources, n_rows, strict=True)
         )
         self._config = config
+        self._epoch_rows = np.array([source.epoch_rows for source in self.sources], dtype=np.int64)
 
     @cached_property
     def ends(self) -> tuple[int | None, ...]:
@@ -111,40 +108,57 @@ class BlendOrder:
         """The number of steps of the blend; None if it never ends."""
         return min((end for end in self.ends if end is not None), default=None)
 
-    def check(self, offset: int, steps: int, part: RankSlice) -> None:
-        """Raise InvalidRequest unless `part` of `steps` steps from `offset` exists; `steps` 0 means all."""
-        if offset < 0 or steps < 0 or offset + steps > MAX_OFFSET:
+    def check(self, steps: StepRange, share: RankSlice) -> None:
+        """Raise InvalidRequest unless the blend has `share` of these steps."""
+        offset, stop = steps.offset, steps.offset if steps.stop is None else steps.stop
+        if not 0 <= offset <= stop <= MAX_OFFSET:
             raise InvalidRequest(
-                f"Steps {offset:,} to {offset + steps:,} were asked for. A blend has 0 to {MAX_OFFSET:,}."
+                f"Steps {offset:,} to {stop:,} were asked for. A blend has 0 to {MAX_OFFSET:,}."
             )
-        stop = offset + steps if steps else MAX_OFFSET
-        uneven = self.mixture.indivisible(offset, stop, part.ranks)
+        uneven = self.mixture.indivisible(offset, MAX_OFFSET if steps.stop is None else stop, share.ranks)
         if uneven is not None:
             start, rows = uneven
             raise InvalidRequest(
-                f"A step of {rows:,} rows (from step {start:,} on) cannot be shared evenly by {part.ranks:,} "
-                "ranks. Use a number of ranks that divides it, or other weights."
+                f"A step of {rows:,} rows (from step {start:,} on) cannot be shared evenly by "
+                f"{share.ranks:,} ranks. Use a number of ranks that divides it, or other weights."
             )
+        if not 1 <= steps.stride <= MAX_OFFSET:
+            raise InvalidRequest(f"A stride of {steps.stride:,} was asked for. Use 1 to {MAX_OFFSET:,}.")
 
-    def row_numbers(self, offset: int, part: RankSlice = WHOLE_STEP, steps: int = 1, stride: int = 1) -> Ints:
-        """Rows of `steps` steps from `offset` on, every `stride`-th, counted from the front of the blend."""
-        found = []
-        while steps > 0:
+    def row_numbers(self, offset: int, share: RankSlice = WHOLE_STEP) -> Ints:
+        """Rows of a step, counted from the front of the blend."""
+        rows = share.rows_of(self.mixture.rows_per_step(offset))
+        return self.mixture.first_row(offset) + np.arange(rows.start, rows.stop)
+
+    def rows_of_steps(self, steps: StepRange, share: RankSlice = WHOLE_STEP) -> Ints:
+        """Rows of a range of steps with an end, one step after the other, counted as by `row_numbers`."""
+        offset, stride = steps.offset, steps.stride
+        parts, n_left = [np.empty(0, dtype=np.int64)], -(-(steps.steps or 0) // stride)
+        while n_left > 0:
             width = self.mixture.rows_per_step(offset)
-            n_equal = min(steps, max(1, -(-(self.mixture.piece_end(offset) - offset) // stride)))
+            n_equal = min(n_left, max(1, -(-(self.mixture.piece_end(offset) - offset) // stride)))
             starts = self.mixture.first_row(offset) + np.arange(n_equal)[:, None] * (stride * width)
-            rows = part.rows_of(width)
-            found.append((starts + np.arange(rows.start, rows.stop)).reshape(-1))
-            offset, steps = offset + n_equal * stride, steps - n_equal
-        return found[0] if len(found) == 1 else np.concatenate([np.empty(0, dtype=np.int64), *found])
+            rows = share.rows_of(width)
+            parts.append((starts + np.arange(rows.start, rows.stop)).reshape(-1))
+            offset, n_left = offset + n_equal * stride, n_left - n_equal
+        return parts[1] if len(parts) == 2 else np.concatenate(parts)
 
     def origins(self, rows: Ints) -> Origins:
         """Source, epoch and ordinal of each row number."""
         sources, index = self.mixture.place(rows)
-        found = Origins(sources, np.empty_like(rows), np.empty_like(rows))
-        for number, chosen in found.by_source():
-            found.epoch[chosen], found.ordinal[chosen] = self.sources[number].origins(index[chosen])
-        return found
+        by_source = np.argsort(narrow(sources), kind="stable")
+        source = sources[by_source]
+        epoch, position = np.divmod(index[by_source], self._epoch_rows[source])
+        changes = (source[1:] != source[:-1]) | (epoch[1:] != epoch[:-1])
+        begins = np.flatnonzero(np.concatenate([[len(rows) > 0], changes]))
+        orders = [
+            self.sources[number].permutation(of_epoch)
+            for number, of_epoch in zip(source[begins].tolist(), epoch[begins].tolist(), strict=True)
+        ]
+        ordinal = forward_each(orders, position, [*begins[1:].tolist(), len(rows)])
+        origins = Origins(sources, np.empty_like(rows), np.empty_like(rows))
+        origins.epoch[by_source], origins.ordinal[by_source] = epoch, ordinal
+        return origins
 
     def locate(self, source: str, ordinal: int, epochs: int = 1) -> list[RowPosition]:
         """The positions at which the first `epochs` epochs of `source` serve a row; raises InvalidRequest.

@@ -31,6 +31,10 @@ class PageOrder:
         """The position at which the `turn`-th page that is read begins; `n` for turn `n_pages`."""
         return turn * self._page_rows - self._missing * (turn > self._short)
 
+    def first(self, turn: int) -> int:
+        """`start` of one turn."""
+        return turn * self._page_rows - self._missing * (turn > self._short)
+
     def turn(self, positions: Ints) -> Ints:
         """The turn, in order of reading, of the page that holds each position."""
         after_short = positions >= (self._short + 1) * self._page_rows - self._missing
@@ -78,10 +82,17 @@ class WindowOrder:
         """The number of the window that holds each position."""
         return self._pages.turn(positions) // self._window_pages
 
-    def _windows(self, positions: Ints) -> Iterator[tuple[np.ndarray, int, Permutation]]:
-        """For each window: a mask of the positions it holds, its first position, the order of its rows."""
+    def _windows(self, positions: Ints) -> Iterator[tuple[np.ndarray | slice, int, Permutation]]:
+        """For each window: the positions it holds, its first position, the order of its rows."""
         windows = self.turn(positions)
-        for window in np.unique(windows):
-            turns = np.array([window, window + 1]) * self._window_pages
-            first, end = self._pages.start(np.minimum(turns, self._pages.n_pages)).tolist()
-            yield windows == window, first, self._within(int(window), end - first)
+        if len(windows) and windows.min() == windows.max():  # as nearly always in a step
+            yield slice(None), *self._window(int(windows[0]))
+            return
+        for window in np.unique(windows).tolist():
+            yield windows == window, *self._window(window)
+
+    def _window(self, window: int) -> tuple[int, Permutation]:
+        """The first position of a window and the order of its rows."""
+        first = self._pages.first(window * self._window_pages)
+        end = self._pages.first(min((window + 1) * self._window_pages, self._pages.n_pages))
+        return first, self._within(window, end - first)

@@ -17,12 +17,17 @@ def validated(validate: Callable[[Any], Built], fields: Mapping[str, Any]) -> Bu
     try:
         return validate(dict(fields))
     except ValidationError as error:
-        raise InvalidBlend(" ".join(_sentence(problem) for problem in error.errors())) from error
+        raise InvalidBlend(sentences(error, "blend")) from error
 
 
-def _sentence(problem: Any) -> str:
+def sentences(error: ValidationError, whole: str) -> str:
+    """A sentence for each wrong field; `whole` names what was validated."""
+    return " ".join(_sentence(problem, whole) for problem in error.errors())
+
+
+def _sentence(problem: Any, whole: str) -> str:
     reason = problem.get("ctx", {}).get("error")
     if reason is not None:
         return str(reason)
-    field = ".".join(str(part) for part in problem["loc"]) or "blend"
+    field = ".".join(str(part) for part in problem["loc"]) or whole
     return f"`{field}` is {problem['input']!r}: {problem['msg'][0].lower()}{problem['msg'][1:]}."

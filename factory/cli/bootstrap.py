@@ -9,6 +9,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from factory.lake.catalog import open_catalog
+from factory.lake.place import require_place
 from factory.lake.servers import create_bucket, probe_conditional_put
 from factory.orchestration.host.instance import open_instance
 from factory.settings import Settings
@@ -18,6 +19,7 @@ def bootstrap(settings: Settings, console: Console) -> None:
     """Prepare the engines and print a line on each; raise if one does not serve."""
     if settings.on_s3:
         made = "made" if create_bucket(settings) else "there"
+        require_place(settings)
         console.print(
             f"warehouse  {settings.warehouse_uri}: bucket {made}, {probe_conditional_put(settings)}"
         )

@@ -33,7 +33,8 @@ def translate(error: BaseException) -> FactoryError | None:
         return error
     if isinstance(error, ValidationError):
         return refusal(error)
-    if isinstance(error, PermissionError):
+    if isinstance(error, PermissionError) or getattr(error, "errno", None) == errno.EROFS:
+        assert isinstance(error, OSError)
         what = f" ({error.filename})" if error.filename else ""
         return MachineError(
             f"Access was refused: {error.strerror or error}{what}. Grant yourself access; "

@@ -14,6 +14,8 @@ from typer.core import TyperGroup
 from factory.cli import error_boundary
 from factory.cli.blend import blend_app
 from factory.cli.export import export
+from factory.cli.loading import loading_app
+from factory.cli.relocate import relocate as relocate_command
 from factory.cli.report import report as report_command
 from factory.cli.tokenizer import tokenizer_app
 from factory.errors import ConfigurationError
@@ -44,6 +46,7 @@ app.add_typer(trace_app, name="trace")
 blender_app = typer.Typer(help="Inspect a blend before training on it.", no_args_is_help=True)
 app.add_typer(blender_app, name="blender")
 app.add_typer(blend_app, name="blend")
+app.add_typer(loading_app, name="loading")
 app.add_typer(tokenizer_app, name="tokenizer")
 console = Console(highlight=False)
 
@@ -271,6 +274,7 @@ def blends(
 
 app.command("export")(export)
 app.command("report")(report_command)
+app.command("relocate")(relocate_command)
 
 
 @app.command()

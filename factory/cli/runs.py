@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -80,7 +80,7 @@ def execute(
     *,
     reuse: bool,
     span: Span | None = None,
-    watched: Sequence[Watched] = (),
+    watched: Iterable[Watched] = (),
 ) -> RunReport:
     """Materialize `keys`; with `reuse`, keep tables whose code, configuration and upstream are unchanged.
 

@@ -36,10 +36,10 @@ def require_free_port(port: int, option: str = "--port") -> None:
             ) from error
 
 
-def serve_blends(settings: Settings, arguments: Sequence[str]) -> None:
-    """Replace this process by a Blender on the lake; `blender.serving.serve` declares the arguments."""
+def serve_blends(settings: Settings, arguments: Sequence[str], package: str = "blender.serving") -> None:
+    """Replace this process by a server on the lake; module `serve` of `package` declares the arguments."""
     os.environ |= settings.environment()
-    os.execv(sys.executable, [sys.executable, "-m", "blender.serving.serve", *arguments])
+    os.execv(sys.executable, [sys.executable, "-m", package, *arguments])
 
 
 def show_blends(settings: Settings, console: Console) -> None:
@@ -108,7 +108,7 @@ def blender_process(settings: Settings, wait_s: float = 60) -> Iterator[str]:
     log = settings.files.blender_log
     with log.open("wb") as output:
         server = subprocess.Popen(
-            [sys.executable, "-m", "blender.serving.serve", "--port", "0", "--address-file", str(address)],
+            [sys.executable, "-m", "blender.serving", "--port", "0", "--address-file", str(address)],
             stdout=subprocess.DEVNULL,
             stderr=output,
             env=os.environ | settings.environment(),

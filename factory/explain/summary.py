@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from factory.errors import DamagedFile, TableNotFound
 from factory.lake import names
 from factory.lake.names import TableName
+from factory.lake.rejected import count_rejected
 from factory.lake.schemas import REPOSITORY, SEQUENCE_LENGTH
 from factory.lake.tables import Lake
 
@@ -77,10 +78,14 @@ class PipelineSummary:
 def summarize(lake: Lake, datasets: Sequence[str], groups: Sequence[str]) -> PipelineSummary:
     """The figures of packed `datasets` and of dedup `groups`."""
     tables = lake.names()
-    found = PipelineSummary(stage_rows(lake, datasets))
+    bad_records = {
+        dataset: count_rejected(lake, names.rejected(dataset))
+        for dataset in datasets
+        if dataset == names.base(dataset)
+    }
+    n_rejected = {dataset: sum(reasons.values()) for dataset, reasons in bad_records.items()}
+    found = PipelineSummary(stage_rows(lake, datasets, n_rejected), bad_records)
     for dataset in datasets:
-        if dataset == names.base(dataset):
-            found.bad_records[dataset] = _count_by(lake.read(names.rejected(dataset), ["reason"]), "reason")
         found.rejections[dataset] = _by_rule(lake, names.verdicts(tables, dataset))
         if names.depsort(dataset, "dependencies") in tables:
             found.order[dataset] = _order(lake, dataset)
@@ -90,17 +95,23 @@ def summarize(lake: Lake, datasets: Sequence[str], groups: Sequence[str]) -> Pip
     return found
 
 
-def stage_rows(lake: Lake, datasets: Sequence[str]) -> list[StageRows]:
+def stage_rows(
+    lake: Lake, datasets: Sequence[str], n_rejected: Mapping[str, int] | None = None
+) -> list[StageRows]:
     """The rows in and out of the tables of `datasets`, from raw documents to packed sequences.
 
     Tables that are damaged or not published are left out. Tables that a variant shares with its dataset are
-    listed with the dataset.
+    listed with the dataset. `n_rejected` has the rejected records of datasets that are counted already; those
+    of the others are counted here.
     """
     tables = set(lake.names())
-    return [it for of in datasets for it in _stages(lake, tables, of) if it.table.endswith(f".{of}")]
+    counts = n_rejected or {}
+    return [it for of in datasets for it in _stages(lake, tables, of, counts) if it.table.endswith(f".{of}")]
 
 
-def _stages(lake: Lake, tables: set[TableName], dataset: str) -> Iterator[StageRows]:
+def _stages(
+    lake: Lake, tables: set[TableName], dataset: str, n_rejected: Mapping[str, int]
+) -> Iterator[StageRows]:
     verdicts = names.verdicts(tables, dataset)
     before: int | None = None
     for name in (
@@ -115,7 +126,8 @@ def _stages(lake: Lake, tables: set[TableName], dataset: str) -> Iterator[StageR
             at = lake.published(name)
             rows = at.rows
             if name == names.raw(dataset):
-                before = rows + _rows(lake, names.rejected(dataset))
+                n_bad = n_rejected.get(names.base(dataset))
+                before = rows + (_n_rejected(lake, names.rejected(dataset)) if n_bad is None else n_bad)
             if name == verdicts:
                 rows = int(pc.sum(lake.read(verdicts, ["kept"])["kept"]).as_py() or 0)
         except TableNotFound:
@@ -127,9 +139,9 @@ def _stages(lake: Lake, tables: set[TableName], dataset: str) -> Iterator[StageR
         before = rows
 
 
-def _rows(lake: Lake, name: TableName) -> int:
+def _n_rejected(lake: Lake, name: TableName) -> int:
     try:
-        return lake.published(name).rows
+        return sum(count_rejected(lake, name).values())
     except TableNotFound:  # an asset of one's own may write no rejected records
         return 0
 

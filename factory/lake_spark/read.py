@@ -26,10 +26,11 @@ def read_at(spark: SparkSession, table: TableName, snapshot_id: int) -> DataFram
     # Declared as not deterministic, so that Spark reads texts at the scan, file by file, and not after a join
     # that has shuffled the rows. Spark still prunes the column if nobody selects it.
     texts = F.arrow_udf(_texts, "string").asNondeterministic()
-    return rows.withColumn("text", F.coalesce("text", texts(TEXT_AT.name))).drop(TEXT_AT.name)
+    text = F.coalesce("text", texts(TEXT_AT.name, "content_hash"))
+    return rows.withColumn("text", text).drop(TEXT_AT.name)
 
 
-def _texts(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+def _texts(batches: Iterator[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
     reader = Texts()
-    for places in batches:
-        yield from reader.read(places.to_pylist())
+    for places, hashes in batches:
+        yield from reader.read(places.to_pylist(), hashes)

@@ -1,10 +1,10 @@
 """Training sequences, `packed.<dataset>`, and the placement of each piece of a document in them.
 
 Revisions of repositories hash to shards; a shard, in order of (repository, revision, position), is cut in
-chunks; Spark plans every chunk separately, from lengths and dependencies alone
-(`native/src/packing/runs.rs`). A sequence's number, its ordinal, follows from (append, shard, chunk,
-position in the plan), never from files or partitions. Tokens travel once, from their document to their
-sequence; text never travels.
+chunks; Spark plans every chunk separately, from its lengths and dependencies and from the number of tokens
+before it (`native/src/packing/runs.rs`). A sequence's number, its ordinal, follows from (append, shard,
+chunk, position in the plan), never from files or partitions. Tokens travel once, from their document to
+their sequence; text never travels.
 
 Inside a chunk, a hash of their first piece orders the sequences, so that reading in order already mixes long
 and short documents; neighbors in the order of a repository meet inside sequences, not across them.
@@ -17,6 +17,7 @@ from functools import partial
 from typing import Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import Field
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -48,10 +49,10 @@ class PackConfig(FrozenModel):
         description="number of shards, a property of the table; null: follows from the documents",
     )
     slack: float = Field(
-        default=0.001,  # the fill stays above .999 of the best, measured in tests/bench/test_packing.py
+        default=0.001,  # so the fill stays above .999 of the best: tests/bench/test_packing.py
         ge=0,
         le=1,
-        description="share of extra sequences that may be spent to keep dependents together",
+        description="share of extra sequences of the table that may be spent to keep dependents together",
     )
 
     def resolved(self, n_documents: int, n_tokens: int) -> PackConfig:
@@ -105,16 +106,35 @@ def placements(packed: DataFrame) -> DataFrame:
 
 
 def _in_chunks(tokenized: DataFrame, config: PackConfig) -> DataFrame:
-    """Add shard and chunk; the chunks of a shard differ by at most one document."""
+    """Add shard, chunk and the table's tokens before the document, in order of shard and chunk.
+
+    The chunks of a shard differ by at most one document.
+    """
     shard = Window.partitionBy("shard")
-    row = F.row_number().over(shard.orderBy(*REPOSITORY, "position", "doc_id")) - 1
-    return (
+    in_order = shard.orderBy(*REPOSITORY, "position", "doc_id")
+    row = F.row_number().over(in_order) - 1
+    earlier_tokens = F.sum("n_tokens").over(in_order.rowsBetween(Window.unboundedPreceding, -1))
+    documents = (
         tokenized.select("doc_id", *REPOSITORY, "position", "n_tokens")
         .withColumn("shard", F.pmod(F.xxhash64(*REPOSITORY), F.lit(config.shards)))
         .withColumn("row", row.cast("long"))
         .withColumn("rows", F.count("*").over(shard))
         .withColumn("chunk", _chunk(F.lit(config.chunk_documents)))
+        .withColumn("tokens_before", F.coalesce(earlier_tokens, F.lit(0)))
         .drop("row", "rows")
+    )
+    return documents if config.shards == 1 else _after_earlier_shards(documents)
+
+
+def _after_earlier_shards(documents: DataFrame) -> DataFrame:
+    """Add the tokens of earlier shards to the tokens before each document."""
+    totals = documents.groupBy("shard").agg(F.sum("n_tokens").alias("shard_tokens"))
+    earlier = F.sum("shard_tokens").over(Window.orderBy("shard").rowsBetween(Window.unboundedPreceding, -1))
+    starts = totals.select("shard", F.coalesce(earlier, F.lit(0)).alias("start"))
+    return (
+        documents.join(F.broadcast(starts), "shard")
+        .withColumn("tokens_before", F.col("tokens_before") + F.col("start"))
+        .drop("start")
     )
 
 
@@ -136,7 +156,8 @@ def _planned(documents: DataFrame, config: PackConfig) -> DataFrame:
     sequence_length, slack = config.sequence_length, config.slack
 
     def plan(chunk: pa.Table) -> pa.Table:
-        pieces = plan_chunk(chunk, sequence_length, slack)
+        tokens_before = pc.min(chunk.column("tokens_before")).as_py()
+        pieces = plan_chunk(chunk, sequence_length, slack, tokens_before)
         for name in ("chunk", "shard"):
             number = chunk.column(name)[0].as_py()
             pieces = pieces.add_column(0, name, pa.array([number] * len(pieces), pa.int64()))

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from bench.__main__ import BENCHES
 from bench.harness import Report, Row, WrongAnswer, at_least, at_most, show, table
+from bench.loading.measure import PARTS
 
 ROOT = Path(__file__).parents[2]
 
@@ -110,6 +111,12 @@ def test_an_unknown_bench_is_answered_by_the_list_of_benches() -> None:
     assert done.returncode == 2
     assert done.stderr.splitlines() == [f"Unknown bench `nothing`. Benches: {', '.join(BENCHES)}."]
     assert done.stdout == ""
+
+
+def test_an_unknown_part_is_answered_by_the_list_of_parts() -> None:
+    done = command("loading.nothing")
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [f"Bench `loading` has no part `nothing`. Parts: {', '.join(PARTS)}."]
 
 
 def test_help_lists_every_bench() -> None:

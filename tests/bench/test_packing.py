@@ -16,7 +16,8 @@ from bench.packing.lengths import of_repositories
 from bench.packing.measure import _show
 from bench.packing.metrics import PackingMetrics, visible_dependencies
 from bench.packing.repositories import Repositories, best_fit, ours
-from spark_udfs.packing.pack import next_fit_chunk
+from factory.packing.pack import PackConfig
+from spark_udfs.packing.pack import next_fit_chunk, plan_chunk
 
 
 @pytest.fixture
@@ -65,8 +66,8 @@ def test_the_lengths_of_repositories_are_estimated_from_bytes(tmp_path: Path) ->
     assert of_repositories(made).tolist()[2:6] == [1, 25, 1, 50]
 
 
-@pytest.mark.parametrize("sequence_length", [2_048, 8_192, 32_768])
-def test_the_default_slack_fills_sequences_and_beats_next_fit(sequence_length: int) -> None:
+@pytest.fixture(scope="module")
+def many_repositories() -> Repositories:
     """40,000 documents in repositories of 50; a third of the documents depend on two earlier ones."""
     random, n, size = np.random.default_rng(5), 40_000, 50
     documents = pa.table(
@@ -83,12 +84,52 @@ def test_the_default_slack_fills_sequences_and_beats_next_fit(sequence_length: i
     inside = (dependencies >= 0) & (dependencies // size == dependents // size)
     ids = documents["doc_id"]
     edges = {"doc_id": ids.take(dependents[inside]), "depends_on": ids.take(dependencies[inside])}
-    made = Repositories(documents, pa.table(edges))
-    plan = ours(made, sequence_length)
-    _, visible = visible_dependencies(plan, made.dependencies)
-    _, by_next_fit = visible_dependencies(next_fit_chunk(documents, sequence_length), made.dependencies)
-    assert made.fill_of_best(plan, sequence_length) >= 0.999
-    assert visible > by_next_fit
+    return Repositories(documents, pa.table(edges))
+
+
+def in_chunks(repositories: Repositories, config: PackConfig) -> list[pa.Table]:
+    """The plans of the chunks into which `factory.packing.pack` cuts a table of one shard."""
+    documents = repositories.documents
+    n_documents, lengths = len(documents), documents["n_tokens"].to_numpy()
+    chunk_documents = config.resolved(n_documents, int(lengths.sum())).chunk_documents
+    assert chunk_documents is not None
+    n_chunks = n_documents // chunk_documents
+    chunk = np.arange(n_documents) * n_chunks // n_documents
+    edges = repositories.dependencies.to_pandas().groupby("doc_id")["depends_on"].agg(list)
+    depends_on = edges.reindex(documents["doc_id"].to_pylist())
+    documents = documents.append_column("depends_on", pa.array(depends_on, pa.list_(pa.string())))
+    return [
+        plan_chunk(
+            documents.filter(pa.array(chunk == number)),
+            config.sequence_length,
+            config.slack,
+            int(lengths[chunk < number].sum()),
+        )
+        for number in range(n_chunks)
+    ]
+
+
+@pytest.mark.parametrize("sequence_length", [2_048, 8_192, 32_768])
+def test_the_default_slack_fills_sequences_and_beats_next_fit(
+    many_repositories: Repositories, sequence_length: int
+) -> None:
+    plan = ours(many_repositories, sequence_length)
+    next_fit = next_fit_chunk(many_repositories.documents, sequence_length)
+    _, visible = visible_dependencies(plan, many_repositories.dependencies)
+    _, visible_by_next_fit = visible_dependencies(next_fit, many_repositories.dependencies)
+    assert many_repositories.fill_of_best(plan, sequence_length) >= 0.999
+    assert visible > visible_by_next_fit
+
+
+@pytest.mark.parametrize("sequence_length, n_chunks", [(2_048, 20), (8_192, 5)])
+def test_the_chunks_of_a_table_share_its_slack(
+    many_repositories: Repositories, sequence_length: int, n_chunks: int
+) -> None:
+    plans = in_chunks(many_repositories, PackConfig(sequence_length=sequence_length))
+    n_sequences = [len(plan["sequence"].unique()) for plan in plans]
+    least = -(-sum(many_repositories.documents["n_tokens"].to_pylist()) // sequence_length)
+    assert len(plans) == n_chunks
+    assert sum(n_sequences) == int(least * 1.001)  # all of the slack and no more
 
 
 def test_the_figures_of_large_tables_fit_a_terminal() -> None:

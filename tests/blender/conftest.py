@@ -10,6 +10,7 @@ import pytest
 from blender.catalog.blends import Blends, open_blends
 from blender.client import BlenderClient
 from blender.serving.server import BlenderServer
+from blender.serving.service import blend_services
 from factory.settings import Settings
 from tests.blender.lakes import make_lake
 
@@ -35,7 +36,7 @@ def blends(lake: Settings) -> Blends:
 @pytest.fixture
 def server(blends: Blends) -> Iterator[BlenderServer]:
     """A server of `blends`."""
-    with BlenderServer(blends) as running:
+    with BlenderServer(blend_services(blends)) as running:
         yield running
 
 

@@ -1,4 +1,4 @@
-"""A snapshot with equality deletes, which PyIceberg itself does not write."""
+"""A snapshot with delete files, which PyIceberg itself does not write."""
 
 from __future__ import annotations
 
@@ -35,14 +35,32 @@ def delete_equal(table: Table, column: str, values: pa.Array, path: Path) -> Non
     field = table.schema().find_field(column)
     kept = pa.field(column, values.type, metadata={"PARQUET:field_id": str(field.field_id)})
     pq.write_table(pa.table([values], schema=pa.schema([kept])), path)
-    deletes = DataFile.from_args(
+    _commit(
+        table,
+        path,
+        len(values),
         content=DataFileContent.EQUALITY_DELETES,
+        equality_ids=[field.field_id],
+    )
+
+
+def delete_positions(table: Table, data_file: str, positions: list[int], path: Path) -> None:
+    """Delete rows of a data file by their positions, by a file of these written to `path`."""
+    ids = {"file_path": b"2147483546", "pos": b"2147483545"}
+    rows = pa.table({"file_path": [data_file] * len(positions), "pos": pa.array(positions, pa.int64())})
+    named = pa.schema([of.with_metadata({"PARQUET:field_id": ids[of.name]}) for of in rows.schema])
+    pq.write_table(rows.cast(named), path)
+    _commit(table, path, len(positions), content=DataFileContent.POSITION_DELETES)
+
+
+def _commit(table: Table, path: Path, n_rows: int, **fields: Any) -> None:
+    deletes = DataFile.from_args(
         file_path=path.as_uri(),
         file_format=FileFormat.PARQUET,
         partition=Record(),
-        record_count=len(values),
+        record_count=n_rows,
         file_size_in_bytes=path.stat().st_size,
-        equality_ids=[field.field_id],
+        **fields,
     )
     deletes.spec_id = table.spec().spec_id
     with table.transaction() as transaction:

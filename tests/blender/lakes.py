@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyiceberg.table import Table
 
 from blender.rows.lake_pages import LakePages
-from blender.rows.sources import SnapshotReader
+from blender.rows.snapshot_reader import SnapshotReader
 from factory.lake.catalog import open_catalog
 from factory.lake.fingerprint import fingerprint
 from factory.lake.schemas import PACKED, SEQUENCE_LENGTH, TOKEN_BYTES, UNFINGERPRINTED
@@ -146,13 +146,15 @@ def make_lake(home: Path, **tables: int) -> Settings:
 
 
 class Server:
-    """A Blender in a process of its own."""
+    """A Blender in a process of its own, or the server of another package."""
 
-    def __init__(self, home: Path, *arguments: str, port: int = 0) -> None:
-        environment = {**os.environ, "FACTORY_HOME": str(home)}
-        command = [sys.executable, "-m", "blender.serving.serve", "--port", str(port), *arguments]
+    def __init__(
+        self, home: Path, *arguments: str, port: int = 0, package: str = "blender.serving", cwd: Path = ROOT
+    ) -> None:
+        environment = {**os.environ, "FACTORY_HOME": str(home), "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-m", package, *arguments, "--port", str(port)]
         self.process = subprocess.Popen(
-            command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command, env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         self.address = self.process.stdout.readline().strip()
 
@@ -166,9 +168,11 @@ class Server:
 
 
 @contextmanager
-def serving(home: Path, *arguments: str, port: int = 0) -> Iterator[Server]:
-    """A Blender on the lake at `home`, killed at the end."""
-    server = Server(home, *arguments, port=port)
+def serving(
+    home: Path, *arguments: str, port: int = 0, package: str = "blender.serving", cwd: Path = ROOT
+) -> Iterator[Server]:
+    """A server on the lake at `home`, by default a Blender, killed at the end."""
+    server = Server(home, *arguments, port=port, package=package, cwd=cwd)
     try:
         yield server
     finally:

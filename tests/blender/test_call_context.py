@@ -13,6 +13,7 @@ from blender.catalog.blends import Blends
 from blender.errors import CallCancelled, Stalled
 from blender.records import Source
 from blender.rows.counts import COUNTS, WAIT_S, Counts
+from blender.spec.step_range import StepRange
 
 
 def waited_for() -> str:
@@ -63,7 +64,7 @@ def test_a_cancelled_fetch_ends_and_counts_its_wait(blends: Blends) -> None:
     call = CallContext()
     blend = blends.open(blends.create([source]).id)
     before = COUNTS.sums().get((WAIT_S, "packed.code"), 0.0)
-    blocks = blend.fetch(0, call=call)
+    blocks = blend.fetch(StepRange(), call=call)
     next(blocks)
     assert COUNTS.sums()[WAIT_S, "packed.code"] > before
     call.cancel(CallCancelled("gone"))

@@ -24,8 +24,9 @@ from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.protocol.wire import OutgoingBlock, serialize
 from blender.records import Source
 from blender.serving.server import BlenderServer
-from blender.serving.service import DATA
+from blender.serving.service import DATA, blend_services
 from blender.spec.ranks import RankSlice
+from blender.spec.step_range import StepRange
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, ROOT
 from tests.blender.programs import run
@@ -104,11 +105,9 @@ class Breaking:
     def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[OutgoingBlock]:
         self.asked.append(request.offset)
         found = self.blend.fetch(
-            request.offset,
-            request.steps,
+            StepRange(request.offset, request.steps or None, request.stride or 1),
             RankSlice(request.rank, request.ranks or 1),
             400,
-            request.stride or 1,
         )
         blocks = [OutgoingBlock(one.offset, one.next_offset, to_ipc(one.batch)) for one in found]
         step = self.plan.pop(0) if self.plan else len(blocks) + 1
@@ -141,7 +140,7 @@ def wide(blends: Blends) -> Blend:
 
 
 def test_a_stream_broken_inside_a_step_loses_and_repeats_no_row(wide: Blend) -> None:
-    assert len(list(wide.fetch(0, 1, block_bytes=400))) > 4
+    assert len(list(wide.fetch(StepRange(0, 1), block_bytes=400))) > 4
     for stride in (1, 3):
         breaking = Breaking(wide, [3, 0, 1, 9, 2])
         with breaking as address, BlenderClient(address, patience_s=20) as client:
@@ -198,7 +197,7 @@ def test_a_reader_that_rests_longer_than_a_stream_may_last_misses_nothing(wide: 
 
 
 def test_patience_is_counted_from_the_failure_and_not_from_the_last_block(wide: Blend) -> None:
-    n_blocks = len(list(wide.fetch(0, 1, block_bytes=400)))
+    n_blocks = len(list(wide.fetch(StepRange(0, 1), block_bytes=400)))
     with Breaking(wide, [n_blocks + 1]) as address:
         client = BlenderClient(address, patience_s=0.5, prefetch_bytes=1)  # prefetches one block
         reading = client.fetch(wide.id, 0, steps=3)
@@ -251,7 +250,7 @@ def test_a_program_may_end_with_a_fetch_half_read(client: BlenderClient, server:
 def test_another_server_of_the_lake_takes_over(blends: Blends, wide: Blend) -> None:
     """Any name that gRPC resolves to several addresses will do."""
     ports = free_ports(2)
-    servers = [BlenderServer(blends, port=port) for port in ports]
+    servers = [BlenderServer(blend_services(blends), port=port) for port in ports]
     for one in servers:
         one.start()
     address = "ipv4:" + ",".join(f"127.0.0.1:{port}" for port in ports)

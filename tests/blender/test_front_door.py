@@ -1,24 +1,29 @@
-"""The names that `blender` exports, each loaded when it is first used."""
+"""The names that `blender` and `blender.loading` export, each loaded when it is first used."""
 
 from __future__ import annotations
 
 import ast
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import blender
+import blender.loading
 from tests.blender.lakes import ROOT
 from tests.blender.programs import run
 
-
-@pytest.mark.parametrize("name", blender.__all__)
-def test_every_exported_name_is_its_module_s(name: str) -> None:
-    assert getattr(blender, name).__module__.startswith("blender.")
+DOORS = (blender, blender.loading)
 
 
-def test_mypy_sees_the_names_that_are_exported() -> None:
-    tree = ast.parse(Path(blender.__file__).read_text())
+@pytest.mark.parametrize("door, name", [(door, name) for door in DOORS for name in door.__all__])
+def test_every_exported_name_is_its_module_s(door: ModuleType, name: str) -> None:
+    assert getattr(door, name).__module__.startswith("blender.")
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_mypy_sees_the_names_that_are_exported(door: ModuleType) -> None:
+    tree = ast.parse(Path(str(door.__file__)).read_text())
     (checked,) = [node for node in tree.body if isinstance(node, ast.If)]
     seen = {
         (alias.asname, node.module)
@@ -26,7 +31,7 @@ def test_mypy_sees_the_names_that_are_exported() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert seen == {(name, f"blender.{module}") for name, module in blender._MODULES.items()}
+    assert seen == {(name, getattr(door, name).__module__) for name in door.__all__}
 
 
 def test_another_name_is_an_attribute_error() -> None:
@@ -39,6 +44,7 @@ def test_another_name_is_an_attribute_error() -> None:
     [
         ("import blender", {"grpc", "numpy", "pyarrow", "pydantic", "pyiceberg", "torch"}),
         ("from blender import BlenderClient, Schedule, Source, Tls", {"pydantic", "pyiceberg", "torch"}),
+        ("from blender.loading import Mesh", {"grpc", "numpy", "pyarrow", "pydantic", "pyiceberg", "torch"}),
     ],
 )
 def test_importing_a_name_loads_its_module_alone(statement: str, absent: set[str]) -> None:
@@ -50,4 +56,4 @@ def test_the_examples_of_readme_and_docs_import_from_the_front_door() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     imported = {line for page in pages for line in page.read_text().splitlines() if "from blender" in line}
     modules = {line.split()[1] for line in imported if line.startswith("from blender")}
-    assert modules == {"blender", "blender.pages"}
+    assert modules == {"blender", "blender.loading", "blender.pages"}

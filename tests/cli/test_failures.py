@@ -6,7 +6,18 @@ import dagster as dg
 import pytest
 
 from factory.cli.failures import RunFailed, run_error
-from factory.errors import CheckFailed, ConfigurationError, FactoryError, MachineError
+from factory.errors import (
+    CheckFailed,
+    ConfigurationError,
+    DamagedFile,
+    FactoryError,
+    LakeLocked,
+    MachineError,
+    NotFound,
+    PublishConflict,
+    SourceChanged,
+    TableNotFound,
+)
 from factory.orchestration.host.execution import run_assets
 
 NO_JVM = MachineError("No Java was found. Install one.")
@@ -40,9 +51,24 @@ def ended(first: Exception, second: Exception, *, wrapped: bool) -> FactoryError
 
 
 @pytest.mark.parametrize("wrapped", [True, False])
-def test_a_fault_of_the_machine_is_printed_once_with_its_own_exit_code(wrapped: bool) -> None:
-    error = ended(NO_JVM, NO_JVM, wrapped=wrapped)
-    assert (type(error), str(error)) == (MachineError, str(NO_JVM))
+@pytest.mark.parametrize("fault", [NO_JVM, LakeLocked("Another run is writing. Wait.")])
+def test_a_fault_of_the_machine_or_a_locked_lake_is_printed_once_with_its_own_exit_code(
+    fault: FactoryError, wrapped: bool
+) -> None:
+    error = ended(fault, fault, wrapped=wrapped)
+    assert (type(error), str(error)) == (type(fault), str(fault))
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+@pytest.mark.parametrize(
+    "kind", [ConfigurationError, TableNotFound, PublishConflict, NotFound, SourceChanged, DamagedFile]
+)
+def test_failures_of_one_kind_keep_its_exit_code_and_name_each_asset(
+    kind: type[FactoryError], wrapped: bool
+) -> None:
+    error = ended(kind("It is wrong."), kind("It is odd."), wrapped=wrapped)
+    assert type(error) is kind
+    assert set(str(error).splitlines()[:2]) == {"one: It is wrong.", "two: It is odd."}
 
 
 @pytest.mark.parametrize("wrapped", [True, False])

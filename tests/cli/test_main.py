@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import signal
 import socket
+import subprocess
+import sys
+import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -10,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from factory.cli import error_boundary, main
+from factory.cli.error_boundary import INTERRUPTED
 from factory.errors import ConfigurationError, LakeLocked, MachineError
 from factory.lake.lock import writing
 from factory.lake.tables import Lake
@@ -93,6 +100,34 @@ def test_a_second_run_on_the_lake_is_told_who_holds_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
+def test_the_loser_of_two_runs_started_at_once_is_told_who_won(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("One note.")
+    file, home = tmp_path / "my.yaml", tmp_path / "lake"
+    file.write_text("datasets: [{name: notes, kind: prose, format: files, paths: notes}]")
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-m", "factory.cli.main", "materialize", "raw.notes"],
+            env=os.environ | {"FACTORY_HOME": str(home), "FACTORY_DATASETS": str(file)},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    while not (ended := [run for run in both if run.poll() is not None]):
+        time.sleep(0.1)
+    (loser,) = ended
+    (winner,) = set(both) - {loser}
+    winner.send_signal(signal.SIGINT)
+    _, said = loser.communicate()
+    winner.communicate()
+    assert (loser.returncode, winner.returncode) == (LakeLocked.exit_code, INTERRUPTED)
+    (line,) = said.splitlines()
+    assert line.startswith(f"Another run is writing the lake {home}: process {winner.pid}, ")
+
+
+@pytest.mark.process
 def test_a_dry_run_says_why_and_makes_nothing(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("One note.")
@@ -136,6 +171,8 @@ def test_a_refused_access_names_what_was_refused_and_claims_no_more() -> None:
     nameless = error_boundary.translate(PermissionError(1, "Operation not permitted"))
     assert str(nameless).startswith("Access was refused: Operation not permitted. ")
     assert isinstance(nameless, MachineError)
+    read_only = error_boundary.translate(OSError(errno.EROFS, "Read-only file system", "/data/lake"))
+    assert str(read_only).startswith("Access was refused: Read-only file system (/data/lake). ")
 
 
 def test_an_error_nobody_foresaw_is_not_hidden() -> None:

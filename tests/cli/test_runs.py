@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from io import StringIO
 from pathlib import Path
 
@@ -17,10 +18,13 @@ from rich.console import Console
 from factory.cli.error_boundary import translate
 from factory.cli.failures import RunFailed
 from factory.cli.runs import RunReport, execute
+from factory.errors import LakeLocked
+from factory.lake.lock import writing
 from factory.orchestration.asset.checks import alarm, holds, layout
 from factory.orchestration.asset.spark_failure import WORKER_DIED
 from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
+from jobs.sensors import Watched
 from tests.orchestration.runs import COLUMNS, component_table
 
 CHECKS = [
@@ -115,3 +119,30 @@ def test_a_killed_python_worker_is_said_as_one_and_its_asset_is_tried_again(
     last = "made" if times == 1 else "failed"
     printed = [line.split()[0] for line in said.getvalue().splitlines() if line]
     assert printed == ["failed", "again", last]
+
+
+def test_a_run_that_loses_the_lake_as_it_enters_ends_with_the_code_of_a_locked_lake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    settings = Settings(home=tmp_path)
+
+    @component_table(name="one")
+    def one(context, pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
+        raise AssertionError
+
+    with ExitStack() as stack:
+
+        def another_run_enters() -> Iterator[Watched]:
+            """No folder to watch; a run asks for one after its first look at the lock."""
+            stack.enter_context(writing(settings, "the other run"))
+            yield from ()
+
+        defined, keys, watched = (
+            definitions([one], settings),
+            [dg.AssetKey("dedup.one")],
+            another_run_enters(),
+        )
+        with pytest.raises(LakeLocked, match=r"process \d+, the other run, since .* FACTORY_HOME") as lost:
+            execute(defined, settings, keys, Console(file=StringIO()), reuse=False, watched=watched)
+    assert len(str(lost.value).splitlines()) == 1

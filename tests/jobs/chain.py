@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import dagster as dg
 from pyspark.sql import DataFrame
 
+from factory.lake.fingerprint import Fingerprint
+from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.schemas import COMPONENTS
-from factory.orchestration.asset.table_asset import table_asset
+from factory.lake.tables import Lake
+from factory.orchestration.asset.table_asset import declaration_of, table_asset
 from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
 
@@ -36,6 +39,21 @@ def table(
         raise AssertionError(name)
 
     return made
+
+
+def publish(lake: Lake, asset: dg.AssetsDefinition, inputs: Mapping[str, str]) -> None:
+    """Publish the tables of `asset` without rows, as made from `inputs`: a state of files by partition."""
+    for output in declaration_of(asset).outputs:
+        lineage = Lineage(
+            asset=str(output.table),
+            run_id="run",
+            code_version="1",
+            content=str(Fingerprint()),
+            partitions={} if asset.partitions_def is None else dict.fromkeys(inputs, str(Fingerprint())),
+            inputs=dict(inputs),
+        )
+        rows = output.schema.columns.empty_table()
+        lake.create(output.table, output.schema).append(rows, snapshot_properties=lineage.to_properties())
 
 
 def repository(assets: Sequence[dg.AssetsDefinition], **when: Sequence[object]) -> dg.RepositoryDefinition:

@@ -21,6 +21,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.host.execution import CODE_LOCATION, run_assets
 from factory.orchestration.host.instance import prepare_home
 from factory.settings import Settings
+from jobs.sensors import Seen
 from tests.ports import free_ports
 
 OPEN = """
@@ -75,6 +76,18 @@ class Ui:
         """The runs with these tags, the first asked for first."""
         return list(self.instance.get_runs(dg.RunsFilter(tags=tags), ascending=True))
 
+    def compared(self) -> int:
+        """The number of inputs that the sensor remembers to have requested, or to have found unchanged."""
+        (state,) = self.instance.all_instigator_state()
+        cursor = json.loads(state.instigator_data.cursor or "{}")
+        return sum(bool(Seen(*memory).asked) for memory in cursor.get("letters", {}).values())
+
+    def requests(self) -> int:
+        """The number of runs that the sensor requested, also of those that Dagster knows already."""
+        (state,) = self.instance.all_instigator_state()
+        ticks = self.instance.get_ticks(state.instigator_origin_id, state.selector_id)
+        return sum(len(tick.tick_data.run_requests or ()) for tick in ticks)
+
     def documents(self) -> dict[str, list[str]]:
         """The texts of the raw table by partition."""
         found: dict[str, list[str]] = {}
@@ -93,9 +106,10 @@ def until(what: str, holds: Callable[[], object]) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder of folders, with one of them."""
-    (tmp_path / "letters" / "de").mkdir(parents=True)
-    (tmp_path / "letters" / "de" / "a.txt").write_text("Liebe Anna")
+    """A folder of three folders."""
+    for name, text in (("at", "Servus"), ("ch", "Salut"), ("de", "Liebe Anna")):
+        (tmp_path / "letters" / name).mkdir(parents=True)
+        (tmp_path / "letters" / name / "a.txt").write_text(text)
     return tmp_path / "letters"
 
 
@@ -149,7 +163,7 @@ def test_a_daemon_notices_input_runs_a_backfill_and_keeps_priorities(ui: Ui, fol
     shown = ui.ask(TIMELINE, f={"runIds": [told.run_id]})["results"]
     assert [of["repositoryOrigin"] for of in shown] == [WHERE]
 
-    # New input: a folder is a partition, and the run of it is followed by one of what is made from it.
+    # New input: folders are partitions, and one run of all is followed by one of what is made from them.
     ui.ask(
         "mutation ($s: SensorSelector!) { startSensor(sensorSelector: $s) "
         "{ ... on Sensor { name } ... on PythonError { message } } }",
@@ -157,8 +171,18 @@ def test_a_daemon_notices_input_runs_a_backfill_and_keeps_priorities(ui: Ui, fol
     )
     asked = {"dagster/sensor_name": "new_input"}
     until("the runs of the sensor", lambda: [of.is_success for of in ui.runs(**asked)] == [True, True])
-    assert ui.documents() == {"de": ["Liebe Anna"]}
-    assert ui.lake.published(TableName("dedup", "sizes")).rows == 1
+    first = {"at": ["Servus"], "ch": ["Salut"]}
+    assert ui.documents() == {**first, "de": ["Liebe Anna"]}
+    assert ui.lake.published(TableName("dedup", "sizes")).rows == 3
+
+    # A sensor without memory compares the files with those that the tables were made from.
+    ui.ask(
+        "mutation ($s: SensorSelector!) { setSensorCursor(sensorSelector: $s) "
+        "{ ... on Sensor { name } ... on PythonError { message } } }",
+        s={**WHERE, "sensorName": "new_input"},
+    )
+    until("two looks at three folders", lambda: ui.compared() == 3)
+    assert ui.requests() == 2
 
     # A backfill of two partitions, one of them new, from the UI: one run, each partition with its rows.
     state = ui.ask(
@@ -213,7 +237,7 @@ def test_a_daemon_notices_input_runs_a_backfill_and_keeps_priorities(ui: Ui, fol
         return str(found["status"])
 
     until("the backfill", lambda: status() == "COMPLETED_SUCCESS")
-    assert ui.documents() == {"de": ["Lieber Anton"], "en": ["Dear Bob"]}
+    assert ui.documents() == {**first, "de": ["Lieber Anton"], "en": ["Dear Bob"]}
     assert len(ui.runs(**tag)) == 1
 
     def waiting() -> list[dg.RunRecord]:

@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import dagster as dg
 import pytest
 from dagster._utils.tags import TagConcurrencyLimitsCounter  # what the queue asks
 
+from factory.ingest.state import state
+from factory.lake.tables import Lake
 from factory.orchestration.host.instance import IN_TURN_TAG, open_instance
+from factory.orchestration.host.partitions import RANGE_FIRST, RANGE_LAST
 from factory.orchestration.host.resources import REUSE_TAG
 from factory.settings import Settings
-from jobs.sensors import Watched, downstream, new_input, state
-from tests.jobs.chain import repository, table
+from jobs.sensors import Watched, downstream, new_input
+from tests.jobs.chain import publish, repository, table
 
 FOLDERS = dg.DynamicPartitionsDefinition(name="folders")
+DAYS = dg.DailyPartitionsDefinition("2025-01-01", end_date="2026-01-01")
+LETTERS = dg.StaticPartitionsDefinition(list("abcdef"))
 Tick = Callable[[], list[dg.RunRequest]]
 
 
-def ticks(instance: dg.DagsterInstance, watched: Watched, *assets: dg.AssetsDefinition) -> Tick:
-    """A function that evaluates the sensor once more and gives what it asks for."""
-    sensor = new_input(assets, [watched])
+def ticks(
+    instance: dg.DagsterInstance,
+    watched: Watched | list[Watched],
+    *assets: dg.AssetsDefinition,
+    lake: Lake | None = None,
+) -> Tick:
+    """A function that evaluates the sensor once more and returns its requests; the default lake is empty."""
+    datasets = [watched] if isinstance(watched, Watched) else watched
+    home = lake.settings if lake is not None else Settings(home=datasets[0].paths[0].parents[1] / "lake")
+    sensor = new_input(assets, datasets, lake_settings=home)
     location = repository(assets, sensors=[sensor])
     cursor: list[str | None] = [None]
 
@@ -33,7 +45,9 @@ def ticks(instance: dg.DagsterInstance, watched: Watched, *assets: dg.AssetsDefi
         cursor[0] = found.cursor
         for request in found.dynamic_partitions_requests or ():
             instance.add_dynamic_partitions(request.partitions_def_name, list(request.partition_keys))
-        return list(found.run_requests or ())
+        requests = list(found.run_requests or ())
+        assert len({request.run_key for request in requests}) == len(requests)  # else Dagster drops one
+        return requests
 
     return tick
 
@@ -42,18 +56,48 @@ def selected(request: dg.RunRequest) -> list[str]:
     return sorted(key.to_user_string() for key in request.asset_selection or ())
 
 
+def ranges(requests: list[dg.RunRequest]) -> list[tuple[str, str] | None]:
+    """The first and last partition of each request, None without partitions."""
+    return [
+        (request.partition_key, request.partition_key)
+        if request.partition_key
+        else (request.tags[RANGE_FIRST], request.tags[RANGE_LAST])
+        if RANGE_FIRST in request.tags
+        else None
+        for request in requests
+    ]
+
+
+def make_inputs(folder: Path, keys: Iterable[str]) -> None:
+    """Write a file of its own into the folder of each key."""
+    for key in keys:
+        (folder / key).mkdir(parents=True)
+        (folder / key / "a.txt").write_text(key)
+
+
 @pytest.fixture
 def instance() -> dg.DagsterInstance:
     return dg.DagsterInstance.ephemeral()
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "input").mkdir()
+    return tmp_path / "input"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(Settings(home=tmp_path / "lake"))
+
+
 def test_a_change_asks_once_for_the_dataset_and_what_is_made_from_it(
-    instance: dg.DagsterInstance, tmp_path: Path
+    instance: dg.DagsterInstance, folder: Path
 ) -> None:
-    (tmp_path / "a.txt").write_text("one")
+    (folder / "a.txt").write_text("one")
     tick = ticks(
         instance,
-        Watched("web", (tmp_path,)),
+        Watched("web", (folder,)),
         table("raw.web", side_tables=["rejected"]),
         table("filtered.web", ["raw.web"]),
         table("raw.books"),
@@ -64,24 +108,24 @@ def test_a_change_asks_once_for_the_dataset_and_what_is_made_from_it(
     assert selected(first) == ["filtered.web", "packed.all", "raw.web", "raw.web_rejected"]
     assert first.tags[REUSE_TAG] == "true"
     assert tick() == []
-    (tmp_path / "below").mkdir()
-    (tmp_path / "below" / "b.txt").write_text("two")
+    (folder / "below").mkdir()
+    (folder / "below" / "b.txt").write_text("two")
     assert tick() == []
     (second,) = tick()
     assert second.run_key != first.run_key
 
 
-def test_a_file_that_grows_is_waited_for(instance: dg.DagsterInstance, tmp_path: Path) -> None:
-    tick = ticks(instance, Watched("web", (tmp_path,)), table("raw.web"))
+def test_a_file_that_grows_is_waited_for(instance: dg.DagsterInstance, folder: Path) -> None:
+    tick = ticks(instance, Watched("web", (folder,)), table("raw.web"))
     for number in range(3):
-        with (tmp_path / "growing").open("a") as file:
+        with (folder / "growing").open("a") as file:
             file.write(f"line {number}\n")
         assert tick() == []
     assert len(tick()) == 1
 
 
-def test_an_input_that_becomes_what_it_was_asks_again(instance: dg.DagsterInstance, tmp_path: Path) -> None:
-    file = tmp_path / "a.txt"
+def test_an_input_that_becomes_what_it_was_asks_again(instance: dg.DagsterInstance, folder: Path) -> None:
+    file = folder / "a.txt"
     tick = ticks(instance, Watched("web", (file,)), table("raw.web"))
     asked = []
     for text in ("one", "three", "one"):
@@ -93,37 +137,192 @@ def test_an_input_that_becomes_what_it_was_asks_again(instance: dg.DagsterInstan
 
 
 def test_a_new_folder_is_a_new_partition_and_the_others_are_left_alone(
-    instance: dg.DagsterInstance, tmp_path: Path
+    instance: dg.DagsterInstance, folder: Path, lake: Lake
 ) -> None:
     for name in ("de", "en"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "a.txt").write_text(name)
+        (folder / name).mkdir()
+        (folder / name / "a.txt").write_text(name)
+    raw = table("raw.web", partitions_def=FOLDERS)
     tick = ticks(
         instance,
-        Watched("web", (tmp_path,), FOLDERS),
-        table("raw.web", partitions_def=FOLDERS),
+        Watched("web", (folder,), FOLDERS),
+        raw,
         table("filtered.web", ["raw.web"], FOLDERS),
         table("dedup.web", ["filtered.web"]),
+        lake=lake,
     )
     tick()
-    *partitions, whole = tick()
-    assert [request.partition_key for request in partitions] == ["de", "en"]
-    assert all(selected(request) == ["filtered.web", "raw.web"] for request in partitions)
-    assert (selected(whole), whole.partition_key) == (["dedup.web"], None)
-    assert int(partitions[0].tags["dagster/priority"]) > int(whole.tags.get("dagster/priority", "0"))
-    (tmp_path / "fr").mkdir()
-    (tmp_path / "fr" / "a.txt").write_text("fr")
+    partitioned, whole = requests = tick()
+    assert ranges(requests) == [("de", "en"), None]
+    assert selected(partitioned) == ["filtered.web", "raw.web"]
+    assert selected(whole) == ["dedup.web"]
+    assert int(partitioned.tags["dagster/priority"]) > int(whole.tags.get("dagster/priority", "0"))
+    publish(lake, raw, {key: state([folder / key]) for key in ("de", "en")})
+    (folder / "fr").mkdir()
+    (folder / "fr" / "a.txt").write_text("fr")
     tick()
-    assert [request.partition_key for request in tick()] == ["fr", None]
+    assert ranges(tick()) == [("fr", "fr"), None]
     assert instance.get_dynamic_partitions("folders") == ["de", "en", "fr"]
+
+
+def test_a_change_asks_again_for_partitions_whose_run_failed(
+    instance: dg.DagsterInstance, folder: Path, lake: Lake
+) -> None:
+    raw = table("raw.web", partitions_def=LETTERS)
+    tick = ticks(instance, Watched("web", (folder,), LETTERS), raw, lake=lake)
+
+    def change(key: str) -> list[tuple[str, str] | None]:
+        with (folder / key / "a.txt").open("a") as file:
+            file.write("more")
+        assert tick() == []
+        return ranges(tick())
+
+    make_inputs(folder, "abc")
+    tick()
+    assert ranges(tick()) == [("a", "c")]
+    run = dg.DagsterRun("job", tags={"dagster/sensor_name": "new_input"}, status=dg.DagsterRunStatus.STARTED)
+    instance.add_run(run)
+    assert change("b") == [("b", "b")]
+    assert tick() == []
+    instance.report_run_failed(run)
+    assert ranges(tick()) == [("a", "c")]  # what failed while the run of the change was under way
+    assert tick() == []  # once, whether or not it fails again
+    assert change("b") == [("b", "b"), ("a", "a"), ("c", "c")]
+    publish(lake, raw, {"a": state([folder / "a"]), "b": "another", "c": ""})  # c: the source says no state
+    assert change("a") == [("a", "a"), ("b", "b")]
+    publish(lake, raw, {key: state([folder / key]) for key in "ab"})
+    assert change("c") == [("c", "c")]
+
+
+def test_a_new_partition_is_not_in_the_run_of_one_that_failed(
+    instance: dg.DagsterInstance, folder: Path, lake: Lake
+) -> None:
+    raw = table("raw.web", partitions_def=DAYS)
+    tick = ticks(instance, Watched("web", (folder,), DAYS), raw, table("dedup.web", ["raw.web"]), lake=lake)
+    make_inputs(folder, ["2025-01-04"])
+    (folder / "2025-01-05").mkdir()
+    assert tick() == []
+    assert ranges(tick()) == [("2025-01-04", "2025-01-05"), None]
+    publish(lake, raw, {"2025-01-04": state([folder / "2025-01-04"])})  # the day without files never succeeds
+    for day in ("2025-01-06", "2025-01-07"):
+        make_inputs(folder, [day])
+        assert tick() == []
+        assert ranges(tick()) == [(day, day), ("2025-01-05", "2025-01-05"), None]
+        publish(lake, raw, {day: state([folder / day])})
+
+
+@pytest.mark.parametrize(
+    "partitions, keys, expected",
+    [
+        (DAYS, DAYS.get_partition_keys(), [("2025-01-01", "2025-12-31")]),
+        (DAYS, ["2025-02-27", "2025-02-28", "2025-03-01"], [("2025-02-27", "2025-03-01")]),
+        (LETTERS, "abdf", [("a", "b"), ("d", "d"), ("f", "f")]),
+        (FOLDERS, "acbx", [("a", "b"), ("x", "x")]),
+    ],
+    ids=[
+        "a year of days",
+        "over the end of a month",
+        "letters with gaps",
+        "folders by the order they came in",
+    ],
+)
+def test_new_partitions_are_as_few_runs_as_they_have_ranges(
+    instance: dg.DagsterInstance,
+    folder: Path,
+    partitions: dg.PartitionsDefinition[str],
+    keys: Iterable[str],
+    expected: list[tuple[str, str]],
+) -> None:
+    instance.add_dynamic_partitions("folders", ["a", "c", "b", "gone"])
+    make_inputs(folder, keys)
+    tick = ticks(
+        instance,
+        Watched("web", (folder,), partitions),
+        table("raw.web", partitions_def=partitions),
+        table("dedup.web", ["raw.web"]),
+    )
+    tick()
+    assert ranges(tick()) == [*expected, None]
+    assert tick() == []
+
+
+def test_changes_of_several_datasets_are_one_run_of_the_tables_without_partitions(
+    instance: dg.DagsterInstance, folder: Path
+) -> None:
+    make_inputs(folder, ["web", "books"])
+    tick = ticks(
+        instance,
+        [Watched(name, (folder / name,)) for name in ("web", "books")],
+        table("raw.web"),
+        table("raw.books"),
+        table("packed.all", ["raw.web", "raw.books"]),
+    )
+    tick()
+    (request,) = tick()
+    assert selected(request) == ["packed.all", "raw.books", "raw.web"]
+
+
+@pytest.mark.parametrize("partitions", [None, DAYS, FOLDERS], ids=["whole", "days", "folders"])
+def test_the_first_look_asks_for_nothing_where_tables_were_made_from_the_same_files(
+    instance: dg.DagsterInstance, folder: Path, lake: Lake, partitions: dg.PartitionsDefinition[str] | None
+) -> None:
+    keys = ["2025-01-01", "2025-01-02", "2025-01-03"]
+    make_inputs(folder, keys)
+    inputs = {key: state([folder / key]) for key in keys} if partitions else {"": state([folder])}
+    assets = [
+        table("raw.web", partitions_def=partitions),
+        table("filtered.web", ["raw.web"], partitions),
+        table("dedup.web", ["filtered.web"]),
+    ]
+    for asset in assets:
+        publish(lake, asset, inputs)
+    tick = ticks(instance, Watched("web", (folder,), partitions), *assets, lake=lake)
+    assert [tick() for _ in range(3)] == [[], [], []]
+    if partitions is FOLDERS:
+        assert instance.get_dynamic_partitions("folders") == keys
+    (folder / keys[1] / "b.txt").write_text("new")
+    assert tick() == []
+    assert ranges(tick()) == ([(keys[1], keys[1])] if partitions else []) + [None]
+
+
+@pytest.mark.parametrize("lacking", ["raw.web", "filtered.web", "dedup.web"])
+def test_the_first_look_asks_for_what_a_table_lacks(
+    instance: dg.DagsterInstance, folder: Path, lake: Lake, lacking: str
+) -> None:
+    """A killed run may have made the raw table alone, and a raw table of an older release has no state."""
+    keys = list("abc")
+    make_inputs(folder, keys)
+    inputs = {key: state([folder / key]) for key in keys}
+    assets = [
+        table("raw.web", partitions_def=LETTERS),
+        table("filtered.web", ["raw.web"], LETTERS),
+        table("dedup.web", ["filtered.web"]),
+    ]
+    for asset, name in zip(assets, ("raw.web", "filtered.web", "dedup.web"), strict=True):
+        if name != "dedup.web" or lacking != name:
+            publish(lake, asset, {"a": inputs["a"]} if name == lacking else inputs)
+    tick = ticks(instance, Watched("web", (folder,), LETTERS), *assets, lake=lake)
+    assert tick() == []
+    assert ranges(tick()) == [("a", "c") if lacking == "dedup.web" else ("b", "c"), None]
+
+
+def test_the_first_look_asks_for_files_that_changed_since_they_were_read(
+    instance: dg.DagsterInstance, folder: Path, lake: Lake
+) -> None:
+    make_inputs(folder, "ab")
+    asset = table("raw.web", partitions_def=LETTERS)
+    publish(lake, asset, {key: state([folder / key]) for key in "ab"})
+    (folder / "b" / "a.txt").write_text("changed")
+    tick = ticks(instance, Watched("web", (folder,), LETTERS), asset, lake=lake)
+    assert tick() == []
+    assert ranges(tick()) == [("b", "b")]
 
 
 def test_tables_of_all_partitions_wait_for_every_partitions_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DAGSTER_HOME", "")
-    for name in ("de", "en"):
-        (tmp_path / "web" / name).mkdir(parents=True)
+    make_inputs(tmp_path / "web", ["de", "en"])
     with open_instance(Settings(home=tmp_path / "lake")) as instance:
         watched = Watched("web", (tmp_path / "web",), FOLDERS)
         tick = ticks(
@@ -134,31 +333,14 @@ def test_tables_of_all_partitions_wait_for_every_partitions_run(
         )
         tick()
         first, *rest = [dg.DagsterRun(job_name="pipeline", tags=of.tags) for of in tick()]
+        assert rest
         queue = instance.get_concurrency_config().run_queue_config
         assert queue is not None
         assert queue.tag_concurrency_limits == [{"key": IN_TURN_TAG, "limit": 1}]
         begun = TagConcurrencyLimitsCounter(queue.tag_concurrency_limits, [first])
-        assert [begun.is_blocked(of) for of in rest] == [True, True]
+        assert all(begun.is_blocked(of) for of in rest)
         asked_by_hand = dg.DagsterRun(job_name="pipeline")
         assert not begun.is_blocked(asked_by_hand)
-
-
-def test_the_state_sees_names_sizes_and_times_and_no_link(tmp_path: Path) -> None:
-    file = tmp_path / "a"
-    file.write_text("one")
-    os.utime(file, (1, 1))
-    states = [state([tmp_path])]
-    os.utime(file, (2, 2))
-    states.append(state([tmp_path]))
-    file.write_text("four")
-    os.utime(file, (2, 2))
-    states.append(state([tmp_path]))
-    file.rename(tmp_path / "b")
-    states.append(state([tmp_path]))
-    assert len(set(states)) == 4
-    (tmp_path / "loop").symlink_to(tmp_path)
-    assert state([tmp_path]) == state([tmp_path]) != states[-1]
-    assert state([tmp_path / "absent"]) != state([])
 
 
 def test_a_corpus_without_files_says_so(instance: dg.DagsterInstance) -> None:

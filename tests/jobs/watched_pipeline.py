@@ -12,8 +12,8 @@ from pathlib import Path
 import dagster as dg
 from pyspark.sql import DataFrame
 
+from factory.ingest.readers import Ingested
 from factory.lake.schemas import COMPONENTS, RAW, REJECTED
-from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.host.definitions import definitions
 from factory.settings import settings
@@ -30,12 +30,11 @@ FOLDERS = dg.DynamicPartitionsDefinition(name="folders")
     side_tables={"rejected": REJECTED},
     partitions_def=FOLDERS,
 )
-def letters(context, ingests, partition: str) -> Tables:  # type: ignore[no-untyped-def]
+def letters(context, ingests, partition: str) -> Ingested:  # type: ignore[no-untyped-def]
     """The files of a folder, once the test releases them."""
     while (FOLDER.parent / "hold").exists():
         time.sleep(0.1)
-    found = ingests.files(FOLDER / partition)
-    return Tables(found.documents, {"rejected": found.rejected}, release=found.release)
+    return ingests.files(FOLDER / partition)
 
 
 @table_asset(namespace="dedup", asset_group="test", schema=COMPONENTS)

@@ -172,8 +172,11 @@ def chunk_rows(tables: Packed, shard: int, chunk: int) -> pa.Table:
 def test_a_chunk_planned_alone_gives_the_same_plan(tables: Packed) -> None:
     chunks = {(row["shard"], row["chunk"]) for row in tables.sequences}
     assert len(chunks) >= 4
+    tokens_before = 0
     for shard, chunk in sorted(chunks):
-        alone = plan_chunk(chunk_rows(tables, shard, chunk), CONFIG.sequence_length, CONFIG.slack)
+        rows = chunk_rows(tables, shard, chunk)
+        alone = plan_chunk(rows, CONFIG.sequence_length, CONFIG.slack, tokens_before)
+        tokens_before += sum(rows["n_tokens"].to_pylist())
         together = [
             (s["doc_id"], s["doc_offset"], s["length"])
             for row in tables.sequences

@@ -121,13 +121,13 @@ def test_a_wrong_length_is_a_sentence(lengths: list[int], sequence_length: int, 
 def test_a_wrong_dependency_is_a_sentence() -> None:
     two, one = pa.array([1, 1]), pa.array([1])
     with pytest.raises(ValueError, match="names document 2 of 2"):
-        plan_sequences(two, two, pa.array([2]), pa.array([0]), 8, 0.0)
+        plan_sequences(two, two, pa.array([2]), pa.array([0]), 8, 0)
     with pytest.raises(ValueError, match="2 documents and 1 repositories"):
         plan_next_fit(two, one, 8)
     with pytest.raises(ValueError, match="Pass an array of int64"):
         plan_next_fit(two, pa.array(["a", "b"]), 8)
-    with pytest.raises(ValueError, match="`slack` is 2"):
-        plan_sequences(two, two, one, one, 8, 2.0)
+    with pytest.raises(OverflowError):
+        plan_sequences(two, two, one, one, 8, -1)
 
 
 # -- the plan of a chunk
@@ -149,12 +149,16 @@ def chunks(draw: st.DrawFn) -> tuple[pa.Table, int]:
     return chunk_of(documents), draw(st.integers(1, 30))
 
 
-@given(chunks(), st.floats(0, 0.1))
+@given(chunks(), st.floats(0, 0.1), st.integers(0, 1000))
 def test_every_token_is_in_one_place_and_no_sequence_is_too_long(
-    case: tuple[pa.Table, int], slack: float
+    case: tuple[pa.Table, int], slack: float, tokens_before: int
 ) -> None:
     documents, sequence_length = case
-    for plan in (plan_chunk(documents, sequence_length, slack), next_fit_chunk(documents, sequence_length)):
+    plans = (
+        plan_chunk(documents, sequence_length, slack, tokens_before),
+        next_fit_chunk(documents, sequence_length),
+    )
+    for plan in plans:
         reached: dict[str, int] = defaultdict(int)
         for pieces in contents(plan):
             assert 0 < sum(length for _, _, length in pieces) <= sequence_length

@@ -12,11 +12,12 @@ from typer.testing import CliRunner
 from blender.call_context import CallContext
 from blender.catalog.blends import Blends, open_blends
 from blender.client import BlenderClient
-from blender.errors import InvalidBlend, SourceGone
+from blender.errors import InvalidBlend, InvalidRequest, SourceGone
 from blender.local import LocalBlender
 from blender.records import Schedule, Source
+from blender.spec.step_range import StepRange
 from factory.cli import main
-from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID
+from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID, VOCABULARY_SIZE
 from factory.settings import Settings
 from tests.blender.lakes import (
     CODE,
@@ -41,7 +42,7 @@ def write(lake: Settings, table: str, n_rows: int, tokenizer: str | None, length
     declared = {SEQUENCE_LENGTH: str(length), N_TOKENS: str(sum(rows["n_tokens"].to_pylist()))}
     if tokenizer is not None:
         upstream = f'{{"models.t{tokenizer[0]}": 1, "tokenized.{name}": 2}}'
-        declared |= {TOKENIZER_ID: tokenizer, UPSTREAM: upstream}
+        declared |= {TOKENIZER_ID: tokenizer, VOCABULARY_SIZE: "30000", UPSTREAM: upstream}
     write_table(lake, table, rows, snapshot_properties=declared)
 
 
@@ -210,7 +211,7 @@ def test_what_is_described_is_what_is_served(unlike: Settings) -> None:
     described = local.describe(stored.id)
     long, code = described.sources
     assert (long.tokenizer, long.tokenizer_table, long.sequence_length) == (ONE, "models.t1", 32)
-    assert (code.tokens, code.sequence_length) == (40 * 8 - 10 * 2, 8)
+    assert (code.tokens, code.sequence_length, code.vocabulary) == (40 * 8 - 10 * 2, 8, 30_000)
     counts = np.zeros(2)
     positions = 0
     for batch in local.fetch(stored.id, steps=120):  # whole epochs of both
@@ -221,6 +222,17 @@ def test_what_is_described_is_what_is_served(unlike: Settings) -> None:
     assert code.padding == pytest.approx(1 - 7.5 / 32)
     with serving(unlike.home) as server, BlenderClient(server.address) as client:
         assert client.describe(stored.id) == described
+        for blender in (local, client):
+            handle = blender.open(stored.id)
+            assert (handle.vocabulary, handle.sequence_length) == (30_000, 32)
+
+
+def test_a_blend_whose_tables_do_not_say_their_vocabulary_names_them(lake: Settings) -> None:
+    local = LocalBlender(lake)
+    handle = local.open(local.create([Source(CODE, 1), Source(PROSE, 1)]).id)
+    assert handle.sequence_length == 8
+    with pytest.raises(InvalidRequest, match=r"packed\.code, packed\.prose do not say their `vocabulary`"):
+        _ = handle.vocabulary
 
 
 def test_shares_are_those_of_the_last_knot_or_unknown(unlike: Settings) -> None:
@@ -244,7 +256,8 @@ def growing(lake: Settings) -> Settings:
 
 
 def rows_of(blends: Blends, blend: str, steps: int) -> int:
-    return sum(block.batch.num_rows for block in blends.open(blend).fetch(0, steps, call=CallContext(0)))
+    blocks = blends.open(blend).fetch(StepRange(0, steps), call=CallContext(0))
+    return sum(block.batch.num_rows for block in blocks)
 
 
 def test_a_live_source_goes_on_with_appends_of_its_tokenizer(growing: Settings) -> None:

@@ -18,6 +18,7 @@ from blender.errors import EndOfData, InvalidBlend, InvalidRequest
 from blender.opened.blend import Blend
 from blender.records import Source
 from blender.spec.ranks import RankSlice
+from blender.spec.step_range import StepRange
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, SHUFFLES, make_lake, packed_rows, write_table
 
@@ -28,9 +29,10 @@ def mixed(blends: Blends) -> Blend:
     return blends.open(stored.id)
 
 
-def rows_of(blend: Blend, offset: int, steps: int, **options: int) -> list[dict]:
+def rows_of(blend: Blend, offset: int, steps: int, stride: int = 1, **options: Any) -> list[dict]:
     """All rows of a fetch, whatever its blocks."""
-    return [row for block in blend.fetch(offset, steps, **options) for row in block.batch.to_pylist()]
+    blocks = blend.fetch(StepRange(offset, steps or None, stride), **options)
+    return [row for block in blocks for row in block.batch.to_pylist()]
 
 
 def test_a_step_has_the_weight_of_each_source_in_event_order(blends: Blends) -> None:
@@ -68,7 +70,7 @@ def test_any_offset_is_what_reading_through_gives(blends: Blends) -> None:
 def test_the_size_of_blocks_changes_no_row_and_no_resumption(blends: Blends, block_bytes: int) -> None:
     blend = mixed(blends)
     expected = rows_of(blend, 5, 20)
-    blocks = list(blend.fetch(5, 20, block_bytes=block_bytes))
+    blocks = list(blend.fetch(StepRange(5, 20), block_bytes=block_bytes))
     assert [row for block in blocks for row in block.batch.to_pylist()] == expected
     assert blocks[-1].next_offset == 25
     for block in blocks:
@@ -85,7 +87,7 @@ def test_the_slices_of_all_ranks_make_the_step(blends: Blends, ranks: int) -> No
     for offset in (0, 13):
         shares = [blend.step(offset, RankSlice(rank, ranks)) for rank in range(ranks)]
         assert pa.Table.from_batches(shares).to_pylist() == blend.step(offset).to_pylist()
-    fetched = [rows_of(blend, 0, 5, part=RankSlice(rank, ranks)) for rank in range(ranks)]
+    fetched = [rows_of(blend, 0, 5, share=RankSlice(rank, ranks)) for rank in range(ranks)]
     assert sorted(map(repr, itertools.chain(*fetched))) == sorted(map(repr, rows_of(blend, 0, 5)))
 
 
@@ -104,7 +106,7 @@ def test_strides_of_several_readers_cover_all_steps(blends: Blends) -> None:
 
 def test_a_reader_of_every_nth_step_continues_after_any_block(blends: Blends) -> None:
     blend = mixed(blends)
-    blocks = list(blend.fetch(3, 100, stride=9, block_bytes=500))
+    blocks = list(blend.fetch(StepRange(3, 100, 9), block_bytes=500))
     assert len(blocks) > 2
     for block in blocks:
         rest = rows_of(blend, block.next_offset, 103 - block.next_offset, stride=9)
@@ -118,11 +120,15 @@ def test_the_blend_ends_with_a_clear_status_after_its_last_step(blends: Blends) 
     assert blend.steps == 150
     assert len(rows_of(blend, 140, 0)) == 10 * 8
     assert rows_of(blend, 150, 0) == []
-    fetched = blend.fetch(148, 10)
+    fetched = blend.fetch(StepRange(148, 10))
     assert next(fetched).next_offset == 150
     with pytest.raises(EndOfData, match=r"`packed.prose` has 300 rows .* step 150 needs 302"):
         next(fetched)
-    for beyond in (lambda: blend.step(150), lambda: blend.explain(150), lambda: list(blend.fetch(200))):
+    for beyond in (
+        lambda: blend.step(150),
+        lambda: blend.explain(150),
+        lambda: list(blend.fetch(StepRange(200))),
+    ):
         with pytest.raises(EndOfData, match="ends after 150 steps"):
             beyond()
 
@@ -141,12 +147,12 @@ def test_a_blend_of_oversampled_sources_never_ends(blends: Blends) -> None:
 @pytest.mark.parametrize(
     "request_, sentence",
     [
-        ({"offset": -1}, "Steps -1 to"),
-        ({"offset": 0, "steps": -2}, "Steps 0 to -2"),
-        ({"offset": 1 << 43}, "A blend has"),
-        ({"offset": 0, "part": RankSlice(0, 3)}, "A step of 8 rows .* 3 ranks"),
-        ({"offset": 0, "stride": 0}, "A stride of 0"),
-        ({"offset": 0, "stride": 1 << 62}, "A stride of 4,6"),
+        ({"steps": StepRange(-1)}, "Steps -1 to"),
+        ({"steps": StepRange(0, -2)}, "Steps 0 to -2"),
+        ({"steps": StepRange(1 << 43)}, "A blend has"),
+        ({"steps": StepRange(), "share": RankSlice(0, 3)}, "A step of 8 rows .* 3 ranks"),
+        ({"steps": StepRange(stride=0)}, "A stride of 0"),
+        ({"steps": StepRange(stride=1 << 62)}, "A stride of 4,6"),
     ],
 )
 def test_a_wrong_request_is_refused_at_once(blends: Blends, request_: dict[str, Any], sentence: str) -> None:
@@ -203,7 +209,9 @@ def test_another_layout_of_the_files_gives_the_same_blend_and_rows(tmp_path: Pat
     write_table(other, CODE, packed_rows("code", 40), files=[range(20, 40), range(20)], row_group=3)
     here, there = mixed(open_blends(one)), mixed(open_blends(other, memory_bytes=1000))
     assert here.id == there.id
-    assert [block.batch for block in here.fetch(0, 150)] == [block.batch for block in there.fetch(0, 150)]
+    assert [block.batch for block in here.fetch(StepRange(0, 150))] == [
+        block.batch for block in there.fetch(StepRange(0, 150))
+    ]
 
 
 def test_an_updated_blend_equals_its_parent_before_the_offset_only(blends: Blends) -> None:
@@ -218,8 +226,8 @@ def test_an_updated_blend_equals_its_parent_before_the_offset_only(blends: Blend
     assert [row["ordinal"] for row in step if row["source"] == 1] == [40, 41, 42, 43]
     assert child.steps == 20 + (300 - 40) // 4
     with pytest.raises(InvalidRequest, match=r"A step of 6 rows \(from step 20 on"):
-        child.fetch(0, 25, RankSlice(0, 4))
-    assert len(rows_of(child, 0, 20, part=RankSlice(0, 4))) == 40
+        child.fetch(StepRange(0, 25), RankSlice(0, 4))
+    assert len(rows_of(child, 0, 20, share=RankSlice(0, 4))) == 40
 
 
 def test_a_source_may_pause_and_continue(blends: Blends) -> None:

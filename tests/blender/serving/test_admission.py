@@ -27,6 +27,7 @@ from blender.serving.admission import MESSAGE_SLOTS
 from blender.serving.calls import Limits
 from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer
+from blender.serving.service import blend_services
 from blender.serving.waiting_room import WAITS_ENDED
 from tests.blender.lakes import CODE, make_lake, serving
 from tests.blender.programs import eventually
@@ -71,7 +72,7 @@ def test_a_thousand_half_open_calls_take_nothing_from_a_client_that_works(
 ) -> None:
     before = set(threading.enumerate())
     with (
-        BlenderServer(blends, limits=Limits(calls=4)) as server,
+        BlenderServer(blend_services(blends), limits=Limits(calls=4)) as server,
         BlenderClient(server.address, patience_s=0) as client,
         grpc.insecure_channel(server.address) as channel,
     ):
@@ -90,7 +91,7 @@ def test_a_thousand_half_open_calls_take_nothing_from_a_client_that_works(
 
 
 def test_a_call_whose_message_does_not_come_is_ended(blends: Blends) -> None:
-    impatient = BlenderServer(blends, limits=Limits(message_s=0.1))
+    impatient = BlenderServer(blend_services(blends), limits=Limits(message_s=0.1))
     with impatient as server, grpc.insecure_channel(server.address) as channel:
         never = threading.Event()
         call = channel.stream_unary(GET).future(iter(never.wait, True), timeout=60)
@@ -103,7 +104,7 @@ def test_a_call_whose_message_does_not_come_is_ended(blends: Blends) -> None:
 
 
 def test_a_call_that_ends_without_a_message_is_refused(blends: Blends) -> None:
-    with BlenderServer(blends) as server, grpc.insecure_channel(server.address) as channel:
+    with BlenderServer(blend_services(blends)) as server, grpc.insecure_channel(server.address) as channel:
         error = channel.stream_unary(GET).future(iter(()), timeout=60).exception()
         assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
         assert error.details() == "Get takes one message, and the client sent none. Send one."
@@ -113,7 +114,7 @@ def test_without_a_token_a_call_is_refused_at_its_headers(blends: Blends, tmp_pa
     (tmp_path / "tokens").write_text("one\n")
     (tmp_path / "tokens").chmod(0o600)
     with (
-        BlenderServer(blends, security=ServerSecurity(tokens=tmp_path / "tokens")) as server,
+        BlenderServer(blend_services(blends), security=ServerSecurity(tokens=tmp_path / "tokens")) as server,
         RawConnection(server.address) as attacker,
     ):
         for metadata in ({}, {"authorization": "Bearer two"}):
@@ -124,7 +125,7 @@ def test_without_a_token_a_call_is_refused_at_its_headers(blends: Blends, tmp_pa
 
 def test_a_stream_that_nobody_reads_gives_way_where_there_is_no_room(blends: Blends) -> None:
     with (
-        BlenderServer(blends, limits=Limits(calls=2, unread_s=600)) as server,
+        BlenderServer(blend_services(blends), limits=Limits(calls=2, unread_s=600)) as server,
         BlenderClient(server.address, patience_s=0) as hurried,
         BlenderClient(server.address, patience_s=60) as patient,
         RawConnection(server.address, NO_WINDOW) as attacker,
@@ -146,7 +147,7 @@ def test_a_stream_that_nobody_reads_gives_way_where_there_is_no_room(blends: Ble
 
 def test_a_reader_that_gave_way_goes_on_where_it_was(blends: Blends) -> None:
     with (
-        BlenderServer(blends, limits=Limits(calls=1, unread_s=0.3)) as server,
+        BlenderServer(blend_services(blends), limits=Limits(calls=1, unread_s=0.3)) as server,
         BlenderClient(server.address, prefetch_bytes=1, patience_s=60) as slow,
         BlenderClient(server.address, patience_s=60) as other,
     ):
@@ -161,7 +162,7 @@ def test_a_reader_that_gave_way_goes_on_where_it_was(blends: Blends) -> None:
 
 def test_a_watch_that_takes_nothing_stops_no_health_check(blends: Blends) -> None:
     with (
-        BlenderServer(blends) as server,
+        BlenderServer(blend_services(blends)) as server,
         RawConnection(server.address, NO_WINDOW) as attacker,
         grpc.insecure_channel(server.address) as channel,
     ):
@@ -172,7 +173,7 @@ def test_a_watch_that_takes_nothing_stops_no_health_check(blends: Blends) -> Non
 
 
 def test_a_health_watch_sees_the_server_end_and_does_not_delay_it(blends: Blends) -> None:
-    server = BlenderServer(blends)
+    server = BlenderServer(blend_services(blends))
     server.start()
     with grpc.insecure_channel(server.address) as channel:
         health = health_pb2_grpc.HealthStub(channel)
@@ -191,7 +192,7 @@ def test_a_health_watch_sees_the_server_end_and_does_not_delay_it(blends: Blends
 
 def test_compressed_messages_are_refused_and_never_inflated(blends: Blends) -> None:
     bomb = message(gzip.compress(bytes(60 << 20)), compressed=True)
-    with BlenderServer(blends) as server:
+    with BlenderServer(blend_services(blends)) as server:
         used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for _ in range(3):
             with RawConnection(server.address) as attacker:
@@ -210,7 +211,7 @@ def test_connections_are_fewer_than_the_files_a_process_may_open(
     blends: Blends, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transport, "MAX_CONNECTIONS", 8)
-    with BlenderServer(blends) as server, grpc.insecure_channel(server.address) as channel:
+    with BlenderServer(blend_services(blends)) as server, grpc.insecure_channel(server.address) as channel:
         assert health_of(channel).status == health_pb2.HealthCheckResponse.SERVING
         with ExitStack() as stack:
             for _ in range(7):
@@ -223,7 +224,10 @@ def test_connections_are_fewer_than_the_files_a_process_may_open(
 
 @pytest.mark.parametrize("confirm", [True, False])  # gRPC limits metadata once its settings are confirmed
 def test_a_call_with_huge_metadata_is_refused_at_its_headers(blends: Blends, confirm: bool) -> None:
-    with BlenderServer(blends) as server, RawConnection(server.address, confirm=confirm) as attacker:
+    with (
+        BlenderServer(blend_services(blends)) as server,
+        RawConnection(server.address, confirm=confirm) as attacker,
+    ):
         block = headers(GET, **{f"x{number}": "y" * 1000 for number in range(100)})
         pieces = [block[start : start + 16384] for start in range(0, len(block), 16384)]
         for number, piece in enumerate(pieces):
@@ -248,9 +252,10 @@ def test_the_memory_of_streams_that_nobody_reads_comes_back(tmp_path: Path) -> N
         assert len(list(client.fetch(wide.id, steps=3))) == 3  # it has what it needs for itself
         before = process.memory_info().rss
         with RawConnection(server.address, NO_WINDOW) as attacker:
-            for _ in range(60):
+            for _ in range(120):
                 attacker.send(attacker.call(FETCH), request, end=True)
-            assert eventually(lambda: process.memory_info().rss - before > 60 << 20)
+            assert eventually(lambda: process.memory_info().rss - before > 240 << 20)
             time.sleep(1)
             taken = process.memory_info().rss - before
-        assert eventually(lambda: process.memory_info().rss - before < 0.3 * taken)
+        # 2 % stay; with Arrow's own pool, or with a second arena of malloc, 6 to 12 %.
+        assert eventually(lambda: process.memory_info().rss - before < 0.05 * taken, within_s=20)

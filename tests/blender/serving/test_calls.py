@@ -12,7 +12,7 @@ import pytest
 from blender.call_context import CallContext
 from blender.catalog.blends import Blends
 from blender.client import BlenderClient
-from blender.errors import Busy, InvalidRequest, ServerStopping, Stalled
+from blender.errors import BlendNotFound, Busy, InvalidRequest, ServerStopping, Stalled
 from blender.opened.blend import Blend, Block
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.protocol.status import to_error
@@ -22,6 +22,7 @@ from blender.serving.calls import Limits
 from blender.serving.request_bytes import MAX_REQUEST_BYTES
 from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer
+from blender.serving.service import blend_services
 from tests.blender.lakes import CODE
 from tests.blender.programs import eventually
 
@@ -42,7 +43,7 @@ def test_a_client_with_all_its_calls_under_way_is_busy_and_others_are_not(
     (tmp_path / "tokens").chmod(0o600)
     security = ServerSecurity(tokens=tmp_path / "tokens")
     with (
-        BlenderServer(blends, limits=Limits(calls_per_client=2), security=security) as server,
+        BlenderServer(blend_services(blends), limits=Limits(calls_per_client=2), security=security) as server,
         BlenderClient(server.address, token="one") as one,
         BlenderClient(server.address, token="one", patience_s=0) as again,
         BlenderClient(server.address, token="two", patience_s=0) as two,
@@ -60,7 +61,7 @@ def test_a_client_with_all_its_calls_under_way_is_busy_and_others_are_not(
 
 def test_a_token_that_nobody_asks_for_makes_no_client_another(blends: Blends) -> None:
     with (
-        BlenderServer(blends, limits=Limits(calls_per_client=1)) as server,
+        BlenderServer(blend_services(blends), limits=Limits(calls_per_client=1)) as server,
         BlenderClient(server.address, token="one", patience_s=60) as one,
         BlenderClient(server.address, token="two", patience_s=0) as two,
     ):
@@ -76,7 +77,7 @@ def test_a_token_that_nobody_asks_for_makes_no_client_another(blends: Blends) ->
 )
 def test_a_fetch_of_too_many_steps_names_the_limit(blends: Blends, steps: int, sentence: str) -> None:
     with (
-        BlenderServer(blends, limits=Limits(steps=3)) as server,
+        BlenderServer(blend_services(blends), limits=Limits(steps=3)) as server,
         grpc.insecure_channel(server.address) as channel,
         BlenderClient(server.address) as client,
     ):
@@ -91,7 +92,7 @@ def test_a_fetch_of_too_many_steps_names_the_limit(blends: Blends, steps: int, s
 
 def test_a_step_too_large_to_explain_in_one_answer_is_refused(blends: Blends) -> None:
     with (
-        BlenderServer(blends, limits=Limits(explained_rows=999)) as server,
+        BlenderServer(blend_services(blends), limits=Limits(explained_rows=999)) as server,
         BlenderClient(server.address) as client,
     ):
         sentence = "Step 7 has 1,000 rows, and one answer explains at most 999"
@@ -101,17 +102,30 @@ def test_a_step_too_large_to_explain_in_one_answer_is_refused(blends: Blends) ->
 
 
 def test_a_request_larger_than_what_is_read_is_refused(blends: Blends) -> None:
-    with BlenderServer(blends) as server, grpc.insecure_channel(server.address) as channel:
+    with BlenderServer(blend_services(blends)) as server, grpc.insecure_channel(server.address) as channel:
         request = pb.GetRequest(id="x" * MAX_REQUEST_BYTES)
         error = refused(map(stub(channel, "BlendConfigs").Get, [request]))
         assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
         assert "Blender reads at most 4,194,304" in error.details()
     with (
-        BlenderServer(blends) as server,
+        BlenderServer(blend_services(blends)) as server,
         BlenderClient(server.address, patience_s=600) as client,
         pytest.raises(InvalidRequest, match=r"too large for Blender .* larger than max .* Send less"),
     ):
         client.get("x" * (MAX_REQUEST_BYTES + (1 << 20)))  # at once: it will never be taken
+
+
+def test_metadata_is_read_up_to_its_limit_and_refused_beyond_it(blends: Blends) -> None:
+    with BlenderServer(blend_services(blends)) as server:
+        with BlenderClient(server.address, token="x" * 15_000, patience_s=0) as client:
+            for _ in range(20):  # by default gRPC refuses some of such calls
+                with pytest.raises(BlendNotFound):
+                    client.get("0" * 32)
+        with (
+            BlenderClient(server.address, token="x" * 17_000, patience_s=0) as client,
+            pytest.raises(InvalidRequest, match=r"too large .* Send less"),
+        ):
+            client.get("0" * 32)
 
 
 class Stuck(Blend):
@@ -140,7 +154,7 @@ def test_a_call_that_waits_too_long_names_the_source(
     blends: Blends, stuck: tuple[str, list[CallContext]]
 ) -> None:
     with (
-        BlenderServer(blends, limits=Limits(wait_s=0.2)) as server,
+        BlenderServer(blend_services(blends), limits=Limits(wait_s=0.2)) as server,
         grpc.insecure_channel(server.address) as channel,
     ):
         error = refused(stub(channel, "BlendData").Fetch(pb.FetchRequest(blend=stuck[0])))
@@ -153,7 +167,7 @@ def test_a_wait_ends_before_the_deadline_and_names_the_source(
     blends: Blends, stuck: tuple[str, list[CallContext]]
 ) -> None:
     with (
-        BlenderServer(blends, limits=Limits(wait_s=600)) as server,
+        BlenderServer(blend_services(blends), limits=Limits(wait_s=600)) as server,
         BlenderClient(server.address, timeout_s=60, patience_s=0) as client,
         ThreadPoolExecutor(1) as pool,
     ):
@@ -170,7 +184,7 @@ def test_a_reader_that_goes_away_ends_the_wait_for_its_rows(
     blends: Blends, stuck: tuple[str, list[CallContext]]
 ) -> None:
     with (
-        BlenderServer(blends, limits=Limits(calls=1)) as server,
+        BlenderServer(blend_services(blends), limits=Limits(calls=1)) as server,
         grpc.insecure_channel(server.address) as channel,
         BlenderClient(server.address, patience_s=60) as client,
     ):
@@ -183,7 +197,7 @@ def test_a_reader_that_goes_away_ends_the_wait_for_its_rows(
 def test_calls_beyond_the_grace_are_sent_elsewhere(
     blends: Blends, stuck: tuple[str, list[CallContext]]
 ) -> None:
-    server = BlenderServer(blends)
+    server = BlenderServer(blend_services(blends))
     server.start()
     with grpc.insecure_channel(server.address) as channel:
         stream = stub(channel, "BlendData").Fetch(pb.FetchRequest(blend=stuck[0]))

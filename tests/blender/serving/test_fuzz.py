@@ -13,9 +13,13 @@ from hypothesis import strategies as st
 
 from blender import BlenderClient, Source
 from blender.catalog.blends import open_blends
+from blender.loading.costs import Backbone
+from blender.loading.service import LOADING, loading_service, served_loader
+from blender.loading.spec import LoadingSpec
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.serving.server import BlenderServer
-from blender.serving.service import CONFIGS, DATA
+from blender.serving.service import CONFIGS, DATA, blend_services
+from blender.spec.mesh import Mesh
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE
 
@@ -34,8 +38,14 @@ QUICK = settings(
 
 @pytest.fixture(scope="module")
 def server(shared_lake: Settings) -> Iterator[BlenderServer]:
-    with BlenderServer(open_blends(shared_lake)) as running:
+    blends = open_blends(shared_lake)
+    blend = blends.create([Source(CODE, 6, oversample=True), Source(PROSE, 2)], seed=8)
+    model = Backbone(hidden=16, layers=2)
+    spec = LoadingSpec(blend=blend.id, mesh=Mesh(dp=2), model=model, microbatches=2)
+    loader = served_loader(blends.open(blend.id), spec)
+    with BlenderServer([*blend_services(blends), loading_service(loader)]) as running:
         yield running
+    loader.close()
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +97,30 @@ def test_any_numbers_of_a_fetch_are_answered(
     assert answered(channel, f"/{DATA}/Fetch", request.SerializeToString()) in FAULTS
     explain = pb.ExplainRequest(blend=known, offset=offset)
     assert answered(channel, f"/{DATA}/Explain", explain.SerializeToString()) in FAULTS
+
+
+@QUICK
+@given(
+    offset=numbers,
+    steps=numbers,
+    rank=small,
+    stride=numbers,
+    plan=st.none() | st.integers(0, 2**64 - 1),
+    known=st.booleans() | texts,
+)
+def test_any_numbers_of_a_load_are_answered(
+    channel: grpc.Channel,
+    offset: int,
+    steps: int,
+    rank: int,
+    stride: int,
+    plan: int | None,
+    known: bool | str,
+) -> None:
+    (answer,) = channel.unary_stream(f"/{LOADING}/Spec")(b"")
+    spec = known if isinstance(known, str) else pb.SpecResponse.FromString(answer).spec
+    request = pb.LoadRequest(spec=spec, offset=offset, steps=steps, rank=rank, stride=stride, last_plan=plan)
+    assert answered(channel, f"/{LOADING}/Load", request.SerializeToString()) in FAULTS
 
 
 sources = st.builds(

@@ -18,6 +18,7 @@ from blender.serving.calls import CallLimiter, Limits
 from blender.serving.metrics import FAMILIES, SampleFile, Samples, samples, serve_metrics, summed_samples
 from blender.serving.scrapes import MAX_CONNECTIONS
 from blender.serving.server import BlenderServer
+from blender.serving.service import SENT, blend_services
 from factory.errors import MachineError
 from tests.ports import free_ports
 
@@ -36,7 +37,10 @@ def scraped(port: int) -> Samples:
 
 def test_a_scrape_says_what_was_answered_sent_and_read(blends: Blends) -> None:
     (port,) = free_ports(1)
-    with BlenderServer(blends, limits=Limits(calls=9)) as server, BlenderClient(server.address) as client:
+    with (
+        BlenderServer(blend_services(blends), limits=Limits(calls=9)) as server,
+        BlenderClient(server.address) as client,
+    ):
         scrapes = serve_metrics("127.0.0.1", port, lambda: samples(server.calls))
         before = scraped(port)
         blend = client.create([Source("packed.code", 5)])
@@ -52,10 +56,19 @@ def test_a_scrape_says_what_was_answered_sent_and_read(blends: Blends) -> None:
     assert grown["blender_rows_total", ()] == 40
     assert grown["blender_blocks_total", ()] == 1
     assert grown["blender_bytes_total", ()] > 40 * 8 * 2  # the tokens alone
+    assert grown["blender_read_rows_total", ("packed.code",)] >= 40  # and some whose size is tried first
     assert grown["blender_wait_seconds_total", ("packed.code",)] > 0
     assert after["blender_call_slots", ()] == 9
     for name, metric in ((PAGES, "blender_pages_total"), (BYTES, "blender_read_bytes_total")):
         assert after[metric, ("packed.code",)] == COUNTS.sums()[name, "packed.code"] > 0
+
+
+def test_messages_of_all_methods_are_summed() -> None:
+    before = samples(CallLimiter(Limits()))
+    SENT.add("blocks", "Fetch", 2)
+    SENT.add("blocks", "Load", 3)
+    after = samples(CallLimiter(Limits()))
+    assert after["blender_blocks", ()] - before.get(("blender_blocks", ()), 0) == 5
 
 
 def test_ended_processes_keep_their_counts_and_have_no_open_calls(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from blender.catalog.blends import Blends
 from blender.errors import BlenderUnavailable, Unauthenticated
 from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer
+from blender.serving.service import blend_services
 from factory.errors import ConfigurationError
 
 SOURCES = [Source("packed.code", 2)]
@@ -35,6 +36,7 @@ class Papers:
     def _pair(folder: Path, name: str, issued: trustme.LeafCert) -> tuple[Path, Path]:
         certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
         issued.private_key_pem.write_to_path(key)
+        key.chmod(0o600)
         for number, part in enumerate(issued.cert_chain_pems):
             part.write_to_path(certificate, append=number > 0)
         return certificate, key
@@ -65,7 +67,7 @@ def fetched(address: str, tls: Tls | None = None, token: str | None = None) -> i
 
 
 def test_a_client_that_knows_the_authority_reads_over_tls(blends: Blends, papers: Papers) -> None:
-    with BlenderServer(blends, security=ServerSecurity(*papers.server)) as server:
+    with BlenderServer(blend_services(blends), security=ServerSecurity(*papers.server)) as server:
         assert fetched(server.address, Tls(papers.ca)) == 2
         for tls in (None, Tls(papers.stranger_ca)):
             with pytest.raises(BlenderUnavailable, match=r"certificate|`tls`"):
@@ -74,7 +76,7 @@ def test_a_client_that_knows_the_authority_reads_over_tls(blends: Blends, papers
 
 def test_a_server_serves_clients_whose_certificates_it_trusts(blends: Blends, papers: Papers) -> None:
     asking = ServerSecurity(*papers.server, client_ca=papers.ca)
-    with BlenderServer(blends, security=asking) as server:
+    with BlenderServer(blend_services(blends), security=asking) as server:
         assert fetched(server.address, Tls(papers.ca, *papers.client)) == 2
         strangers = [((), "this client shows none"), (papers.stranger, "may not trust .*stranger.pem")]
         for shown, reason in strangers:
@@ -91,7 +93,7 @@ def test_each_token_of_the_file_opens_every_call(
     blends: Blends, papers: Papers, tokens: Path, over_tls: bool
 ) -> None:
     shown, tls = (papers.server, Tls(papers.ca)) if over_tls else ((None, None), None)
-    with BlenderServer(blends, security=ServerSecurity(*shown, tokens=tokens)) as server:
+    with BlenderServer(blend_services(blends), security=ServerSecurity(*shown, tokens=tokens)) as server:
         for token in ("first-token", "second-token"):
             assert fetched(server.address, tls, token) == 2
         with pytest.raises(Unauthenticated, match=r"requires a token\. Give the client `token`"):
@@ -105,7 +107,7 @@ def test_each_token_of_the_file_opens_every_call(
 
 
 def test_a_stream_is_refused_like_a_call_and_health_needs_no_token(blends: Blends, tokens: Path) -> None:
-    with BlenderServer(blends, security=ServerSecurity(tokens=tokens)) as server:
+    with BlenderServer(blend_services(blends), security=ServerSecurity(tokens=tokens)) as server:
         with BlenderClient(server.address, patience_s=0) as client, pytest.raises(Unauthenticated):
             next(client.fetch("0" * 32))
         with grpc.insecure_channel(server.address) as channel:
@@ -136,7 +138,7 @@ def test_unusable_files_are_refused_before_the_port_is_bound(
 ) -> None:
     for sentence, security in broken.items():
         with pytest.raises(ConfigurationError, match=sentence):
-            BlenderServer(blends, security=security)
+            BlenderServer(blend_services(blends), security=security)
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o644])
@@ -144,13 +146,37 @@ def test_a_file_of_tokens_that_others_may_open_is_refused(blends: Blends, tokens
     tokens.chmod(mode)
     sentence = rf"other than its owner may open it \(mode {mode:o}\)\. Run `chmod 600 {tokens}`"
     with pytest.raises(ConfigurationError, match=sentence):
-        BlenderServer(blends, security=ServerSecurity(tokens=tokens))
+        BlenderServer(blend_services(blends), security=ServerSecurity(tokens=tokens))
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o440, 0o644])
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_private_key_that_others_may_open_is_refused(
+    blends: Blends, tmp_path: Path, mode: int, linked: bool
+) -> None:
+    papers = Papers(tmp_path)
+    for certificate, key in (papers.server, papers.client):
+        key.chmod(mode)
+        path = key
+        if linked:  # as Kubernetes mounts a Secret
+            path = tmp_path / f"link-{key.name}"
+            path.symlink_to(key)
+        sentence = rf"{path} contains secrets, .* \(mode {mode:o}\)\. Run `chmod 600 {path}`"
+        with pytest.raises(ConfigurationError, match=sentence):
+            BlenderServer(blend_services(blends), security=ServerSecurity(certificate, path))
+        with pytest.raises(ConfigurationError, match=sentence):
+            BlenderClient("127.0.0.1:1", tls=Tls(papers.ca, certificate, path))
+        key.chmod(0o400)
+        ServerSecurity(certificate, path).credentials()
+        Tls(papers.ca, certificate, path).credentials()
 
 
 def test_plaintext_stays_on_this_machine_and_tls_does_not_have_to(blends: Blends, papers: Papers) -> None:
     with pytest.raises(ConfigurationError, match=r"plaintext on 0\.0\.0\.0, .* Give --tls-cert"):
-        BlenderServer(blends, host="0.0.0.0")
-    with BlenderServer(blends, host="0.0.0.0", security=ServerSecurity(*papers.server)) as server:
+        BlenderServer(blend_services(blends), host="0.0.0.0")
+    with BlenderServer(
+        blend_services(blends), host="0.0.0.0", security=ServerSecurity(*papers.server)
+    ) as server:
         assert fetched(server.address.replace("0.0.0.0", "127.0.0.1"), Tls(papers.ca)) == 2
 
 

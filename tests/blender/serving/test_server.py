@@ -151,7 +151,7 @@ def test_a_server_that_cannot_start_says_why_in_one_sentence(
     with serving(tmp_path) as server:
         given = [argument.format(taken=server.port) for argument in arguments]
         ended = subprocess.run(
-            [sys.executable, "-m", "blender.serving.serve", *given],
+            [sys.executable, "-m", "blender.serving", *given],
             cwd=ROOT,
             env={"FACTORY_HOME": str(tmp_path)},
             capture_output=True,

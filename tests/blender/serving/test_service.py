@@ -28,7 +28,8 @@ from blender.protocol.status import to_error
 from blender.protocol.stubs import stub
 from blender.serving.calls import Limits
 from blender.serving.server import BlenderServer
-from blender.serving.service import CONFIGS, DATA
+from blender.serving.service import CONFIGS, DATA, blend_services
+from blender.spec.step_range import StepRange
 from factory.errors import ConfigurationError, FactoryError, MachineError, TableNotFound
 from tests.blender.lakes import CODE, PROSE
 
@@ -54,7 +55,7 @@ def test_a_blend_is_the_same_through_the_client_as_through_the_core(
 
 def test_steps_larger_than_a_block_arrive_whole(client: BlenderClient, blends: Blends) -> None:
     blend = client.create([Source(CODE, 30_000, oversample=True), Source(PROSE, 10_000, oversample=True)])
-    assert len(list(blends.open(blend.id).fetch(0, 1))) > 1
+    assert len(list(blends.open(blend.id).fetch(StepRange(0, 1)))) > 1
     batches = list(client.fetch(blend.id, 0, steps=2))
     assert [(batch.offset, len(batch)) for batch in batches] == [(0, 40_000), (1, 40_000)]
     assert batches[1].arrow.equals(blends.open(blend.id).step(1))
@@ -180,7 +181,7 @@ def test_64_clients_at_once_get_the_same_rows(server: BlenderServer, blends: Ble
 
 def test_a_reader_that_stops_early_leaves_no_thread_busy(blends: Blends) -> None:
     with (
-        BlenderServer(blends, limits=Limits(calls=2)) as server,
+        BlenderServer(blend_services(blends), limits=Limits(calls=2)) as server,
         BlenderClient(server.address, patience_s=60) as client,
     ):
         blend = client.create([Source(CODE, 1000, oversample=True)])
@@ -193,7 +194,7 @@ def test_a_reader_that_stops_early_leaves_no_thread_busy(blends: Blends) -> None
 
 def test_a_server_whose_slots_are_taken_is_well_and_says_that_it_is_busy(blends: Blends) -> None:
     with (
-        BlenderServer(blends, limits=Limits(calls=2)) as server,
+        BlenderServer(blend_services(blends), limits=Limits(calls=2)) as server,
         BlenderClient(server.address) as client,
         BlenderClient(server.address, patience_s=0) as other,
         grpc.insecure_channel(server.address) as channel,
@@ -223,18 +224,18 @@ def test_health_and_reflection_answer(server: BlenderServer) -> None:
 
 def test_a_host_others_can_reach_is_refused_unless_allowed(blends: Blends) -> None:
     with pytest.raises(ConfigurationError, match="allow-remote"):
-        BlenderServer(blends, host="0.0.0.0")
-    with BlenderServer(blends, host="0.0.0.0", allow_remote=True) as server:
+        BlenderServer(blend_services(blends), host="0.0.0.0")
+    with BlenderServer(blend_services(blends), host="0.0.0.0", allow_remote=True) as server:
         assert server.address.startswith("0.0.0.0:")
 
 
 def test_a_port_in_use_is_refused(server: BlenderServer, blends: Blends) -> None:
     with pytest.raises(MachineError, match="already in use"):
-        BlenderServer(blends, port=int(server.address.rsplit(":", 1)[1]))
+        BlenderServer(blend_services(blends), port=int(server.address.rsplit(":", 1)[1]))
 
 
 def test_a_blender_that_is_not_there_is_named_after_patience(blends: Blends) -> None:
-    with BlenderServer(blends) as server:
+    with BlenderServer(blend_services(blends)) as server:
         address = server.address
     with BlenderClient(address, patience_s=0.2) as client, pytest.raises(BlenderUnavailable, match=address):
         client.list()

@@ -18,6 +18,7 @@ from blender.spec.config import BlendConfig, blend_config, updated
 from blender.spec.mixture import Mixture
 from blender.spec.order import BlendOrder
 from blender.spec.ranks import RankSlice
+from blender.spec.step_range import StepRange
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, append_rows, packed_rows, write_table
 
@@ -100,11 +101,12 @@ def test_the_slices_of_all_ranks_partition_every_step(
     config = configured(code=(weight * ranks, {}))
     order = order_of(config, updated(config, 17, {CODE: ranks}), updated(config, 23, {CODE: 2 * ranks}))
     offsets = range(offset, offset + steps * stride, stride)
-    slices = [order.row_numbers(offset, RankSlice(rank, ranks), steps, stride) for rank in range(ranks)]
+    steps_read = StepRange(offset, steps * stride, stride)
+    slices = [order.rows_of_steps(steps_read, RankSlice(rank, ranks)) for rank in range(ranks)]
     whole = [order.row_numbers(step) for step in offsets]
     expected = np.concatenate([np.empty(0, dtype=np.int64), *whole])
     assert sorted(np.concatenate(slices).tolist()) == expected.tolist()
-    assert order.row_numbers(offset, steps=steps, stride=stride).tolist() == expected.tolist()
+    assert order.rows_of_steps(steps_read).tolist() == expected.tolist()
     per_step = [
         [order.row_numbers(step, RankSlice(rank, ranks)) for rank in range(ranks)] for step in offsets
     ]
@@ -117,8 +119,7 @@ def test_an_epoch_reads_every_ordinal_once_and_locate_leads_back(
 ) -> None:
     order = order_of(configured(seed, code=(1, shuffle), prose=(3, {})))
     code = order.sources[0]
-    epochs, ordinals = code.origins(np.arange(40 * epoch, 40 * (epoch + 1)))
-    assert set(epochs.tolist()) == {epoch}
+    ordinals = code.permutation(epoch).forward(np.arange(40))
     assert sorted(ordinals.tolist()) == list(range(40))
     assert [code.index(ordinal, epoch) for ordinal in ordinals.tolist()] == list(
         range(40 * epoch, 40 * (epoch + 1))
@@ -127,6 +128,19 @@ def test_an_epoch_reads_every_ordinal_once_and_locate_leads_back(
     for row, (source, at, ordinal) in enumerate(zip(*named(order, rows), strict=True)):
         name = order.sources[source].config.name
         assert order.locate(name, ordinal, epochs=at + 1)[-1] == RowPosition(5, row, at)
+
+
+@given(
+    shuffles=st.tuples(st.sampled_from(SHUFFLES), st.sampled_from(SHUFFLES)),
+    rows=st.lists(st.one_of(st.integers(0, 400), st.integers(0, 1 << 50)), max_size=40),
+)
+def test_rows_of_any_sources_and_epochs_have_the_origins_of_each_alone(
+    shuffles: tuple[dict[str, Any], dict[str, Any]], rows: list[int]
+) -> None:
+    order = order_of(configured(code=(1, shuffles[0]), prose=(2, shuffles[1])))
+    alone = [[column[0] for column in named(order, np.array([row], dtype=np.int64))] for row in rows]
+    together = named(order, np.array(rows, dtype=np.int64))
+    assert list(zip(*together, strict=True)) == [tuple(row) for row in alone]
 
 
 @pytest.mark.parametrize("fields", [{}, {"shuffle": "window", "window_rows": 4}])

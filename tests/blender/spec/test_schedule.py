@@ -14,6 +14,7 @@ from blender.errors import EndOfData, InvalidBlend, InvalidRequest
 from blender.opened.blend import Blend
 from blender.records import Schedule, Source
 from blender.spec.ranks import RankSlice
+from blender.spec.step_range import StepRange
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, serving
 
@@ -44,7 +45,7 @@ def test_a_blend_with_a_schedule_ends_where_its_source_is_used_up(blends: Blends
     blend = turning(blends, schedule)
     ends = blend.steps
     assert ends is not None
-    rows = [row for block in blend.fetch(0, ends) for row in block.batch.to_pylist()]
+    rows = [row for block in blend.fetch(StepRange(0, ends)) for row in block.batch.to_pylist()]
     code = [row["ordinal"] for row in rows if row["source"] == 0]
     assert len(code) == len(set(code)) <= 40
     needed = blend.order.mixture.counts(np.array([blend.order.mixture.first_row(ends + 1)]))[0][0]

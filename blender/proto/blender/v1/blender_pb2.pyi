@@ -175,7 +175,7 @@ class DescribeRequest(_message.Message):
     def __init__(self, blend: _Optional[str] = ...) -> None: ...
 
 class DescribedSource(_message.Message):
-    __slots__ = ("source", "rows", "steps", "tokenizer", "tokenizer_table", "sequence_length", "tokens", "token_share", "padding")
+    __slots__ = ("source", "rows", "steps", "tokenizer", "tokenizer_table", "sequence_length", "tokens", "token_share", "padding", "vocabulary")
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
@@ -185,6 +185,7 @@ class DescribedSource(_message.Message):
     TOKENS_FIELD_NUMBER: _ClassVar[int]
     TOKEN_SHARE_FIELD_NUMBER: _ClassVar[int]
     PADDING_FIELD_NUMBER: _ClassVar[int]
+    VOCABULARY_FIELD_NUMBER: _ClassVar[int]
     source: Source
     rows: int
     steps: int
@@ -194,7 +195,8 @@ class DescribedSource(_message.Message):
     tokens: int
     token_share: float
     padding: float
-    def __init__(self, source: _Optional[_Union[Source, _Mapping]] = ..., rows: _Optional[int] = ..., steps: _Optional[int] = ..., tokenizer: _Optional[str] = ..., tokenizer_table: _Optional[str] = ..., sequence_length: _Optional[int] = ..., tokens: _Optional[int] = ..., token_share: _Optional[float] = ..., padding: _Optional[float] = ...) -> None: ...
+    vocabulary: int
+    def __init__(self, source: _Optional[_Union[Source, _Mapping]] = ..., rows: _Optional[int] = ..., steps: _Optional[int] = ..., tokenizer: _Optional[str] = ..., tokenizer_table: _Optional[str] = ..., sequence_length: _Optional[int] = ..., tokens: _Optional[int] = ..., token_share: _Optional[float] = ..., padding: _Optional[float] = ..., vocabulary: _Optional[int] = ...) -> None: ...
 
 class DescribedPiece(_message.Message):
     __slots__ = ("offset", "weights", "rows_per_step")
@@ -265,3 +267,39 @@ class ExplainResponse(_message.Message):
     offset: int
     rows: _containers.RepeatedCompositeFieldContainer[ExplainedRow]
     def __init__(self, offset: _Optional[int] = ..., rows: _Optional[_Iterable[_Union[ExplainedRow, _Mapping]]] = ...) -> None: ...
+
+class LoadRequest(_message.Message):
+    __slots__ = ("spec", "offset", "steps", "rank", "stride", "last_plan")
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    RANK_FIELD_NUMBER: _ClassVar[int]
+    STRIDE_FIELD_NUMBER: _ClassVar[int]
+    LAST_PLAN_FIELD_NUMBER: _ClassVar[int]
+    spec: str
+    offset: int
+    steps: int
+    rank: int
+    stride: int
+    last_plan: int
+    def __init__(self, spec: _Optional[str] = ..., offset: _Optional[int] = ..., steps: _Optional[int] = ..., rank: _Optional[int] = ..., stride: _Optional[int] = ..., last_plan: _Optional[int] = ...) -> None: ...
+
+class SpecRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class SpecResponse(_message.Message):
+    __slots__ = ("spec", "blend", "spec_json", "buckets", "ranks", "first_plan")
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    BLEND_FIELD_NUMBER: _ClassVar[int]
+    SPEC_JSON_FIELD_NUMBER: _ClassVar[int]
+    BUCKETS_FIELD_NUMBER: _ClassVar[int]
+    RANKS_FIELD_NUMBER: _ClassVar[int]
+    FIRST_PLAN_FIELD_NUMBER: _ClassVar[int]
+    spec: str
+    blend: str
+    spec_json: bytes
+    buckets: _containers.RepeatedScalarFieldContainer[int]
+    ranks: _containers.RepeatedScalarFieldContainer[int]
+    first_plan: int
+    def __init__(self, spec: _Optional[str] = ..., blend: _Optional[str] = ..., spec_json: _Optional[bytes] = ..., buckets: _Optional[_Iterable[int]] = ..., ranks: _Optional[_Iterable[int]] = ..., first_plan: _Optional[int] = ...) -> None: ...

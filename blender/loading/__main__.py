@@ -1,0 +1,9 @@
+"""`python -m blender.loading`: a constructor whose memory is configured before any library allocates some."""
+
+from blender.serving.allocator import keep_freed_memory
+
+if __name__ == "__main__":
+    keep_freed_memory()
+    from blender.loading.serve import run
+
+    run()

@@ -1,0 +1,135 @@
+"""What a row costs the model: integers of a unit, from the lengths of its documents.
+
+    backbone = Backbone(hidden=2048, layers=32)
+    backbone({"n_tokens": n_tokens, "squared_lengths": squared_lengths})     # array of uint64
+
+FLOPs of a forward pass, from the inputs that MegaScale-Data names (section 4.2). In each layer an encoder of
+L patches takes 24 h^2 L + 4 h L^2, and a backbone with document masks 4 h per pair of tokens of one document,
+8 h^2 per token for the projections of attention and 16 h^2 per token and expert; the logits take 2 h V per
+token. Floats would differ in their last digits from machine to machine and break ties differently, so a cost
+is the FLOPs over `flops`, a whole number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from blender.errors import InvalidRequest
+from blender.spec.whole_number import whole_number
+
+Costs = npt.NDArray[np.uint64]
+Columns = Mapping[str, Costs]
+CostFunction = Callable[[Columns], Costs]
+MOST_TOTAL = 2.0**63
+"""Costs of a step sum to less, so that no sum of them wraps around."""
+_FIELDS = ("hidden", "layers", "topk", "vocabulary")
+_SIZE = re.compile(r"[0-9]{1,18}")
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """The costs of rows in a language model, in units of `flops` FLOPs. Raises InvalidRequest."""
+
+    hidden: int
+    layers: int
+    topk: int = 1
+    vocabulary: int = 0
+
+    def __post_init__(self) -> None:
+        _require_sizes(self, "hidden", "layers", "topk")
+        _require_sizes(self, "vocabulary", least=0)
+
+    @classmethod
+    def parse(cls, text: str, vocabulary: int = 0) -> Backbone:
+        """The model that `text` describes, such as `hidden=2048,layers=24,topk=2`.
+
+        Raises InvalidRequest for any other text.
+        """
+        values: dict[str, int] = {}
+        for part in text.split(","):
+            name, _, value = (word.strip() for word in part.partition("="))
+            if name not in _FIELDS or name in values or not _SIZE.fullmatch(value):
+                raise InvalidRequest(
+                    f"`{part.strip()}` in the model `{text}` is not a size. Give {', '.join(_FIELDS)} as "
+                    "whole numbers, each at most once: hidden=2048,layers=24."
+                )
+            values[name] = int(value)
+        missing = [name for name in ("hidden", "layers") if not values.get(name)]
+        if missing:
+            raise InvalidRequest(
+                f"The model `{text}` has no `{missing[0]}`. Give both sizes: hidden=2048,layers=24."
+            )
+        return cls(**{"vocabulary": vocabulary, **values})
+
+    @property
+    def flops(self) -> int:
+        """FLOPs of a unit."""
+        return 2 * self.hidden
+
+    def __call__(self, columns: Columns) -> Costs:
+        """The cost of each row, from `n_tokens` and `squared_lengths`; raises InvalidRequest above 2^63."""
+        n_tokens, squared_lengths = columns["n_tokens"], columns["squared_lengths"]
+        per_token = self.layers * (4 + 8 * self.topk) * self.hidden + self.vocabulary
+        _require_summable(self, (per_token, n_tokens), (2 * self.layers, squared_lengths))
+        return np.uint64(per_token) * n_tokens + np.uint64(2 * self.layers) * squared_lengths
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The costs of images in an encoder, in units of `flops` FLOPs. Raises InvalidRequest."""
+
+    hidden: int
+    layers: int
+
+    def __post_init__(self) -> None:
+        _require_sizes(self, "hidden", "layers")
+
+    @property
+    def flops(self) -> int:
+        """FLOPs of a unit."""
+        return 4 * self.hidden * self.layers
+
+    def __call__(self, columns: Columns) -> Costs:
+        """The cost of each image, from `n_patches`; raises InvalidRequest above 2^63."""
+        n_patches = columns["n_patches"]
+        _require_summable(self, (6 * self.hidden, n_patches), (int(n_patches.max(initial=0)), n_patches))
+        return np.uint64(6 * self.hidden) * n_patches + n_patches * n_patches
+
+
+def total_cost(costs: Costs) -> float:
+    """The sum of costs as a float, which does not wrap around."""
+    return float(costs.sum(dtype=np.float64))
+
+
+def sums(values: Costs, places: npt.NDArray[np.int64], n: int) -> Costs:
+    """The sum of the values at each of `n` places, exact where floats would not be."""
+    summed = np.zeros(n, dtype=np.uint64)
+    np.add.at(summed, places, values)
+    return summed
+
+
+def tokens(columns: Columns) -> Costs:
+    """The memory of a row: its tokens, to which the activations that a model keeps are proportional."""
+    return columns["n_tokens"]
+
+
+def _require_sizes(model: Backbone | Encoder, *names: str, least: int = 1) -> None:
+    """Make sizes of a model ints; raises InvalidRequest for one below `least`."""
+    for name in names:
+        object.__setattr__(model, name, whole_number(getattr(model, name), name, least))
+
+
+def _require_summable(model: Backbone | Encoder, *terms: tuple[int, Costs]) -> None:
+    """Raise InvalidRequest if the costs of all rows, factors times columns, do not sum to less than 2^63."""
+    total = sum(float(factor) * total_cost(column) for factor, column in terms)
+    if total >= MOST_TOTAL or any(factor >= MOST_TOTAL for factor, _ in terms):
+        sizes = ",".join(f"{name}={value}" for name, value in vars(model).items())
+        raise InvalidRequest(
+            f"The rows of a step cost {total:.2g} units in a model of {sizes}, and costs are exact below "
+            "2^63 = 9.2e18. Give smaller sizes, or fewer rows a step."
+        )

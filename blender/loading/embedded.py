@@ -1,0 +1,115 @@
+"""A loader in the trainer's own process, without a service.
+
+    loading = open_loading(spec)
+    for step in loading.read(StepRange(0, 1_000), rank):
+        for microbatch in step.microbatches: ...
+
+Its threads start in each process that reads, and end with the handle.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from blender.call_context import CallContext, use_context
+from blender.errors import CallCancelled, InvalidRequest
+from blender.loading.handle import LoadingHandle
+from blender.loading.loader import Loader
+from blender.loading.spec import LoadingSpec
+from blender.loading.step import LoadedStep
+from blender.local import LocalBlender
+from blender.spec.mesh import Mesh
+from blender.spec.step_range import StepRange
+from factory.settings import Settings
+from factory.settings import settings as default_settings
+
+
+class EmbeddedLoading(LoadingHandle):
+    """Steps of a spec, read in this process; safe for many threads.
+
+    `ahead` steps are prepared while one is used; `timeout_s` bounds the wait for each step. It may be pickled
+    and starts its threads in each process.
+    """
+
+    def __init__(
+        self, spec: LoadingSpec, blender: LocalBlender, *, ahead: int = 1, timeout_s: float = 60.0
+    ) -> None:
+        """Raises BlendNotFound, SourceGone, and InvalidRequest for a spec that cannot be planned."""
+        super().__init__(spec.id, blender.open(spec.blend))
+        self.loading_spec = spec
+        self._blender, self._ahead, self._timeout_s = blender, ahead, timeout_s
+        self._lock = threading.Lock()
+        self._opened: tuple[int, Loader[pa.RecordBatch]] | None = None
+        self._loader  # noqa: B018 - opens, so that a wrong spec is refused here
+
+    @property
+    def mesh(self) -> Mesh:
+        return self.loading_spec.mesh
+
+    def read(self, steps: StepRange, share: int) -> Iterator[LoadedStep]:
+        call = CallContext()
+        batches = self._loader.batches(steps, share)
+        try:
+            while True:
+                call.set_timeout(self._timeout_s)
+                with use_context(call):
+                    offset, rows = next(batches, (None, None))
+                if offset is None or rows is None:
+                    return
+                yield LoadedStep(offset, rows)
+        finally:
+            call.cancel(CallCancelled("The reader of the steps has stopped."))
+
+    def close(self) -> None:
+        """End the loader's threads."""
+        with self._lock:
+            if self._opened is not None and self._opened[0] == os.getpid():
+                self._opened[1].close()
+            self._opened = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_opened")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock(), _opened=None)
+
+    @property
+    def _loader(self) -> Loader[pa.RecordBatch]:
+        with self._lock:
+            if self._opened is None:
+                blend = self._blender.opened(self.loading_spec.blend)
+                loader = Loader(blend, self.loading_spec, _as_is, _size, ahead=self._ahead, for_late=False)
+                weakref.finalize(self, loader.end)  # its threads would keep it for ever
+                self._opened = os.getpid(), loader
+            process, loader = self._opened
+        if process != os.getpid():  # a fork lacks the threads
+            raise InvalidRequest(
+                "This process was forked after its parent had opened the loader. Start workers with `spawn` "
+                "or `forkserver`, or read through a service."
+            )
+        return loader
+
+
+def open_loading(
+    spec: LoadingSpec, settings: Settings | None = None, *, ahead: int = 1, timeout_s: float = 60.0
+) -> EmbeddedLoading:
+    """A loader in this process, over the lake that `settings` names (by default the environment's).
+
+    Raises BlendNotFound, SourceGone and InvalidRequest.
+    """
+    blender = LocalBlender(settings or default_settings())
+    return EmbeddedLoading(spec, blender, ahead=ahead, timeout_s=timeout_s)
+
+
+def _as_is(rows: pa.RecordBatch) -> pa.RecordBatch:
+    return rows
+
+
+def _size(rows: pa.RecordBatch) -> int:
+    return int(rows.nbytes)

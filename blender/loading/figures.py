@@ -1,0 +1,70 @@
+"""What a plan is worth: the time of a step at each barrier, over the time of ranks with equal costs.
+
+    times(loads, stages=8)["microbatch"]        # 1.61: FSDP takes 61 % longer than with equal microbatches
+
+Times are over those of microbatches of equal cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from blender.loading.costs import Costs, total_cost
+from blender.loading.order import BARRIERS, Barrier
+from blender.loading.pipeline import pipelined, time_of_equal
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The time of a step over that of equal costs: as the blend gives its rows, and as planned."""
+
+    before: float
+    after: float
+    bound: float
+    """No plan of these rows is below it."""
+
+
+def times(loads: Costs, stages: int = 1) -> dict[Barrier, float]:
+    """The time of a step at each barrier over that of equal bins; `loads` has the shape [buckets, bins].
+
+    Rows that cost nothing take the time of equal ones.
+    """
+    n_bins = loads.shape[1]
+    mean = float(loads.mean(dtype=np.float64))
+    if not mean:
+        return dict.fromkeys(BARRIERS, 1.0)
+    equal = {"step": n_bins, "microbatch": n_bins, "pipeline": time_of_equal(stages, n_bins)}
+    return {barrier: duration(loads, barrier, stages) / (mean * equal[barrier]) for barrier in BARRIERS}
+
+
+def duration(loads: Costs, barrier: Barrier, stages: int = 1) -> float:
+    """The time of a step at a barrier, in the unit of costs; that of a pipeline is of its passes both ways.
+
+    Equal on every machine, so that plans may be chosen by it.
+    """
+    match barrier:
+        case "step":
+            return float(loads.sum(axis=1).max())
+        case "microbatch":
+            return float(loads.max(axis=0).sum())
+        case "pipeline":
+            return float(pipelined(loads.astype(np.float64), stages).max())
+
+
+def bounds(
+    costs: Costs, buckets: int, bins: int, *, equal_counts: bool, stages: int = 1
+) -> dict[Barrier, float]:
+    """The least time at each barrier that rows of these costs allow, over that of equal bins."""
+    total = total_cost(costs)
+    if not total:
+        return dict.fromkeys(BARRIERS, 1.0)
+    largest = max(1.0, float(costs.max()) * buckets / total)  # the load of a bucket over that of equal ones
+    microbatch = largest
+    if equal_counts and len(costs) == buckets * bins:  # a row a bin: like rows side by side are the best
+        slots = np.sort(costs.astype(np.float64)).reshape(bins, buckets)
+        microbatch = float(slots.max(axis=1).sum() * buckets / total)
+    # each stage works through its bucket, and may wait for nothing if other bins cost nothing
+    pipeline = largest * bins / (bins + stages - 1)
+    return {"step": largest, "microbatch": microbatch, "pipeline": pipeline}

@@ -1,0 +1,46 @@
+"""A loading spec as a trainer reads it: steps for each rank of a mesh, embedded or from a service."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from blender.loading.step import LoadedStep
+from blender.reader import BlendHandle
+from blender.spec.mesh import Mesh
+from blender.spec.step_range import StepRange
+from blender.step_source import StepSource
+
+
+class LoadingHandle(StepSource[int]):
+    """The planned steps of a blend; a share is a rank of the spec's mesh.
+
+    The state is the blend's, so a run may go on by `BlendDataset`, on another mesh or by another spec.
+    """
+
+    def __init__(self, spec: str, blend: BlendHandle) -> None:
+        self.spec = spec
+        """The id of the spec."""
+        self.blend = blend
+        self.id = blend.id
+
+    @property
+    @abstractmethod
+    def mesh(self) -> Mesh:
+        """The mesh of the spec."""
+
+    @abstractmethod
+    def read(self, steps: StepRange, share: int) -> Iterator[LoadedStep]:
+        """The steps of a range as rank `share` reads them; raises EndOfData after the last one.
+
+        Raises InvalidRequest for a rank that the mesh lacks, and for one that gets its rows by a broadcast.
+        """
+
+    def state(self, offset: int) -> dict[str, Any]:
+        """The blend and the next step."""
+        return self.blend.state(offset)
+
+    def offset_of(self, state: Mapping[str, Any]) -> int:
+        """The next step of a state of this blend, or of one that it updates at that step or later."""
+        return self.blend.offset_of(state)

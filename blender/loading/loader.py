@@ -1,0 +1,159 @@
+"""A loader in threads of this process: planner, source loaders and constructor, each behind its queue.
+
+    loader = Loader(blend, spec, encode=lambda rows: rows, size=lambda rows: rows.nbytes)
+    next(loader.batches(StepRange(1_000), 3))   # (1000, RecordBatch): what rank 3 of the mesh reads
+    loader.close()
+
+It holds nothing that a spec and an offset do not give back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from typing import Generic, TypeVar
+
+import pyarrow as pa
+
+from blender.errors import EndOfData, InvalidRequest
+from blender.loading.planner import Planner
+from blender.loading.roles.constructor import DataConstructor
+from blender.loading.roles.planner import KEPT, PlannerRole
+from blender.loading.roles.shared import MEMORY_BYTES, SharedBatches
+from blender.loading.roles.source_loader import SourceLoader
+from blender.loading.runtime.threads import Mailbox
+from blender.loading.spec import LoadingSpec
+from blender.loading.tree import ClientPlaceTree, Consumer
+from blender.opened.blend import Blend
+from blender.spec.ranks import WHOLE_STEP
+from blender.spec.step_range import StepRange
+
+Encoded = TypeVar("Encoded")
+
+CONSTRUCTORS = 2  # steps that are assembled at once
+
+
+class Loader(Generic[Encoded]):
+    """The planned batches of some buckets of a spec; safe for many threads.
+
+    `encode` makes what is handed out of a rank's rows, once for all ranks that read the same, and `size`
+    gives its bytes. Sources are dealt to `loaders` source loaders. `ahead` steps are made before a rank asks.
+    Without `for_late` no batch is held for ranks of its bucket that have not read yet.
+    """
+
+    def __init__(
+        self,
+        blend: Blend,
+        spec: LoadingSpec,
+        encode: Callable[[pa.RecordBatch], Encoded],
+        size: Callable[[Encoded], int],
+        *,
+        buckets: Collection[int] | None = None,
+        loaders: int = 1,
+        ahead: int = 1,
+        memory_bytes: int = MEMORY_BYTES,
+        for_late: bool = True,
+        tree: ClientPlaceTree | None = None,
+    ) -> None:
+        """Raises InvalidRequest for another blend, a spec that cannot be planned, and buckets it lacks."""
+        self.blend, self.spec, self._ahead = blend, spec, ahead
+        planner = Planner(blend, spec, tree)
+        self.first_plan = planner.plan(0)
+        self.buckets = (
+            tuple(range(self.first_plan.buckets)) if buckets is None else tuple(sorted(set(buckets)))
+        )
+        if not self.buckets or not 0 <= self.buckets[0] <= self.buckets[-1] < self.first_plan.buckets:
+            raise InvalidRequest(
+                f"Buckets {', '.join(map(str, buckets or ()))} were asked for. The spec has buckets 0 to "
+                f"{self.first_plan.buckets - 1}."
+            )
+        self._consumers = {one.rank: one for one in self.first_plan.consumers}
+        self._mailboxes: list[Mailbox] = []
+        self._plans = self._start(PlannerRole(planner, KEPT + ahead), "planner")
+        n_loaders = max(1, min(loaders, len(blend.sources)))
+        source_loaders = []
+        for number in range(n_loaders):
+            source_numbers = range(number, len(blend.sources), n_loaders)
+            source_loaders.append(
+                self._start(SourceLoader(blend, source_numbers, self._plans), f"source loader {number}")
+            )
+        constructor = DataConstructor(self._plans, source_loaders, encode, spec.chunking)
+        self._shared = SharedBatches(
+            self._start(constructor, "constructor", CONSTRUCTORS),
+            [one for one in self.first_plan.consumers if one.bucket in self.buckets],
+            spec.chunking,
+            size,
+            memory_bytes,
+            for_late=for_late,
+        )
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks that read of the buckets, ascending."""
+        return tuple(rank for rank, one in self._consumers.items() if one.bucket in self.buckets)
+
+    @property
+    def held(self) -> int:
+        """The bytes of batches that some rank has not taken yet."""
+        return self._shared.held
+
+    def consumer(self, rank: int) -> Consumer:
+        """What a rank reads.
+
+        Raises InvalidRequest for a rank outside the mesh, one that gets its rows by a broadcast, and one of
+        another bucket.
+        """
+        self.spec.mesh.coordinate(rank)
+        if rank not in self._consumers:
+            raise InvalidRequest(
+                f"Rank {rank} reads nothing: strategy `{self.spec.strategy}` lets another rank of its bucket "
+                "read and broadcast. Read on that rank, or make the spec with `broadcast` none."
+            )
+        consumer = self._consumers[rank]
+        if consumer.bucket not in self.buckets:
+            served = ", ".join(map(str, self.buckets))
+            raise InvalidRequest(
+                f"Rank {rank} reads of bucket {consumer.bucket}, and this constructor serves {served}. Ask "
+                "the constructor of that bucket."
+            )
+        return consumer
+
+    def plan_hash(self, offset: int) -> int:
+        """The hash of the plan of a step, as batches carry it."""
+        return int(self._plans.result("plan", offset).hash)
+
+    def batches(self, steps: StepRange, rank: int) -> Iterator[tuple[int, Encoded]]:
+        """What a rank reads of each step of a range, with the step; waits within the call of this thread.
+
+        A step counts as taken when the next one is asked for. Raises what `consumer` raises, Stalled, the
+        errors of reading, and EndOfData if the range has an end beyond that of the data.
+        """
+        self.blend.order.check(steps, WHOLE_STEP)
+        self.consumer(rank)
+        offset, stop, stride = steps.offset, steps.stop, steps.stride
+        while stop is None or offset < stop:
+            try:
+                step = [self._shared.batch(offset, rank)]
+            except EndOfData:
+                if stop is None:
+                    return
+                raise
+            for later in range(offset + stride, offset + (self._ahead + 1) * stride, stride):
+                if stop is None or later < stop:
+                    self._shared.make_ahead(later, rank)
+            yield offset, step.pop()  # not held here while a rank reads it
+            self._shared.taken(offset, rank)
+            offset += stride
+
+    def close(self) -> None:
+        """End the threads."""
+        for mailbox in reversed(self._mailboxes):
+            mailbox.close()
+
+    def end(self) -> None:
+        """As `close`, without waiting."""
+        for mailbox in reversed(self._mailboxes):
+            mailbox.end()
+
+    def _start(self, role: object, name: str, threads: int = 1) -> Mailbox:
+        self._mailboxes.append(Mailbox(role, name, threads))
+        return self._mailboxes[-1]

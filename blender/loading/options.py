@@ -1,0 +1,72 @@
+"""A loading spec from the words of a command line."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from blender.errors import InvalidRequest
+from blender.loading.costs import Backbone
+from blender.loading.defaults import BROADCAST, MESH, MODEL
+from blender.loading.spec import LoadingSpec
+from blender.opened.blend import Blend
+from blender.spec.mesh import MEGATRON_ORDER, Mesh
+
+_RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?")
+
+
+def spec_of(
+    blend: Blend,
+    *,
+    mesh: str = MESH,
+    order: str = MEGATRON_ORDER,
+    model: str = MODEL,
+    broadcast: str = BROADCAST,
+    **fields: Any,
+) -> LoadingSpec:
+    """The spec that the words describe, with the vocabulary of the blend unless `model` gives one.
+
+    Raises InvalidRequest.
+    """
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # a strategy of one's own is a module beside the command
+    vocabulary = max(source.reader.facts.vocabulary or 0 for source in blend.sources)
+    return LoadingSpec(
+        blend=blend.id,
+        mesh=Mesh.parse(mesh, order),
+        model=Backbone.parse(model, vocabulary),
+        broadcast=() if broadcast == "none" else tuple(broadcast.split(",")),
+        **fields,
+    )
+
+
+def add_spec_options(add: Callable[..., None], positive: Callable[[str], int]) -> None:
+    """Add the options of a spec, except switches, by a function that adds one."""
+    add("--mesh", "extents of the axes: dp=8,cp=2,tp=4,pp=2", MESH)
+    add("--order", "the axes, first the one whose neighbors have consecutive ranks", MEGATRON_ORDER)
+    add("--model", "sizes of the model, whose FLOPs are the costs", MODEL)
+    add("--strategy", "llm, plain, or your own module:function", "llm")
+    add("--microbatches", "microbatches of a bucket in a step", 1, positive)
+    add("--barrier", "where ranks wait: step, microbatch or pipeline; by default pipeline if pp > 1")
+    add("--limit", "the most tokens of a microbatch", kind=positive)
+    add("--group-size", "neighboring buckets that exchange rows; by default all", kind=positive)
+    add("--chunking", "what context parallel ranks divide: row or document", "row")
+    add("--broadcast", "axes on which the first rank reads for the others: tp, tp/4, or none", BROADCAST)
+
+
+def buckets_of(text: str | None) -> tuple[int, ...] | None:
+    """The buckets of `0-3,6`; None for all. Raises InvalidRequest."""
+    if text is None:
+        return None
+    buckets: set[int] = set()
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        if match is None or int(match[2] or match[1]) < int(match[1]):
+            raise InvalidRequest(
+                f"`{part.strip()}` is not a range of buckets. Write numbers and ranges: 0-3,6."
+            )
+        buckets.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return tuple(sorted(buckets))

@@ -1,0 +1,128 @@
+"""All that a loading plan depends on but the offset, under an id that is its hash.
+
+    spec = LoadingSpec(blend="f0c6...", mesh=Mesh(dp=8), model=Backbone(hidden=4096, layers=32))
+    spec.id                                     # 32 hexadecimal digits
+    LoadingSpec.from_json(spec.canonical_json()) == spec
+
+Two processes with one spec make the same plans. A run that changes its mesh or model goes on under another
+spec.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from blender.chunks import Chunking
+from blender.errors import InvalidRequest
+from blender.loading.costs import Backbone
+from blender.loading.order import Barrier
+from blender.loading.placement import MOST_BINS, Grid
+from blender.loading.tree import Broadcast
+from blender.reader import Blender
+from blender.records import Schedule
+from blender.spec.mesh import Mesh
+from blender.spec.validated import sentences
+from blender.spec.whole_number import MOST
+from factory.errors import first_line
+
+FORMAT = 1  # of a plan's rows; another way to balance the same spec needs another format
+
+
+class LoadingSpec(BaseModel):
+    """A blend, the mesh that trains on it, and how its rows are balanced. Raises InvalidRequest."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    blend: str
+    mesh: Mesh
+    model: Backbone
+    """The model, whose costs decide a plan."""
+    strategy: str = "llm"
+    """A strategy of `blender.loading.strategies`, or one of your own as `module:function`."""
+    microbatches: int = Field(1, ge=1, le=MOST_BINS)
+    """Microbatches of a bucket in a step."""
+    limit: int | None = Field(None, ge=1, le=MOST)
+    """The most tokens of a microbatch; None for any number."""
+    equal_counts: bool = True
+    """Whether all microbatches hold the same number of rows, as tensors of one shape do."""
+    barrier: Barrier | None = None
+    """Where ranks wait for each other; None for `pipeline` if the mesh has stages, else `microbatch`."""
+    group_size: int | None = Field(None, ge=1, le=MOST)
+    """Neighboring buckets that exchange rows; None for all."""
+    chunking: Chunking = "row"
+    """What context parallel ranks divide: whole rows, or each document."""
+    broadcast: tuple[str, ...] = ("tp",)
+    """Axes on which the first rank reads for the others: `tp`, or `tp/4` for groups of four."""
+
+    def __init__(self, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise InvalidRequest(sentences(error, "spec")) from error
+        self.broadcasts  # noqa: B018 - refuses others
+        Grid(self.mesh.dp, self.microbatches, stages=self.mesh.pp)  # refuses what cannot be planned
+
+    @property
+    def broadcasts(self) -> tuple[Broadcast, ...]:
+        """`broadcast`, parsed."""
+        return tuple(Broadcast.parse(dim) for dim in self.broadcast)
+
+    @property
+    def waits_at(self) -> Barrier:
+        """The barrier of the plan."""
+        return self.barrier or ("pipeline" if self.mesh.pp > 1 else "microbatch")
+
+    @property
+    def balancing(self) -> dict[str, Any]:
+        """What `DGraph.balance` takes from a spec."""
+        return {
+            "bins": self.microbatches,
+            "barrier": self.waits_at,
+            "equal_counts": self.equal_counts,
+            "limit": self.limit,
+        }
+
+    @property
+    def id(self) -> str:
+        """32 hexadecimal digits."""
+        return hashlib.blake2b(self.canonical_json(), digest_size=16).hexdigest()
+
+    def canonical_json(self) -> bytes:
+        """The hashed form: sorted, without fields at their default, so that a new field keeps old ids."""
+        fields = {"format": FORMAT, **self.model_dump(mode="json", exclude_defaults=True)}
+        return json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Self:
+        """The inverse of `canonical_json`; raises InvalidRequest for other data and for another format."""
+        try:
+            fields = json.loads(data)
+        except ValueError as error:  # also bytes that are not UTF-8
+            raise InvalidRequest(
+                f"The JSON of the spec is damaged ({first_line(error)}). Write it by `canonical_json`."
+            ) from error
+        if not isinstance(fields, dict):
+            raise InvalidRequest(
+                f"The JSON of a spec is an object, and this is a {type(fields).__name__}. Write it by "
+                "`canonical_json`."
+            )
+        written = fields.pop("format", None)
+        if type(written) is not int or written != FORMAT:
+            raise InvalidRequest(
+                f"This spec has format {written!r}, and this loader plans format {FORMAT}. "
+                "Load with the version that made it."
+            )
+        return cls(**fields)
+
+    def scheduled(self, blender: Blender, offset: int, schedule: Schedule) -> Self:
+        """The spec whose blend follows `schedule` from step `offset` on: an update, which `blender` stores.
+
+        A plan reads no clock and writes nothing, so a new mixture is a new blend. Raises InvalidBlend for a
+        schedule that names a source the blend lacks.
+        """
+        updated = blender.update(self.blend, offset, schedule=schedule)
+        return self.model_copy(update={"blend": updated.id})

@@ -1,0 +1,73 @@
+"""Strategies by name: functions from the rows of a step, a tree and a spec to a plan.
+
+    strategy("llm")(step, tree, spec)
+    strategy("my_loading:by_pages")             # a function of a module of yours
+
+`llm` is that of MegaScale-Data, Figure 9; `plain` gives each rank its rows in the blend's order.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+
+from blender.errors import InvalidRequest
+from blender.loading.columns import StepColumns
+from blender.loading.costs import tokens
+from blender.loading.graph import DGraph
+from blender.loading.plan import Plan
+from blender.loading.spec import LoadingSpec
+from blender.loading.tree import ClientPlaceTree
+from factory.errors import first_line
+
+Strategy = Callable[[StepColumns, ClientPlaceTree, LoadingSpec], Plan]
+
+
+def llm_balance(step: StepColumns, tree: ClientPlaceTree, spec: LoadingSpec) -> Plan:
+    """Microbatches of like cost over all data parallel ranks."""
+    graph = DGraph.of(step, tree, ("n_tokens", "squared_lengths"))
+    graph.mix(None)
+    graph.distribute("DP", spec.group_size)
+    graph.cost(spec.model, memory=tokens)
+    graph.balance("greedybinpacking", level="both", **spec.balancing)
+    graph.broadcast_at(*spec.broadcast)
+    return graph.plan()
+
+
+def plain(step: StepColumns, tree: ClientPlaceTree, spec: LoadingSpec) -> Plan:
+    """Rows in the blend's order, as a loader without a plan gives them."""
+    graph = DGraph.of(step, tree, ("n_tokens", "squared_lengths"))
+    graph.distribute("DP")
+    graph.cost(spec.model, memory=tokens)
+    graph.fill(**spec.balancing)
+    graph.broadcast_at(*spec.broadcast)
+    return graph.plan()
+
+
+_STRATEGIES: dict[str, Strategy] = {"llm": llm_balance, "plain": plain}
+
+
+def strategy(name: str) -> Strategy:
+    """The strategy of a name; raises InvalidRequest for one that is unknown or cannot be imported."""
+    if name in _STRATEGIES:
+        return _STRATEGIES[name]
+    module, _, function = name.partition(":")
+    if not function:
+        known = ", ".join(f"`{known}`" for known in _STRATEGIES)
+        raise InvalidRequest(
+            f"There is no strategy `{name}`. Use {known}, or one of your own as `module:function`."
+        )
+    try:
+        planning = getattr(importlib.import_module(module), function)
+    except (Exception, SystemExit) as error:  # a module may raise anything, also exit
+        cause = f"{type(error).__name__}: {first_line(error)}"
+        raise InvalidRequest(
+            f"The strategy `{name}` cannot be imported ({cause}). Correct its module, or put it on "
+            "PYTHONPATH."
+        ) from error
+    if not callable(planning):
+        raise InvalidRequest(
+            f"The strategy `{name}` is a {type(planning).__name__}. Name a function of a step, a "
+            "tree and a spec."
+        )
+    return planning
