@@ -1,0 +1,1 @@
+"""Durable global batches: written by any iterator, read by the ranks of a mesh, each exactly once."""

@@ -1,0 +1,61 @@
+"""The names of the objects in a namespace, and what they say.
+
+    log(42)                                     # log/00000000000000000042
+    batch("rollouts-0", 3, 17, "5f0c")          # batches/rollouts-0/3/17-5f0c
+    number("log/00000000000000000042")          # 42
+"""
+
+from __future__ import annotations
+
+import re
+
+from factory.errors import ConfigurationError
+
+NAMESPACE = "namespace.json"
+LOG, CHECKPOINTS, SEGMENTS, FLOORS, BATCHES = "log/", "checkpoint/", "segment/", "floor/", "batches/"
+
+_DIGITS = 20  # names sort as their numbers do
+_LANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def log(version: int) -> str:
+    """A version of the log: what one commit added."""
+    return f"{LOG}{version:0{_DIGITS}}"
+
+
+def checkpoint(version: int) -> str:
+    """The state after a version."""
+    return f"{CHECKPOINTS}{version:0{_DIGITS}}"
+
+
+def segment(first: int, last: int) -> str:
+    """The descriptors of the steps from `first` to `last`, both included."""
+    return f"{SEGMENTS}{first:0{_DIGITS}}-{last:0{_DIGITS}}"
+
+
+def floor(index: int) -> str:
+    """A record of the chain of floors; the first has index 1."""
+    return f"{FLOORS}{index:0{_DIGITS}}"
+
+
+def batch(lane: str, epoch: int, sequence: int, nonce: str) -> str:
+    """A batch of a lane; `nonce` tells the writers of one epoch apart."""
+    return f"{BATCHES}{lane}/{epoch}/{sequence}-{nonce}"
+
+
+def number(name: str) -> int:
+    """The version or index in a name of the log, the checkpoints or the floors.
+
+    Raises ValueError for any other name.
+    """
+    return int(name.rpartition("/")[2])
+
+
+def checked_lane(lane: str) -> str:
+    """The name of a lane; raises ConfigurationError unless it can be part of an object's name."""
+    if not _LANE.fullmatch(lane):
+        raise ConfigurationError(
+            f"`{lane}` cannot name a lane. Use up to 64 letters, digits, dots, dashes and underscores, "
+            "beginning with a letter or digit."
+        )
+    return lane

@@ -1,0 +1,112 @@
+"""The five operations of an object store on which the protocol rests, and routines that ask for them.
+
+    def newest(name: str) -> Routine[bytes]:
+        body = yield from get(name)                     # bytes, or None if nothing has the name
+        ...
+    store.run(newest("floor/1"))                        # a driver answers each operation
+
+A routine is a generator: it yields one operation at a time and is sent the answer. So the code that runs
+against a store is also stepped through call by call, in any interleaving, by its tests.
+
+Safety rests on `Get` and `Create` alone. A `List` may forget names, and a `Put` or `Delete` may take effect
+late or twice, without harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeAlias, TypeVar
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Get:
+    """Answered by the bytes of an object, or by None if nothing has the name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Store an object unless the name is taken. Answered by a `Creation`."""
+
+    name: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """Store an object under a name that no other process uses. Answered by None."""
+
+    name: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove an object; a missing one is no error. Answered by None."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """Answered by names that begin with `prefix`, in any order; some may be missing from the answer."""
+
+    prefix: str
+
+
+class Creation(Enum):
+    """What the store said of a create. Only `STORED` is believed: after the others the name is read back."""
+
+    STORED = "stored"
+    TAKEN = "taken"
+    UNCLEAR = "unclear"
+
+
+Operation: TypeAlias = Get | Create | Put | Delete | List
+Routine: TypeAlias = Generator[Operation, Any, Result]
+
+
+def get(name: str) -> Routine[bytes | None]:
+    """The bytes of an object, or None."""
+    body: bytes | None = yield Get(name)
+    return body
+
+
+def delete(name: str) -> Routine[None]:
+    """Remove an object."""
+    yield Delete(name)
+
+
+def listed(prefix: str) -> Routine[list[str]]:
+    """Names that begin with `prefix`; some may be missing."""
+    names: list[str] = yield List(prefix)
+    return names
+
+
+class Verdict(Enum):
+    """Whose object a created name holds."""
+
+    OURS = "ours"
+    NOT_OURS = "not ours"
+    UNKNOWN = "unknown"
+    """Nothing has the name: the request was lost, or is late and may still arrive."""
+
+
+def create(name: str, body: bytes) -> Routine[Verdict]:
+    """Store an object unless the name is taken, and find out whose object it holds.
+
+    An error of a store says nothing about who won: a lost answer, repeated by the store's own client, is
+    reported as a taken name. So the name is read back.
+    """
+    creation: Creation = yield Create(name, body)
+    if creation is Creation.STORED:
+        return Verdict.OURS
+    held = yield from get(name)
+    if held is None:
+        return Verdict.UNKNOWN
+    return Verdict.OURS if held == body else Verdict.NOT_OURS
