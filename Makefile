@@ -29,7 +29,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup demo ui serve test test-crash test-damage test-pages test-tiny pictures lint format proto bench wheel system-packages clean
+.PHONY: help prerequisites setup demo ui serve test test-crash test-damage test-pages test-tiny test-batches pictures lint format proto bench wheel system-packages clean
 
 ##@ Use
 help: ## Show this help
@@ -62,6 +62,9 @@ test-tiny: setup ## Run tiny datasets through the whole chain (DATASETS=200 SEED
 
 test-pages: setup ## Draw Parquet files of all types and encodings and read them in every way (FILES=2000)
 	@$(BIN)/pytest -n 0 -s tests/blender/parquet/test_page_layouts.py $(if $(FILES),--page-files $(FILES))
+
+test-batches: setup ## Run interleavings of producers and readers of durable batches (SEEDS=30000)
+	@$(BIN)/pytest -n 0 -s tests/blender/global_batches/test_interleavings.py $(if $(SEEDS),--batch-seeds $(SEEDS) --timeout 0)
 
 pictures: setup system-packages ## Take the pictures of docs/img from the running UI
 	@$(BIN)/pytest -n 0 tests/ui --pictures docs/img

@@ -56,6 +56,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tiny-datasets", type=int, default=10, help="tiny datasets that run through the chain")
     parser.addoption("--tiny-seed", type=int, default=28, help="seed of their texts")
     parser.addoption("--page-files", type=int, default=200, help="files drawn to read their pages")
+    parser.addoption("--batch-seeds", type=int, default=300, help="interleavings of producers and readers")
     parser.addoption("--pictures", type=Path, help="folder for pictures of the UI")
 
 
@@ -104,6 +105,12 @@ def tiny_seed(request: pytest.FixtureRequest) -> int:
 def n_page_files(request: pytest.FixtureRequest) -> int:
     """The number of Parquet files that the test of page layouts draws."""
     return int(request.config.getoption("--page-files"))
+
+
+@pytest.fixture(scope="session")
+def batch_seeds(request: pytest.FixtureRequest) -> int:
+    """The number of seeds whose interleavings of producers and readers are run."""
+    return int(request.config.getoption("--batch-seeds"))
 
 
 @pytest.fixture

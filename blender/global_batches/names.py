@@ -1,8 +1,8 @@
 """The names of the objects in a namespace, and what they say.
 
-    log(42)                                     # log/00000000000000000042
-    batch("rollouts-0", 3, 17, "5f0c")          # batches/rollouts-0/3/17-5f0c
-    number("log/00000000000000000042")          # 42
+log(42)                                     # log/00000000000000000042
+batch("rollouts-0", 3, 17, "5f0c")          # batches/rollouts-0/3/17-5f0c
+number("log/00000000000000000042")          # 42
 """
 
 from __future__ import annotations

@@ -8,13 +8,13 @@
 A routine is a generator: it yields one operation at a time and is sent the answer. So the code that runs
 against a store is also stepped through call by call, in any interleaving, by its tests.
 
-Safety rests on `Get` and `Create` alone. A `List` may forget names, and a `Put` or `Delete` may take effect
-late or twice, without harm.
+Safety rests on reads by name and on `Create` alone. A `List` may forget names, and a `Put` or `Delete` may
+take effect late or twice, without harm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias, TypeVar
@@ -27,6 +27,13 @@ class Get:
     """Answered by the bytes of an object, or by None if nothing has the name."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class GetAll:
+    """Answered by a list with the answer of `Get` for each name; they are asked for in any order."""
+
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,7 @@ class Creation(Enum):
     UNCLEAR = "unclear"
 
 
-Operation: TypeAlias = Get | Create | Put | Delete | List
+Operation: TypeAlias = Get | GetAll | Create | Put | Delete | List
 Routine: TypeAlias = Generator[Operation, Any, Result]
 
 
@@ -75,6 +82,12 @@ def get(name: str) -> Routine[bytes | None]:
     """The bytes of an object, or None."""
     body: bytes | None = yield Get(name)
     return body
+
+
+def get_all(names: Sequence[str]) -> Routine[list[bytes | None]]:
+    """The bytes of each object, or None; one request a name, all at once."""
+    bodies: list[bytes | None] = yield GetAll(tuple(names))
+    return bodies
 
 
 def delete(name: str) -> Routine[None]:

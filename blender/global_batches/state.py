@@ -1,0 +1,137 @@
+"""What a log says: the lanes and how far each has come, the steps and their batches.
+
+    state = LogState()
+    state = state.after(delta)                      # the state one version later
+    state.steps, state.lanes["rollouts-0"].offset   # 3, {"prompt": 96}
+    f"{state.content:032x}"                         # equal for equal histories, whoever wrote them
+
+The state after a version is a pure function of the log up to that version (the paper's manifest, section 4.2,
+as the fold of deltas). The descriptors of its oldest steps lie in segments, of which it keeps the content
+alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+Json: TypeAlias = Any
+"""A JSON value: what a producer gives as an offset or as an origin."""
+
+SEGMENT_STEPS = 10_000
+_CONTENTS = 1 << 128
+
+
+class GapInLog(ValueError):
+    """A delta does not follow the state: it was made from another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """Where a batch lies, and the hash of its footer, which holds the checksum of every slice."""
+
+    step: int
+    name: str
+    """The name of its object."""
+    n_bytes: int
+    """The size of the object."""
+    footer_offset: int
+    footer_length: int
+    footer_hash: bytes
+    """16 bytes."""
+
+    @property
+    def content(self) -> int:
+        """A 128-bit hash of step and footer, which name neither lane nor process."""
+        digest = hashlib.blake2b(
+            self.step.to_bytes(8, "little") + self.footer_hash, digest_size=16, person=b"batch"
+        )
+        return int.from_bytes(digest.digest(), "little")
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """How far a lane has come, and the process that holds it."""
+
+    epoch: int = 0
+    """The number of processes that have taken the lane."""
+    incarnation: str = ""
+    """The process that holds the lane: two that take it at once choose the same epoch."""
+    sequence: int = 0
+    """The number of batches that the lane has committed."""
+    offset: Json = None
+    """Where its producer goes on: what it gave with the last committed batch."""
+    closed: bool = False
+    """Whether the producer has finished the lane."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What one commit adds to the log: the batches of a lane, and how far it has come with them."""
+
+    version: int
+    first_step: int
+    """The number of steps before this version."""
+    lane: str
+    progress: Lane
+    batches: tuple[Descriptor, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LogState:
+    """The state after a version; version 0 is the empty log."""
+
+    version: int = 0
+    steps: int = 0
+    content: int = 0
+    """The sum of the contents of all steps modulo 2^128: it does not depend on who committed them when."""
+    lanes: Mapping[str, Lane] = field(default_factory=dict)
+    segments: tuple[int, ...] = ()
+    """The content of each segment of SEGMENT_STEPS steps, from step 0 on."""
+    tail: tuple[Descriptor, ...] = ()
+    """The batches of the steps after the segments."""
+
+    def lane(self, name: str) -> Lane:
+        """A lane; one that nobody has taken is new."""
+        return self.lanes.get(name, Lane())
+
+    def after(self, *deltas: Delta) -> LogState:
+        """The state after the deltas; raises GapInLog unless they follow it one by one."""
+        version, steps, lanes, tail = self.version, self.steps, dict(self.lanes), list(self.tail)
+        for delta in deltas:
+            if (delta.version, delta.first_step) != (version + 1, steps):
+                raise GapInLog(
+                    f"version {delta.version} begins with step {delta.first_step}, and version {version} "
+                    f"ends before step {steps}"
+                )
+            version, steps = delta.version, steps + len(delta.batches)
+            lanes[delta.lane] = delta.progress
+            tail += delta.batches
+        content = self.content + content_of(tail[len(self.tail) :])
+        return LogState(version, steps, content % _CONTENTS, lanes, self.segments, tuple(tail))
+
+    def full_segments(self, segment_steps: int) -> list[tuple[Descriptor, ...]]:
+        """The batches of the tail that fill segments."""
+        stops = range(segment_steps, len(self.tail) + 1, segment_steps)
+        return [self.tail[stop - segment_steps : stop] for stop in stops]
+
+    def without_full_segments(self, segment_steps: int) -> LogState:
+        """The same state with each full segment of its tail as its content."""
+        segments = self.full_segments(segment_steps)
+        return replace(
+            self,
+            segments=self.segments + tuple(map(content_of, segments)),
+            tail=self.tail[len(segments) * segment_steps :],
+        )
+
+
+def content_of(batches: Iterable[Descriptor]) -> int:
+    """The sum of the contents of batches modulo 2^128."""
+    return sum(batch.content for batch in batches) % _CONTENTS
+
+
+def numbered(batches: Sequence[Descriptor], first_step: int) -> tuple[Descriptor, ...]:
+    """Batches with their steps, in arrival order: as they stand in the log."""
+    return tuple(replace(batch, step=first_step + index) for index, batch in enumerate(batches))
