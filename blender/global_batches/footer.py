@@ -68,7 +68,7 @@ class Footer:
             _raise_damaged_footer(name, "its hash is not the one in the log")
         try:
             fields = json.loads(str(data, "ascii"), parse_constant=_raise_constant)
-            version = _whole(fields["version"])
+            version = _whole(fields["version"], least=1)
             if version <= VERSION:
                 return cls(*_parsed(fields), name)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
@@ -187,13 +187,13 @@ def possible_chunks(chunks: int) -> bool:
 def _parsed(fields: dict[str, object]) -> tuple[int, int, tuple[Column, ...], tuple[int, ...], Json]:
     if fields.keys() != _FIELDS:
         raise ValueError("unknown fields")
-    dp, chunks = _whole(fields["dp"]), _whole(fields["chunks"])
+    dp, chunks = _whole(fields["dp"], least=1), _whole(fields["chunks"])
     columns = tuple(_column(column, dp) for column in _list(fields["columns"]))
     checksums = tuple(_whole(checksum, most=2**32 - 1) for checksum in _list(fields["crc32"]))
     names = [column.name for column in columns]
     if not names or names != sorted(set(names)):
         raise ValueError("columns that are missing or not in order")
-    if not possible_chunks(chunks) or len(checksums) != dp * chunks or dp < 1:
+    if not possible_chunks(chunks) or len(checksums) != dp * chunks:
         raise ValueError("checksums of another number of slices")
     return dp, chunks, columns, checksums, fields["origin"]  # type: ignore[return-value]
 
@@ -221,8 +221,8 @@ def _list(value: object) -> list[object]:
     return value
 
 
-def _whole(value: object, most: int = _MOST_BYTES) -> int:
-    if type(value) is not int or not 0 <= value <= most:
+def _whole(value: object, least: int = 0, most: int = _MOST_BYTES) -> int:
+    if type(value) is not int or not least <= value <= most:
         raise ValueError("a value that is not a whole number")
     return value
 
