@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from blender.errors import InvalidRequest
 from blender.global_batches.cut import cut
 from blender.global_batches.errors import DamagedBatch, NamespaceDiffers
-from blender.global_batches.footer import Footer
+from blender.global_batches.footer import MAGIC, TRAILER, Footer
 from blender.global_batches.slices import EncodedBatch, encode
 from blender.spec.mesh import Mesh
 
@@ -121,6 +122,41 @@ def test_garbage_is_a_damaged_footer(data: bytes) -> None:
 def test_hostile_json_is_a_damaged_footer(data: bytes) -> None:
     with pytest.raises(DamagedBatch):
         Footer.parse(data, NAME)
+
+
+ONE_COLUMN = {"name": "a", "dtype": "<f8", "cut": False, "shapes": [[1]]}
+
+
+@pytest.mark.parametrize(
+    "change, fault",
+    [
+        ({"origin": float("nan")}, "NaN is not JSON"),
+        ({"dp": 0, "crc32": []}, "not a whole number"),
+        ({"crc32": [0, 0]}, "another number of slices"),
+        ({"crc32": [2**32]}, "not a whole number"),
+        ({"chunks": 2, "crc32": [0, 0]}, "another number of slices"),
+        ({"columns": []}, "missing or not in order"),
+        ({"columns": [ONE_COLUMN, ONE_COLUMN]}, "missing or not in order"),
+        ({"columns": [ONE_COLUMN | {"cut": True}]}, "impossible shapes"),
+        ({"columns": [ONE_COLUMN | {"shapes": [[1], [1]]}]}, "impossible shapes"),
+        ({"columns": [ONE_COLUMN | {"shapes": [[1] * 65]}]}, "impossible shapes"),
+        ({"columns": [ONE_COLUMN | {"shapes": [[2**60, 0]]}]}, "impossible shapes"),  # numpy refuses it too
+        ({"columns": [ONE_COLUMN | {"dtype": "<c8"}]}, "unknown kind"),
+        ({"more": 1}, "unknown fields"),
+    ],
+)
+def test_a_footer_that_no_producer_writes_is_damaged(change: dict[str, object], fault: str) -> None:
+    fields = {"version": 1, "dp": 1, "chunks": 1, "columns": [ONE_COLUMN], "crc32": [0], "origin": None}
+    assert Footer.parse(json.dumps(fields).encode(), NAME).length == 64
+    with pytest.raises(DamagedBatch, match=f"The footer of the batch {NAME} is damaged: .*{fault}"):
+        Footer.parse(json.dumps(fields | change).encode(), NAME)
+
+
+def test_an_object_whose_slices_end_before_its_footer_is_damaged() -> None:
+    data = footer_bytes(batch().body)
+    trailer = TRAILER.pack(64, len(data), crc32(data), MAGIC)
+    with pytest.raises(DamagedBatch, match=f"The footer of the batch {NAME} .* begins at 64"):
+        Footer.of_object(bytes(64) + data + trailer, NAME)
 
 
 @given(data=st.data())
