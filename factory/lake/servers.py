@@ -28,7 +28,16 @@ CATALOG_URI, DAGSTER_URI = variable("catalog_uri"), variable("dagster_uri")
 _REFUSED = re.compile(r"authentication failed|does not exist|no password supplied|no pg_hba\.conf entry")
 _SYSTEM_SAID = re.compile(r'(?:message|error): "([^"]+)"')
 _S3_CODE = re.compile(r"<Code>(\w+)</Code>")
-_S3_CREDENTIALS = {"InvalidAccessKeyId", "SignatureDoesNotMatch", "AccessDenied", "InvalidToken"}
+_S3_CREDENTIALS = {
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "AccessDenied",
+    "InvalidToken",
+    "ExpiredToken",
+}
+_DENIED = re.compile(r"status code: 40[13] ")
+_S3_REGION = {"PermanentRedirect", "AuthorizationHeaderMalformed"}
+_REDIRECTED = "incorrectly configured region"
 
 
 class BucketMissing(ConfigurationError):
@@ -154,24 +163,47 @@ def probe_conditional_put(settings: Settings) -> str:
     )
 
 
-def unusable(error: Exception, settings: Settings) -> FactoryError:
-    """Return the error of an object store, or of the way to it, as one sentence."""
-    said = str(error)
-    found = _S3_CODE.search(said)
-    code = found[1] if found else ""
-    at, bucket = settings.s3_endpoint or "AWS", urlparse(settings.warehouse_uri).netloc
+def unusable(error: Exception, settings: Settings, address: str | None = None) -> FactoryError:
+    """Return the error of an object store, or of the way to it, as one sentence.
+
+    ConfigurationError if waiting cannot mend it. `address` is the s3:// address in use, unless it is the
+    warehouse.
+    """
+    code, place = s3_code(error), settings.s3_endpoint or "AWS"
+    bucket = urlparse(address or settings.warehouse_uri).netloc
     if code == "NoSuchBucket":
-        return BucketMissing(
-            f"The store at {at} has no bucket {bucket}. "
-            "Create it (factory bootstrap does), or correct FACTORY_WAREHOUSE."
+        remedy = (
+            ", or correct the address"
+            if address
+            else " (factory bootstrap does), or correct FACTORY_WAREHOUSE"
         )
-    if code in _S3_CREDENTIALS:
+        return BucketMissing(f"The store at {place} has no bucket {bucket}. Create it{remedy}.")
+    if code in _S3_CREDENTIALS or _DENIED.search(str(error)):
         return ConfigurationError(
-            f"The store at {at} refuses the keys ({code}). "
+            f"The store at {place} refuses the keys ({cause(error)}). "
             "Correct FACTORY_S3_ACCESS_KEY_ID and FACTORY_S3_SECRET_ACCESS_KEY."
         )
-    system = _SYSTEM_SAID.findall(said)
-    cause = code or (system[-1] if system else said.splitlines()[0].rpartition(" - ")[2])
+    if code in _S3_REGION or _REDIRECTED in str(error):
+        return ConfigurationError(
+            f"The store at {place} keeps bucket {bucket} in another region ({code or 'redirect'}). "
+            "Correct FACTORY_S3_REGION."
+        )
     return MachineError(
-        f"The object store at {at} does not serve ({cause}). Start it, or correct FACTORY_S3_ENDPOINT."
+        f"The object store at {place} does not serve ({cause(error)}). "
+        "Start it, or correct FACTORY_S3_ENDPOINT."
     )
+
+
+def s3_code(error: Exception) -> str:
+    """The code in the store's own description of an error, such as `NoSuchKey`; empty if there is none."""
+    match = _S3_CODE.search(str(error))
+    return match[1] if match else ""
+
+
+def cause(error: Exception) -> str:
+    """The cause of a store's error in a few words."""
+    text = str(error)
+    if "kind: Timeout" in text:
+        return "no answer in time"
+    system = _SYSTEM_SAID.findall(text)
+    return s3_code(error) or (system[-1] if system else text.splitlines()[0].rpartition(" - ")[2])

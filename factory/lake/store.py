@@ -35,10 +35,33 @@ def bucket_store(settings: Settings, bucket: str, prefix: str = "") -> ObjectSto
     return S3Store(
         bucket,
         prefix=prefix or None,
-        client_options={"allow_http": (settings.s3_endpoint or "").startswith("http://")},
+        client_options={"allow_http": _is_plain(settings)},
         retry_config={"max_retries": 5, "retry_timeout": timedelta(seconds=_RETRY_S)},
         config=_s3(settings),
     )
+
+
+def single_try_store(settings: Settings, bucket: str, prefix: str, *, answer_s: float) -> ObjectStore:
+    """Return the same for a caller that repeats requests itself: each is sent once.
+
+    A request fails if no byte comes back within `answer_s`, the sending included.
+    """
+    return S3Store(
+        bucket,
+        prefix=prefix or None,
+        client_options={
+            "allow_http": _is_plain(settings),
+            "connect_timeout": timedelta(seconds=min(5.0, answer_s)),
+            "read_timeout": timedelta(seconds=answer_s),
+            "timeout": timedelta(minutes=10),  # of a whole answer; the default ends large ones after 30 s
+        },
+        retry_config={"max_retries": 0},
+        config=_s3(settings),
+    )
+
+
+def _is_plain(settings: Settings) -> bool:
+    return (settings.s3_endpoint or "").startswith("http://")
 
 
 def _s3(settings: Settings) -> S3Config:
