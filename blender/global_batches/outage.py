@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 import time
 
 from blender.call_context import current_context
@@ -28,7 +29,7 @@ class Patience:
 
 
 class Outage:
-    """The time that tries without an answer have cost; an answer ends it.
+    """The time that tries without an answer have cost; an answer ends it. Threads may share one.
 
     `silence` continues the sentence that begins with the store: "has not answered".
     """
@@ -36,7 +37,9 @@ class Outage:
     def __init__(self, patience: Patience, silence: str) -> None:
         self._patience = patience
         self._silence = silence
+        self._lock = threading.Lock()
         self._waited_s = 0.0
+        self._counted_until = 0.0
         self._tries = 0
 
     def wait(self, error: NoAnswer, started: float) -> None:
@@ -45,7 +48,7 @@ class Outage:
         Raises StoreUnavailable once the tries and pauses have taken as long as the patience lasts, Stalled at
         the deadline of the current call, and the reason if that is cancelled.
         """
-        self._waited_s += time.monotonic() - started
+        self._count_since(started)
         self._tries += 1
         sentence = f"{self._patience.place} {self._silence} for {self._waited_s:.0f} s ({error})."
         left_s = self._patience.limit_s - self._waited_s
@@ -58,8 +61,9 @@ class Outage:
             _LOG.warning("%s Trying for another %.0f s.", sentence, left_s)
         longest_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(self._tries, 10))
         pause_s = min(left_s, longest_s * random.uniform(0.5, 1.0))
+        paused = time.monotonic()
         current_context().wait(pause_s, lambda: f"{sentence} The time of the call is over.")
-        self._waited_s += pause_s
+        self._count_since(paused)
 
     def end(self) -> None:
         """The store answered."""
@@ -69,3 +73,10 @@ class Outage:
             self._patience.logged = False
             _LOG.warning("%s answers again, after %.0f s.", self._patience.place, self._waited_s)
         self._waited_s, self._tries = 0.0, 0
+
+    def _count_since(self, started: float) -> None:
+        """Count the time from `started` to now, but none twice: tries of several threads overlap."""
+        now = time.monotonic()
+        with self._lock:
+            self._waited_s += now - max(started, min(self._counted_until, now))
+            self._counted_until = now

@@ -59,9 +59,10 @@ class Proxy:
         self._server.shutdown()
         self._server.server_close()
         with self._lock:
-            for connection in self._connections:
-                with suppress(OSError):
-                    connection.shutdown(socket.SHUT_RDWR)
+            connections = list(self._connections)
+        for connection in connections:
+            with suppress(OSError):  # ended by its client
+                connection.shutdown(socket.SHUT_RDWR)
 
     def come_back(self) -> None:
         """Listen again at the same address."""
@@ -129,10 +130,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        self.server.proxy._connections.add(self.connection)
+        with self.server.proxy._lock:
+            self.server.proxy._connections.add(self.connection)
 
     def finish(self) -> None:
-        self.server.proxy._connections.discard(self.connection)
+        with self.server.proxy._lock:
+            self.server.proxy._connections.discard(self.connection)
         super().finish()
 
     def _any(self) -> None:
@@ -142,17 +145,17 @@ class _Handler(BaseHTTPRequestHandler):
             proxy.requests[self.command] += 1
         if proxy.answers_instead:
             status, text = proxy.answers_instead
-            return self._answer(status, [("Content-Length", str(len(text)))], text)
-        if proxy.takes(proxy._lost_requests, self.command):
+            self._answer(status, [], text)
+        elif proxy.takes(proxy._lost_requests, self.command):
             self.close_connection = True
-            return
-        status, headers, answer = proxy.forward(self.command, self.path, self.headers, body)
-        if proxy.takes(proxy._lost_answers, self.command):
-            self.close_connection = True
-            return
-        self._answer(status, headers, answer)
+        else:
+            status, headers, answer = proxy.forward(self.command, self.path, self.headers, body)
+            if proxy.takes(proxy._lost_answers, self.command):
+                self.close_connection = True
+            else:
+                self._answer(status, headers, answer)
 
-    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _any
+    do_GET = do_PUT = do_POST = do_DELETE = _any  # noqa: N815  # the names that http.server calls
 
     def _answer(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None:
         self.send_response_only(status)

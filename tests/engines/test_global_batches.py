@@ -1,0 +1,285 @@
+"""The store of durable batches on a real S3-compatible store, directly and by a faulty way."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from blender.errors import StoreUnavailable
+from blender.global_batches import outage
+from blender.global_batches.errors import UnsafeStore
+from blender.global_batches.operations import (
+    Create,
+    Creation,
+    Put,
+    Routine,
+    Verdict,
+    create,
+    delete,
+    get,
+    listed,
+)
+from blender.global_batches.probe import probe
+from blender.global_batches.store import NamespaceStore, open_store
+from factory.errors import ConfigurationError, FactoryError
+from factory.lake.servers import BucketMissing
+from factory.settings import Settings
+from tests.blender.global_batches.creators import check_one_winner_each
+from tests.blender.global_batches.proxy import Proxy, proxy_of
+from tests.engines.processes import ObjectStore
+
+pytestmark = pytest.mark.process
+
+
+def put(name: str, body: bytes) -> Routine[None]:
+    yield Put(name, body)
+
+
+def single_create(name: str, body: bytes) -> Routine[Creation]:
+    creation: Creation = yield Create(name, body)
+    return creation
+
+
+@pytest.fixture
+def uri(object_store: ObjectStore, unique: str) -> str:
+    """The address of an empty namespace in a bucket of its own."""
+    return f"{object_store.bucket(unique)}/runs/a b%20ü"
+
+
+@pytest.fixture
+def settings(object_store: ObjectStore, tmp_path: Path) -> Settings:
+    """Settings that lead straight to the store."""
+    return Settings(
+        home=tmp_path,
+        s3_endpoint=object_store.endpoint,
+        s3_access_key_id=object_store.key_id,
+        s3_secret_access_key=object_store.secret,
+    )
+
+
+@pytest.fixture
+def proxy(object_store: ObjectStore) -> Iterator[Proxy]:
+    """A faulty way to the store."""
+    with proxy_of(object_store) as way:
+        yield way
+
+
+@pytest.fixture
+def behind(proxy: Proxy, settings: Settings, uri: str) -> Callable[[float], NamespaceStore]:
+    """The namespace by the faulty way, with a patience."""
+    return lambda patience_s: open_store(
+        uri, settings.model_copy(update={"s3_endpoint": proxy.endpoint}), patience_s=patience_s
+    )
+
+
+def test_operations_are_answered_as_on_a_folder(settings: Settings, uri: str) -> None:
+    store = open_store(uri, settings)
+    assert store.run(listed("")) == []
+    assert store.run(create("log/1", b"first")) is Verdict.OURS
+    assert store.run(create("log/1", b"second")) is Verdict.NOT_OURS
+    store.run(put("batches/a", b"0123456789"))
+    assert sorted(store.run(listed(""))) == ["batches/a", "log/1"]
+    assert store.run(listed("log/")) == ["log/1"]
+    pieces = [store.read("batches/a", offset, length) for offset, length in ((2, 3), (8, 9), (20, 1), (3, 0))]
+    assert pieces == [b"234", b"89", b"", b""]
+    assert store.read("batches/b", 0, 1) is None
+    store.run(delete("log/1"))
+    store.run(delete("log/1"))
+    assert store.run(get("log/1")) is None
+
+
+def test_a_large_object_arrives_whole_in_parts(
+    proxy: Proxy, behind: Callable[[float], NamespaceStore]
+) -> None:
+    store = behind(60)
+    body = bytes(range(256)) * (33 << 12)  # 33 MiB
+    store.run(put("batches/a", body))
+    assert proxy.requests["PUT"] == 2
+    assert store.run(get("batches/a")) == body
+
+
+def test_one_of_many_processes_creates_each_name(settings: Settings, uri: str) -> None:
+    check_one_winner_each(open_store(uri, settings), settings.environment())
+
+
+def test_a_safe_store_passes_the_probe_and_is_left_empty(settings: Settings, uri: str) -> None:
+    store = open_store(uri, settings)
+    facts = probe(store)
+    assert 0 < facts.winner_s < 60
+    assert 0 < facts.loser_s < 60
+    assert store.run(listed("")) == []
+
+
+def test_a_store_that_ignores_conditions_is_unsafe(
+    proxy: Proxy, behind: Callable[[float], NamespaceStore]
+) -> None:
+    proxy.strips_conditions = True
+    store = behind(60)
+    with pytest.raises(
+        UnsafeStore, match=r"confirmed \d+ of 32 concurrent creates of one name\. .*If-None-Match"
+    ):
+        probe(store)
+    assert store.run(listed("")) == []
+
+
+def test_a_store_that_forgets_its_creates_is_unsafe(
+    proxy: Proxy, behind: Callable[[float], NamespaceStore]
+) -> None:
+    proxy.lose_requests("PUT", 33)
+    with pytest.raises(UnsafeStore, match=r"holds nothing after 32 concurrent creates .*\(32 unclear\)"):
+        probe(behind(60))
+
+
+def test_lost_answers_do_not_fail_the_probe(proxy: Proxy, behind: Callable[[float], NamespaceStore]) -> None:
+    proxy.lose_answers("PUT", 33)
+    assert probe(behind(60)).winner_s > 0
+
+
+def test_a_create_is_sent_once_and_read_back_only_if_it_was_not_confirmed(
+    proxy: Proxy, behind: Callable[[float], NamespaceStore]
+) -> None:
+    store = behind(10)
+    assert store.run(create("log/1", b"ours")) is Verdict.OURS
+    assert (proxy.requests["PUT"], proxy.requests["GET"]) == (1, 0)
+    proxy.lose_answers("PUT", 1)
+    assert store.run(create("log/2", b"ours")) is Verdict.OURS
+    assert (proxy.requests["PUT"], proxy.requests["GET"]) == (2, 1)
+    proxy.lose_requests("PUT", 1)
+    assert store.run(create("log/3", b"ours")) is Verdict.UNKNOWN
+    assert (proxy.requests["PUT"], proxy.requests["GET"]) == (3, 2)
+    assert store.run(create("log/3", b"ours")) is Verdict.OURS
+
+
+def test_lost_requests_and_answers_are_repeated(
+    proxy: Proxy, behind: Callable[[float], NamespaceStore]
+) -> None:
+    store = behind(10)
+    for lose in (proxy.lose_requests, proxy.lose_answers):
+        for method in ("PUT", "GET", "POST"):
+            lose(method, 2)
+        store.run(put("batches/a", b"0123"))
+        assert store.run(get("batches/a")) == b"0123"
+        store.run(delete("batches/a"))
+        assert store.run(get("batches/a")) is None
+    assert (proxy.requests["PUT"], proxy.requests["POST"]) == (6, 6)
+
+
+def test_a_conflict_confirms_nothing(proxy: Proxy, behind: Callable[[float], NamespaceStore]) -> None:
+    proxy.answers_instead = (409, b"<Error><Code>ConditionalRequestConflict</Code></Error>")
+    assert behind(10).run(single_create("log/1", b"ours")) is Creation.UNCLEAR
+
+
+@pytest.mark.parametrize("status, body", [(404, b"<h1>no such page</h1>"), (502, b""), (503, b"")])
+def test_an_answer_of_a_gateway_is_no_missing_name(
+    proxy: Proxy, behind: Callable[[float], NamespaceStore], status: int, body: bytes
+) -> None:
+    proxy.answers_instead = (status, body)
+    store = behind(0.5)
+    for request in (lambda: store.run(get("floor/1")), lambda: store.read("batches/a", 0, 4)):
+        with pytest.raises(StoreUnavailable, match=f"{status} "):
+            request()
+
+
+def test_a_store_that_comes_back_is_waited_for(
+    proxy: Proxy,
+    behind: Callable[[float], NamespaceStore],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(outage, "WARNING_S", 0.5)
+    store = behind(60)
+    store.run(put("batches/a", b"0123"))
+    store.run(put("batches/b", b"0123"))
+    proxy.leave()
+    threading.Timer(2, proxy.come_back).start()
+    started = time.monotonic()
+    with ThreadPoolExecutor(5) as pool:
+        body = pool.submit(store.run, get("batches/a"))
+        names = pool.submit(store.run, listed("batches/a"))
+        piece = pool.submit(store.read, "batches/a", 1, 2)
+        removal = pool.submit(store.run, delete("batches/b"))
+        storing = pool.submit(store.run, put("batches/c", b"c"))
+        assert (body.result(), names.result(), piece.result()) == (b"0123", ["batches/a"], b"12")
+        removal.result()
+        storing.result()
+    assert time.monotonic() - started > 1.9
+    assert store.run(get("batches/b")) is None
+    assert store.run(get("batches/c")) == b"c"
+    first, *others = [record for record in caplog.records if record.name == outage.__name__]
+    assert first.levelno == logging.WARNING
+    assert "(Connection refused). Trying for another" in first.message
+    assert [record.message.split(", after")[0] for record in others] == [
+        f"The store of {store.uri} at {proxy.endpoint} answers again"
+    ]
+
+
+def test_creates_alone_that_stay_unclear_end_too(
+    proxy: Proxy, behind: Callable[[float], NamespaceStore]
+) -> None:
+    store = behind(1.5)
+    proxy.lose_requests("PUT", 1_000)
+
+    def until_ours() -> Routine[None]:
+        while (yield from create("log/1", b"ours")) is not Verdict.OURS:
+            pass
+
+    started = time.monotonic()
+    with pytest.raises(StoreUnavailable, match="has confirmed no create for 2 s"):
+        store.run(until_ours())
+    assert 1.4 < time.monotonic() - started < 10
+    assert proxy.requests["GET"] > 2  # everything else was answered
+
+
+@pytest.mark.parametrize(
+    "wrong, kind, words",
+    [
+        ({"s3_secret_access_key": "hush"}, ConfigurationError, "refuses the keys (SignatureDoesNotMatch)"),
+        ({"s3_access_key_id": "nobody"}, ConfigurationError, "refuses the keys (InvalidAccessKeyId)"),
+        ({}, BucketMissing, "has no bucket nowhere. Create it, or correct the address."),
+    ],
+    ids=["secret", "key", "bucket"],
+)
+def test_a_refusal_is_one_sentence_at_once(
+    settings: Settings, uri: str, wrong: dict[str, str], kind: type[FactoryError], words: str
+) -> None:
+    store = open_store(uri if wrong else "s3://nowhere/run", settings.model_copy(update=wrong))
+    started = time.monotonic()
+    for routine in (
+        get("log/1"),
+        create("log/1", b""),
+        put("log/1", b""),
+        delete("log/1"),
+        listed("log/"),
+    ):
+        with pytest.raises(kind) as raised:
+            store.run(routine)
+        assert words in str(raised.value)
+        assert "hush" not in str(raised.value)
+    with pytest.raises(kind):
+        store.read("log/1", 0, 1)
+    with pytest.raises(kind):
+        probe(store)
+    assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize(
+    "status, body, words",
+    [
+        (403, b"denied", "refuses the keys"),
+        (301, b"", "keeps bucket .* in another region .* Correct FACTORY_S3_REGION"),
+    ],
+)
+def test_a_refusal_without_a_code_is_one_too(
+    proxy: Proxy, behind: Callable[[float], NamespaceStore], status: int, body: bytes, words: str
+) -> None:
+    proxy.answers_instead = (status, body)
+    store = behind(60)
+    for routine in (get("log/1"), listed("log/"), create("log/1", b"")):
+        with pytest.raises(ConfigurationError, match=words):
+            store.run(routine)
