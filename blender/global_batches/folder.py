@@ -16,7 +16,7 @@ import errno
 import fcntl
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedWriter
 from pathlib import Path
@@ -43,15 +43,17 @@ class Folder:
 
     def get(self, name: str) -> bytes | None:
         """The bytes of an object; None if nothing has the name."""
-        path = self._root / name
+        return self.get_all([name])[0]
+
+    def get_all(self, names: Sequence[str]) -> list[bytes | None]:
+        """The bytes of each object, or None."""
+        paths = [self._root / name for name in names]
         with self._sentences():
-            try:
-                body = path.read_bytes()
-            except FileNotFoundError:
-                return None
-            # Its writer may have been killed before it synced the name, and the caller will build on it.
-            _sync_folder(path.parent)
-        return body
+            bodies = [_content(path) for path in paths]
+            # A writer may have been killed before it synced a name, and the caller will build on the name.
+            for folder in {path.parent for path, body in zip(paths, bodies, strict=True) if body is not None}:
+                _sync_folder(folder)
+        return bodies
 
     def read(self, name: str, offset: int, length: int) -> memoryview | None:
         """At most `length` bytes from `offset` on; None if nothing has the name.
@@ -165,6 +167,13 @@ class Folder:
                 f"{self.place} does not serve ({cause}). Give the path of a folder on a local disk."
             )
         return MachineError(f"{self.place} does not serve ({cause}). Check its disk, then start again.")
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
 
 
 def _sync_folder(folder: Path) -> None:

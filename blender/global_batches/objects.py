@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from blender.global_batches.operations import Creation
@@ -25,6 +26,9 @@ class Objects(Protocol):
 
     def get(self, name: str) -> bytes | None:
         """The bytes of an object; None if the store says that nothing has the name."""
+
+    def get_all(self, names: Sequence[str]) -> list[bytes | None]:
+        """The answers of `get` for each name, asked for at once where that is faster."""
 
     def read(self, name: str, offset: int, length: int) -> memoryview | None:
         """At most `length` bytes from `offset` on, fewer where the object ends; None as for `get`."""

@@ -22,7 +22,17 @@ from blender.call_context import current_context
 from blender.global_batches.bucket import Bucket
 from blender.global_batches.folder import Folder
 from blender.global_batches.objects import NoAnswer, Objects
-from blender.global_batches.operations import Create, Creation, Delete, Get, List, Operation, Put, Routine
+from blender.global_batches.operations import (
+    Create,
+    Creation,
+    Delete,
+    Get,
+    GetAll,
+    List,
+    Operation,
+    Put,
+    Routine,
+)
 from blender.global_batches.outage import Outage, Patience
 from factory.errors import ConfigurationError
 from factory.settings import Settings
@@ -67,10 +77,12 @@ class NamespaceStore:
         """
         return self._repeated(partial(self._objects.read, name, offset, length))
 
-    def _answer(self, operation: Operation) -> bytes | list[str] | Creation | None:
+    def _answer(self, operation: Operation) -> bytes | list[bytes | None] | list[str] | Creation | None:
         match operation:
             case Get(name):
                 return self._repeated(partial(self._objects.get, name))
+            case GetAll(names):
+                return self._repeated(partial(self._objects.get_all, names))
             case Create(name, body):
                 return self._create(name, body)
             case Put(name, body):

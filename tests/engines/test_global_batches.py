@@ -23,6 +23,7 @@ from blender.global_batches.operations import (
     create,
     delete,
     get,
+    get_all,
     listed,
 )
 from blender.global_batches.probe import probe
@@ -92,6 +93,19 @@ def test_operations_are_answered_as_on_a_folder(settings: Settings, uri: str) ->
     store.run(delete("log/1"))
     store.run(delete("log/1"))
     assert store.run(get("log/1")) is None
+
+
+def test_many_objects_are_read_at_once(proxy: Proxy, behind: Callable[[float], NamespaceStore]) -> None:
+    store = behind(10)
+    numbers = range(40)
+    for number in numbers[::2]:
+        store.run(put(f"log/{number}", b"%d" % number))
+    proxy.lose_answers("GET", 3)
+    bodies = store.run(get_all([f"log/{number}" for number in numbers]))
+    assert bodies == [None if number % 2 else b"%d" % number for number in numbers]
+    proxy.leave()
+    with pytest.raises(StoreUnavailable, match="Connection refused"):
+        behind(0.5).run(get_all(["log/1", "log/2"]))
 
 
 def test_a_large_object_arrives_whole_in_parts(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from io import BufferedWriter
 from pathlib import Path
 
 import pytest
@@ -69,6 +71,9 @@ def test_a_reader_syncs_the_name_that_another_process_may_not_have_synced(
     assert [path for path, _ in syncs.paths] == [tmp_path / "log"]
     assert Folder(tmp_path).get("log/2") is None
     assert len(syncs.paths) == 1
+    bodies = Folder(tmp_path).get_all(["log/1", "log/2", "log/1"])
+    assert bodies == [b"of a killed process", None, b"of a killed process"]
+    assert len(syncs.paths) == 2
 
 
 def test_a_writer_syncs_folders_that_another_process_may_not_have_synced(
@@ -119,6 +124,23 @@ def test_the_draft_of_a_killed_writer_is_no_name_and_is_cleared_once_it_is_dead(
     assert Folder(tmp_path).list("") == ["log/2"]
     Folder(tmp_path).put("log/3", b"body")
     assert not draft.exists()
+
+
+def test_a_draft_that_was_cleared_before_it_was_locked_is_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flock = fcntl.flock
+    cleared = []
+
+    def late_flock(file: BufferedWriter, how: int) -> None:
+        if not cleared:
+            cleared.append(Path(file.name))
+            Path(file.name).unlink()
+        flock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late_flock)
+    assert Folder(tmp_path).create("log/1", b"body") is Creation.STORED
+    assert cleared[0].parent == tmp_path / DRAFTS
 
 
 def test_a_list_holds_the_names_below_a_prefix_alone(tmp_path: Path) -> None:

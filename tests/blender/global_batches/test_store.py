@@ -19,7 +19,17 @@ import pytest
 from blender.call_context import CallContext, use_context
 from blender.errors import CallCancelled, Stalled, StoreUnavailable
 from blender.global_batches import outage
-from blender.global_batches.operations import Create, Put, Routine, Verdict, create, delete, get, listed
+from blender.global_batches.operations import (
+    Create,
+    Put,
+    Routine,
+    Verdict,
+    create,
+    delete,
+    get,
+    get_all,
+    listed,
+)
 from blender.global_batches.store import open_store
 from factory.errors import ConfigurationError
 from factory.settings import Settings
@@ -111,6 +121,7 @@ def test_operations_are_answered_one_after_the_other(tmp_path: Path) -> None:
         answers.append((yield from create("log/1", b"second")))
         answers.append((yield from create("log/1", b"first")))
         answers.append((yield from get("log/1")))
+        answers.append((yield from get_all(["log/2", "log/1"])))
         yield from put("batches/a", b"0123456789")
         answers.append(sorted((yield from listed(""))))
         yield from delete("log/1")
@@ -123,6 +134,7 @@ def test_operations_are_answered_one_after_the_other(tmp_path: Path) -> None:
         Verdict.NOT_OURS,
         Verdict.OURS,
         b"first",
+        [None, b"first"],
         ["batches/a", "log/1"],
         None,
     ]
