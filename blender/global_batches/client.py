@@ -17,6 +17,8 @@ class Client:
     floor: Floor = field(default_factory=Floor)
     floor_index: int = 0
     """The index of that record; 0 before the first."""
+    lanes: int | None = None
+    """The number of lanes of the namespace; None lets them come and go."""
     checkpoint_versions: int = CHECKPOINT_VERSIONS
     """Versions between two checkpoints, the same for all processes."""
     segment_steps: int = SEGMENT_STEPS

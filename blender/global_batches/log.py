@@ -2,7 +2,7 @@
 
     state = yield from load(client)                              # the newest state
     claim, state = yield from take(client, "rollouts-0", me)     # this process holds the lane
-    state = yield from commit(client, claim, state, progress, batches)
+    state = yield from attempt(client, claim, state, made)       # what it made, or the lane in a newer state
     state = yield from advance(client, state)                    # what others committed since
 
 The paper's protocol (sections 4.3 and 5.1) with what it leaves open: lanes change hands by epochs, every
@@ -12,14 +12,15 @@ the whole manifest, so that the time in which commits collide does not grow.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from blender.global_batches import checkpoints, floors, names
 from blender.global_batches.client import Client
-from blender.global_batches.errors import DamagedLog, Fenced
+from blender.global_batches.errors import DamagedLog, Fenced, LaneClosed, NamespaceDiffers
 from blender.global_batches.operations import Routine, Verdict, create, get_all
 from blender.global_batches.records import delta_from_bytes, delta_to_bytes
-from blender.global_batches.state import Delta, Descriptor, GapInLog, Lane, LogState, numbered
+from blender.global_batches.state import END, Delta, Descriptor, GapInLog, Json, Lane, LogState, numbered
 
 _AT_ONCE = 16  # versions that a walk asks for at once after the first
 
@@ -31,6 +32,17 @@ class Claim:
     lane: str
     epoch: int
     incarnation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A batch that a process has stored for its lane, and has not seen in the log."""
+
+    sequence: int
+    """Its number in the lane."""
+    offset: Json
+    """Where the producer goes on after it."""
+    batch: Descriptor
 
 
 def load(client: Client) -> Routine[LogState]:
@@ -61,48 +73,63 @@ def advance(client: Client, state: LogState) -> Routine[LogState]:
 def take(client: Client, lane: str, incarnation: str) -> Routine[tuple[Claim | None, LogState]]:
     """Take a lane over from the process that holds it, which can commit no more; no claim if it is closed.
 
-    The state says where to go on. Raises Fenced if another process takes the lane at the same time and wins.
+    The state says where to go on. Raises Fenced if another process takes the lane at the same time and wins,
+    and NamespaceDiffers if the namespace has all its lanes.
     """
     state = yield from load(client)
     while True:
         before = state.lane(lane)
         if before.closed:
             return None, state
+        _require_room(client, state, lane)
         claim = Claim(lane, before.epoch + 1, incarnation)
         progress = replace(before, epoch=claim.epoch, incarnation=incarnation)
-        won, state = yield from _attempt(client, state, claim, progress, ())
-        if won or state.lane(lane) == progress:
+        state = yield from _append(client, state, lane, progress, ())
+        after = state.lane(lane)
+        if (after.epoch, after.incarnation) == (claim.epoch, incarnation):
             return claim, state
-        if state.lane(lane).epoch > before.epoch:
+        if after.epoch > before.epoch:
             raise _fenced(claim, state)
         # Otherwise the process before came further: what it committed since belongs into the claim.
 
 
-def commit(
-    client: Client, claim: Claim, state: LogState, progress: Lane, batches: tuple[Descriptor, ...]
+def attempt(
+    client: Client, claim: Claim, state: LogState, made: Sequence[Made], closed: bool = False
 ) -> Routine[LogState]:
-    """Add batches to the log and the progress that the lane has made with them, both or nothing.
+    """Try once to add to the log what it lacks of `made`, and to close the lane; the newest state.
 
-    Returns a state that holds them. Raises Fenced, with nothing added, if another process has the lane.
+    Its lane tells what is committed: batches up to its `sequence`, of this attempt or of an earlier one whose
+    answer was lost. Raises Fenced, with nothing added, if another process has the lane.
     """
-    while True:
-        won, state = yield from _attempt(client, state, claim, progress, batches)
-        if won or _is_committed(claim, state, progress):
-            return state
+    lane = _held_lane(claim, state)
+    missing = [one for one in made if one.sequence >= lane.sequence]
+    if not missing and lane.closed == closed:
+        return state
+    progress = replace(
+        lane,
+        sequence=lane.sequence + len(missing),
+        offset=missing[-1].offset if missing else lane.offset,
+        closed=closed,
+    )
+    state = yield from _append(client, state, claim.lane, progress, [one.batch for one in missing])
+    _held_lane(claim, state)
+    return state
 
 
-def _attempt(
-    client: Client, state: LogState, claim: Claim, progress: Lane, batches: tuple[Descriptor, ...]
-) -> Routine[tuple[bool, LogState]]:
-    """Try to create the next version once; whether it is ours and counts, and the newest state."""
-    delta = Delta(state.version + 1, state.steps, claim.lane, progress, numbered(batches, state.steps))
+def _append(
+    client: Client, state: LogState, lane: str, progress: Lane, batches: Sequence[Descriptor]
+) -> Routine[LogState]:
+    """Create the next version, unless another process does; the newest state, with or without it."""
+    if state.is_ended:
+        raise LaneClosed("The namespace was ended and takes no more batches. Create another one.")
+    delta = Delta(state.version + 1, state.steps, lane, progress, numbered(batches, state.steps))
     verdict = yield from create(names.log(delta.version), delta_to_bytes(delta))
     if verdict is not Verdict.OURS:
-        return False, (yield from advance(client, state))
+        return (yield from advance(client, state))
     floor = yield from floors.current(client)
     if delta.version <= floor.version:  # the name was deleted and taken again, or is ours from long ago
-        return False, (yield from load(client))
-    return True, state.after(delta)
+        return (yield from load(client))
+    return state.after(delta)
 
 
 def _walk(client: Client, state: LogState) -> Routine[LogState | None]:
@@ -134,11 +161,23 @@ def _walk(client: Client, state: LogState) -> Routine[LogState | None]:
         raise DamagedLog(f"The log is damaged: {error}. Restore it from a copy of the namespace.") from error
 
 
-def _is_committed(claim: Claim, state: LogState, progress: Lane) -> bool:
+def _held_lane(claim: Claim, state: LogState) -> Lane:
+    """The lane of a claim; raises Fenced if another process has it."""
     lane = state.lane(claim.lane)
     if (lane.epoch, lane.incarnation) != (claim.epoch, claim.incarnation):
         raise _fenced(claim, state)
-    return lane == progress
+    return lane
+
+
+def _require_room(client: Client, state: LogState, lane: str) -> None:
+    if client.lanes is None or lane in state.lanes or lane == END:
+        return
+    if len(state.lanes) >= client.lanes:
+        raise NamespaceDiffers(
+            f"Lane `{lane}` would be one more than the {client.lanes} of the namespace: "
+            f"{', '.join(f'`{name}`' for name in sorted(state.lanes))}. Take over one of them, or create a "
+            "namespace with more lanes."
+        )
 
 
 def _fenced(claim: Claim, state: LogState) -> Fenced:

@@ -21,6 +21,8 @@ Json: TypeAlias = Any
 """A JSON value: what a producer gives as an offset or as an origin."""
 
 SEGMENT_STEPS = 10_000
+END = ""
+"""The lane, which no producer can name, whose closing ends the namespace."""
 _CONTENTS = 1 << 128
 
 
@@ -96,6 +98,11 @@ class LogState:
     def lane(self, name: str) -> Lane:
         """A lane; one that nobody has taken is new."""
         return self.lanes.get(name, Lane())
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether somebody has ended the namespace: the log takes no more batches."""
+        return self.lane(END).closed
 
     def after(self, *deltas: Delta) -> LogState:
         """The state after the deltas; raises GapInLog unless they follow it one by one."""

@@ -32,17 +32,25 @@ RULES = {
             (log, "verdict = yield from create(", "verdict = yield from _believed("),
             (
                 log,
-                "def _is_committed(",
+                "def _held_lane(",
                 "def _believed(name, body):\n"
                 "    from blender.global_batches.operations import Create, Creation\n\n"
                 "    stored = (yield Create(name, body)) is Creation.STORED\n"
                 "    return Verdict.OURS if stored else Verdict.NOT_OURS\n\n\n"
-                "def _is_committed(",
+                "def _held_lane(",
             ),
-            (log, "return lane == progress", "return False"),
+            (
+                log,
+                "        return (yield from advance(client, state))\n    floor",
+                "        newer, before = (yield from advance(client, state)), state.lane(lane)\n"
+                "        if newer.lane(lane).epoch == before.epoch:  # it believes that it added nothing\n"
+                "            newer = replace(newer, lanes={**newer.lanes, lane: before})\n"
+                "        return newer\n"
+                "    floor",
+            ),
         )
     ),
-    "floor after a create": Rule(((log, "if delta.version <= floor.version:", "if False:"),), seed=2),
+    "floor after a create": Rule(((log, "if delta.version <= floor.version:", "if False:"),), seed=1),
     "floor after a create, off by one": Rule(
         ((log, "if delta.version <= floor.version:", "if delta.version < floor.version:"),),
         seed=14,
@@ -60,11 +68,11 @@ RULES = {
             ),
             (
                 log,
-                "if won or state.lane(lane) == progress:",
-                "if won or state.lane(lane).epoch == claim.epoch:",
+                "if (after.epoch, after.incarnation) == (claim.epoch, incarnation):",
+                "if after.epoch == claim.epoch:",
             ),
         ),
-        seed=29,
+        seed=37,
     ),
     "fence rebuilt after a lost race": Rule(
         (
@@ -74,7 +82,7 @@ RULES = {
                 "    before = state.lane(lane)\n    while True:\n",
             ),
         ),
-        seed=26,
+        seed=28,
     ),
     "checkpoint read before its floor": Rule(
         ((checkpoints, "if version <= 0 or (yield from read(version)) is None:", "if version <= 0:"),)
@@ -87,12 +95,12 @@ RULES = {
                 "    yield from create(name, body)\n",
             ),
         ),
-        seed=6,
+        seed=16,
     ),
-    "walk confirmed by the floor": Rule(((log, "if floor.version > state.version:", "if False:"),), seed=1),
+    "walk confirmed by the floor": Rule(((log, "if floor.version > state.version:", "if False:"),)),
     "floor after a poll that read nothing": Rule(
         ((log, "if floor.version > state.version:", "if deltas and floor.version > state.version:"),),
-        seed=3,
+        seed=1,
     ),
     "floor as a chain": Rule(
         (

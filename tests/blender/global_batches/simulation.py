@@ -11,7 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from blender.global_batches import checkpoints, log, names
 from blender.global_batches.client import Client
@@ -33,17 +33,20 @@ from blender.global_batches.records import (
     floor_from_bytes,
     segment_from_bytes,
 )
-from blender.global_batches.state import Delta, Descriptor, Lane, LogState, content_of
+from blender.global_batches.state import Delta, Descriptor, LogState, content_of
 
 LANES = ("a", "b", "c")
-N_BATCHES = 9  # of each lane
+N_ROWS = 18  # of each lane; a batch has one to three
 SEGMENT_STEPS = 6
 LAST_TURN = 40_000
 
+Rows: TypeAlias = tuple[str, int, int]
+"""What a batch holds: rows of a lane from a first one to the one after the last."""
 
-def footer_hash(lane: str, sequence: int) -> bytes:
-    """The hash of the batch that a lane makes at a place of its sequence."""
-    return hashlib.blake2b(f"{lane} {sequence}".encode(), digest_size=16).digest()
+
+def footer_hash(rows: Rows) -> bytes:
+    """The hash of a batch."""
+    return hashlib.blake2b(repr(rows).encode(), digest_size=16).digest()
 
 
 @dataclass
@@ -73,7 +76,8 @@ class World:
         self.log: list[Delta] = []
         """Every version that counts, in order."""
         self.floor = 0
-        self.acknowledged: list[tuple[str, int]] = []
+        self.acknowledged: list[bytes] = []
+        self.rows: dict[bytes, Rows] = {}
         self.broken: Counter[str] = Counter()
         self.events: Counter[str] = Counter()
         """What happened to the processes and their requests."""
@@ -142,19 +146,21 @@ class World:
         claim, state = yield from log.take(knows, lane, incarnation)
         if claim is None:
             return
-        sequence = state.lane(lane).sequence
-        if state.lane(lane).offset != (sequence or None):
-            self.broken["an offset that is not that of the last batch"] += 1
+        row, sequence = state.lane(lane).offset or 0, state.lane(lane).sequence
+        made: list[log.Made] = []
         while not state.lane(lane).closed:
-            batches = []
-            for _ in range(min(self.random.randint(1, 3), N_BATCHES - sequence)):
-                name = names.batch(lane, claim.epoch, sequence, incarnation)
-                yield Put(name, f"{lane} {sequence}".encode())
-                batches.append(Descriptor(0, name, 1, 0, 1, footer_hash(lane, sequence)))
-                sequence += 1
-            progress = Lane(claim.epoch, incarnation, sequence, sequence, sequence == N_BATCHES)
-            state = yield from log.commit(knows, claim, state, progress, tuple(batches))
-            self.acknowledged += [(lane, sequence - 1 - place) for place in range(len(batches))]
+            for _ in range(self.random.randint(0 if made else 1, 3)):  # also between two attempts
+                if row < N_ROWS:
+                    rows = lane, row, min(row + self.random.randint(1, 3), N_ROWS)
+                    name = names.batch(lane, claim.epoch, sequence, incarnation)
+                    yield Put(name, repr(rows).encode())
+                    self.rows[footer_hash(rows)] = rows
+                    made.append(log.Made(sequence, rows[2], Descriptor(0, name, 1, 0, 1, footer_hash(rows))))
+                    row, sequence = rows[2], sequence + 1
+            state = yield from log.attempt(knows, claim, state, made, closed=row == N_ROWS)
+            committed = [one for one in made if one.sequence < state.lane(lane).sequence]
+            self.acknowledged += [one.batch.footer_hash for one in committed]
+            made = made[len(committed) :]
             state = yield from checkpoints.maintain(knows, state)
 
     def reader(self) -> Routine[None]:
@@ -162,12 +168,13 @@ class World:
         knows = self.client()
         state = yield from log.load(knows)
         step, returns = 0, 0
-        while step < N_BATCHES * len(LANES):
-            while step >= state.steps:
+        while step < state.steps or not all(state.lane(lane).closed for lane in LANES):
+            if step == state.steps:
                 newer = yield from self.poll(knows, state)
                 if newer.version < state.version:
                     self.broken["a reader went back"] += 1
                 state = newer
+                continue
             batch = yield from self.batch_of(knows, state, step)
             truth = self.steps
             if step >= len(truth) or batch != truth[step]:
@@ -183,7 +190,11 @@ class World:
 
     def poll(self, knows: Client, state: LogState) -> Routine[LogState]:
         """What a reader does while there is no next step."""
-        return (yield from log.advance(knows, state))
+        floor = self.floor
+        newer = yield from log.advance(knows, state)
+        if newer.version < floor:
+            self.broken["a reader waits for a version that is deleted"] += 1
+        return newer
 
     def batch_of(self, knows: Client, state: LogState, step: int) -> Routine[Descriptor]:
         """The batch of a step, from the tail or from its segment."""
@@ -229,7 +240,7 @@ class World:
     def step(self, process: Process) -> None:
         """Answer the operation of a process, or lose it, or stall, kill or replace the process."""
         draw = self.random.random
-        if draw() < 0.01:
+        if draw() < (0.01 if process.kind == "producer" else 0.03):
             self.events["stalled"] += 1
             process.ready_at = self.turn + self.random.randint(50, 1500)
         if draw() < 0.004 and self.replacements[process.name] < 6:
@@ -297,15 +308,13 @@ class World:
         """Compare what is left in the store, and what producers were told, with the true history."""
         if not wanted <= self.done:
             self.broken[f"not done: {', '.join(sorted(wanted - self.done))}"] += 1
-        made = [batch.footer_hash for batch in self.steps]
+        batches = [self.rows[batch.footer_hash] for batch in self.steps]
         for lane in set(LANES) & self.done:
-            expected = [footer_hash(lane, sequence) for sequence in range(N_BATCHES)]
-            in_order = [one for one in made if one in set(expected)]
-            if len(set(in_order)) != len(in_order):
-                self.broken["a batch twice"] += 1
-            elif in_order != expected:
-                self.broken["a lane's batches out of order or missing"] += 1
-        if any(footer_hash(lane, sequence) not in made for lane, sequence in self.acknowledged):
+            bounds = [rows[1:] for rows in batches if rows[0] == lane]
+            ends = [0, *(stop for _, stop in bounds)]
+            if [first for first, _ in bounds] != ends[:-1] or ends[-1] != N_ROWS:
+                self.broken["rows of a lane twice, out of order or missing"] += 1
+        if not set(self.acknowledged) <= {batch.footer_hash for batch in self.steps}:
             self.broken["acknowledged, and not visible"] += 1
         for name, state in self.left(names.CHECKPOINTS, checkpoint_from_bytes):
             expected_state = (

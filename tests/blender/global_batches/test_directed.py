@@ -6,10 +6,10 @@ import pytest
 
 from blender.global_batches import checkpoints, log, names
 from blender.global_batches.client import Client
-from blender.global_batches.errors import DamagedLog, Fenced
-from blender.global_batches.log import Claim
+from blender.global_batches.errors import DamagedLog, Fenced, LaneClosed, NamespaceDiffers
+from blender.global_batches.log import Claim, Made
 from blender.global_batches.operations import Create
-from blender.global_batches.state import Descriptor, Lane, LogState
+from blender.global_batches.state import END, Descriptor, Lane, LogState
 from tests.blender.global_batches.dropped_rules import Rule, without
 from tests.blender.global_batches.memory_store import MemoryStore, Stepped
 
@@ -27,10 +27,12 @@ def batch(name: str) -> Descriptor:
 def commit(store: MemoryStore, claim: Claim, state: LogState, name: str) -> LogState:
     """Commit one batch of a lane, and do what is due after it."""
     knows = client()
-    lane = state.lane(claim.lane)
-    progress = Lane(claim.epoch, claim.incarnation, lane.sequence + 1, name)
-    state = store.run(log.commit(knows, claim, state, progress, (batch(name),)))
+    state = store.run(log.attempt(knows, claim, state, [made(state.lane(claim.lane).sequence, name)]))
     return store.run(checkpoints.maintain(knows, state))
+
+
+def made(sequence: int, name: str) -> Made:
+    return Made(sequence, name, batch(name))
 
 
 def take(store: MemoryStore, lane: str, incarnation: str = "first") -> tuple[Claim, LogState]:
@@ -55,9 +57,7 @@ def test_two_replacements_at_once_leave_one() -> None:
 def test_a_fenced_process_is_told_who_has_the_lane_and_adds_nothing() -> None:
     store = MemoryStore()
     claim, state = take(store, "a")
-    zombie = Stepped(
-        store, log.commit(client(), claim, state, Lane(1, "first", 1, "x"), (batch("x"),))
-    ).until(Create)
+    zombie = Stepped(store, log.attempt(client(), claim, state, [made(0, "x")])).until(Create)
     take(store, "a", "second")
     with pytest.raises(Fenced, match=r"Process second has taken lane `a` over .* first, can commit no more"):
         zombie.finish()
@@ -85,15 +85,14 @@ def walk_over_a_ghost() -> tuple[list[str], list[str]]:
     for name in ("1", "2", "3"):
         state = commit(store, claim_b, state, name)
     walker = Stepped(store, log.advance(client(), state))
-    progress = Lane(1, "first", 1, "ghost")
-    sleeper = Stepped(store, log.commit(client(), claim_a, state, progress, (batch("ghost"),))).until(Create)
+    sleeper = Stepped(store, log.attempt(client(), claim_a, state, [made(0, "ghost")])).until(Create)
     for name in ("4", "5", "6"):
         state = commit(store, claim_b, state, name)
     assert names.log(6) not in store.objects
     sleeper.step()
     assert names.log(6) in store.objects
     seen = walker.finish()
-    truth = sleeper.finish()
+    truth = store.run(log.attempt(client(), claim_a, sleeper.finish(), [made(0, "ghost")]))
     return [one.name for one in seen.tail], [one.name for one in truth.tail]
 
 
@@ -114,7 +113,7 @@ def test_comparing_the_floor_with_the_end_of_a_walk_is_not_enough() -> None:
 def test_a_commit_without_conflict_asks_the_store_twice() -> None:
     store = MemoryStore()
     claim, state = take(store, "a")
-    commits = Stepped(store, log.commit(client(), claim, state, Lane(1, "first", 1), (batch("1"),)))
+    commits = Stepped(store, log.attempt(client(), claim, state, [made(0, "1")]))
     commits.finish()
     assert [type(operation).__name__ for operation in commits.performed] == ["Create", "Get"]
 
@@ -131,10 +130,40 @@ def test_a_missing_checkpoint_is_named_once_the_versions_before_it_are_gone() ->
         store.run(log.load(client()))
 
 
+def test_an_attempt_adds_what_the_log_lacks_once_and_then_nothing() -> None:
+    store = MemoryStore()
+    claim, state = take(store, "a")
+    batches = [made(0, "1"), made(1, "2")]
+    state = store.run(log.attempt(client(), claim, state, batches[:1]))
+    state = store.run(log.attempt(client(), claim, state, batches))
+    assert [one.name for one in state.tail] == ["1", "2"]
+    assert store.run(log.attempt(client(), claim, state, batches)) is state
+
+
 def test_a_closed_lane_is_not_taken() -> None:
     store = MemoryStore()
     claim, state = take(store, "a")
-    store.run(log.commit(client(), claim, state, Lane(1, "first", 0, None, closed=True), ()))
-    claim, state = store.run(log.take(client(), "a", "second"))
-    assert claim is None
+    store.run(log.attempt(client(), claim, state, [], closed=True))
+    reopened, state = store.run(log.take(client(), "a", "second"))
+    assert reopened is None
     assert state.lane("a").closed
+
+
+def test_a_namespace_of_two_lanes_takes_no_third() -> None:
+    store = MemoryStore()
+    for lane in ("a", "b", "a"):
+        store.run(log.take(Client(lanes=2), lane, "first"))
+    with pytest.raises(NamespaceDiffers, match=r"Lane `c` would be one more than the 2 .*: `a`, `b`"):
+        store.run(log.take(Client(lanes=2), "c", "first"))
+
+
+def test_an_ended_namespace_takes_no_more_batches() -> None:
+    store = MemoryStore()
+    claim, state = take(store, "a")
+    sleeper = Stepped(store, log.attempt(client(), claim, state, [made(0, "late")])).until(Create)
+    end, state = take(store, END)
+    store.run(log.attempt(client(), end, state, [], closed=True))
+    newest = sleeper.finish()
+    assert newest.steps == 0
+    with pytest.raises(LaneClosed, match="The namespace was ended"):
+        store.run(log.attempt(client(), claim, newest, [made(0, "late")]))
