@@ -1,0 +1,137 @@
+"""A namespace: what all its writers and readers agree on, written once.
+
+    create_namespace("s3://bucket/run7", Mesh(dp=32, cp=2), lanes=8)
+    store = open_store("s3://bucket/run7")
+    open_namespace(store)                           # Namespace(id="0c5e...", dp=32, cp=2, lanes=8, ...)
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import asdict, dataclass
+from typing import Literal, get_args
+
+from blender.global_batches import names
+from blender.global_batches.client import Client
+from blender.global_batches.cut import ChunkLayout
+from blender.global_batches.errors import DamagedLog, NamespaceDiffers, NamespaceNotFound
+from blender.global_batches.operations import create, get
+from blender.global_batches.probe import StoreFacts, probe
+from blender.global_batches.state import Json
+from blender.global_batches.store import NamespaceStore, open_store
+from blender.rows.checksummed_json import verified_content, with_checksum
+from blender.spec.mesh import Mesh
+from blender.spec.whole_number import whole_number
+from factory.errors import ConfigurationError
+from factory.settings import Settings
+
+FORMAT = 1
+
+Order = Literal["arrival"]
+"""How steps are numbered: in the order in which batches are committed (the paper, section 4.2)."""
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """What every batch of a namespace has in common, and what its store was measured to do."""
+
+    id: str
+    """Random: namespaces of equal meshes, one after the other at one address, differ."""
+    dp: int
+    cp: int
+    layout: ChunkLayout
+    lanes: int | None
+    """The number of lanes, after whose closing the data end; None lets them come and go."""
+    order: Order
+    store: StoreFacts
+
+    @property
+    def chunks(self) -> int:
+        """The parts of a sequence in a batch."""
+        return 1 if self.cp == 1 else 2 * self.cp
+
+    def client(self) -> Client:
+        """What a process that has read nothing yet knows of the log."""
+        return Client(lanes=self.lanes)
+
+    def require_mesh(self, mesh: Mesh) -> None:
+        """Raise NamespaceDiffers unless the ranks of a mesh can read these batches."""
+        if (mesh.dp, mesh.cp) != (self.dp, self.cp):
+            raise NamespaceDiffers(
+                f"The batches are made for dp={self.dp},cp={self.cp}, and the mesh is {mesh}. Read them with "
+                "that mesh (tp and pp are free), or write a namespace for this one."
+            )
+
+
+def create_namespace(
+    uri: str,
+    mesh: Mesh,
+    *,
+    layout: ChunkLayout = "zigzag",
+    lanes: int | None = None,
+    settings: Settings | None = None,
+) -> Namespace:
+    """Create the namespace at an address, after a probe of its store; one that is there and equal is kept.
+
+    Tensor and pipeline parallel ranks read what their peers read, so only dp and cp of the mesh count. Raises
+    NamespaceDiffers if another one is there, and UnsafeStore if the store lets two processes create a name.
+    """
+    if layout not in get_args(ChunkLayout):
+        raise ConfigurationError(f"`{layout}` is not a layout of chunks. Use zigzag or contiguous.")
+    if lanes is not None:
+        lanes = whole_number(lanes, "lanes", least=1)
+    store = open_store(uri, settings)
+    if store.run(get(names.NAMESPACE)) is None:
+        namespace = Namespace(
+            uuid.uuid4().hex, mesh.dp, mesh.cp, layout, lanes, order="arrival", store=probe(store)
+        )
+        store.run(create(names.NAMESPACE, _to_bytes(namespace)))
+    namespace = open_namespace(store)
+    namespace.require_mesh(mesh)
+    for name, wanted, there in (
+        ("layout", layout, namespace.layout),
+        ("lanes", lanes, namespace.lanes),
+    ):
+        if wanted != there:
+            raise NamespaceDiffers(
+                f"{store.uri} holds a namespace with {name} {there}, and {wanted} was asked for. Create one "
+                "at another address, or use the one that is there."
+            )
+    return namespace
+
+
+def open_namespace(store: NamespaceStore) -> Namespace:
+    """The namespace of a store; raises NamespaceNotFound, or NamespaceDiffers if a newer version made it."""
+    body = store.run(get(names.NAMESPACE))
+    if body is None:
+        raise NamespaceNotFound(f"There is no namespace at {store.uri}. Create it: create_namespace(...).")
+    try:
+        content = json.loads(verified_content(body))
+        if content["format"] <= FORMAT:
+            return _from_content(content)
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedLog(
+            f"{names.NAMESPACE} of {store.uri} is damaged ({error}). Restore it from a copy."
+        ) from error
+    raise NamespaceDiffers(
+        f"The namespace at {store.uri} has format {content['format']}, and this version reads formats up to "
+        f"{FORMAT}. Upgrade to the version that made it."
+    )
+
+
+def _to_bytes(namespace: Namespace) -> bytes:
+    content = {"format": FORMAT} | asdict(namespace)
+    return with_checksum(json.dumps(content, separators=(",", ":"), sort_keys=True).encode())
+
+
+def _from_content(content: dict[str, Json]) -> Namespace:
+    return Namespace(
+        id=content["id"],
+        dp=content["dp"],
+        cp=content["cp"],
+        layout=content["layout"],
+        lanes=content["lanes"],
+        order=content["order"],
+        store=StoreFacts.from_json(content["store"]),
+    )
