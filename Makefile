@@ -64,7 +64,7 @@ test-pages: setup ## Draw Parquet files of all types and encodings and read them
 	@$(BIN)/pytest -n 0 -s tests/blender/parquet/test_page_layouts.py $(if $(FILES),--page-files $(FILES))
 
 test-batches: setup ## Run interleavings of producers and readers of durable batches (SEEDS=30000)
-	@$(BIN)/pytest -n 0 -s tests/blender/global_batches/test_interleavings.py $(if $(SEEDS),--batch-seeds $(SEEDS) --timeout 0)
+	@$(BIN)/pytest -n 0 -s tests/blender/global_batches/protocol/test_interleavings.py $(if $(SEEDS),--batch-seeds $(SEEDS) --timeout 0)
 
 pictures: setup system-packages ## Take the pictures of docs/img from the running UI
 	@$(BIN)/pytest -n 0 tests/ui --pictures docs/img

@@ -1,8 +1,8 @@
 """A namespace: what all its writers and readers agree on, written once.
 
-    create_namespace("s3://bucket/run7", Mesh(dp=32, cp=2), lanes=8)
-    store = open_store("s3://bucket/run7")
-    open_namespace(store)                           # Namespace(id="0c5e...", dp=32, cp=2, lanes=8, ...)
+create_namespace("s3://bucket/run7", Mesh(dp=32, cp=2), lanes=8)
+store = open_store("s3://bucket/run7")
+open_namespace(store)                           # Namespace(id="0c5e...", dp=32, cp=2, lanes=8, ...)
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import uuid
 from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
-from blender.global_batches import names
-from blender.global_batches.client import Client
-from blender.global_batches.cut import ChunkLayout
 from blender.global_batches.errors import DamagedLog, NamespaceDiffers, NamespaceNotFound
-from blender.global_batches.operations import create, get
-from blender.global_batches.probe import StoreFacts, probe
-from blender.global_batches.state import Json
-from blender.global_batches.store import NamespaceStore, open_store
+from blender.global_batches.format.cut import ChunkLayout
+from blender.global_batches.protocol import names
+from blender.global_batches.protocol.client import Client
+from blender.global_batches.protocol.operations import create, get
+from blender.global_batches.protocol.state import Json
+from blender.global_batches.store.namespace_store import NamespaceStore, open_store
+from blender.global_batches.store.probe import StoreFacts, probe
 from blender.rows.checksummed_json import verified_content, with_checksum
 from blender.spec.mesh import Mesh
 from blender.spec.whole_number import whole_number

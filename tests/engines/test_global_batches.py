@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from blender.errors import StoreUnavailable
-from blender.global_batches import outage
 from blender.global_batches.errors import UnsafeStore
-from blender.global_batches.operations import (
+from blender.global_batches.protocol.operations import (
     Create,
     Creation,
     Put,
@@ -26,13 +25,14 @@ from blender.global_batches.operations import (
     get_all,
     listed,
 )
-from blender.global_batches.probe import probe
-from blender.global_batches.store import NamespaceStore, open_store
+from blender.global_batches.store import outage
+from blender.global_batches.store.namespace_store import NamespaceStore, open_store
+from blender.global_batches.store.probe import probe
 from factory.errors import ConfigurationError, FactoryError
 from factory.lake.servers import BucketMissing
 from factory.settings import Settings
-from tests.blender.global_batches.creators import check_one_winner_each
-from tests.blender.global_batches.proxy import Proxy, proxy_of
+from tests.blender.global_batches.store.creators import check_one_winner_each
+from tests.blender.global_batches.store.proxy import Proxy, proxy_of
 from tests.engines.processes import ObjectStore
 
 pytestmark = pytest.mark.process

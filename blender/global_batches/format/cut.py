@@ -1,0 +1,103 @@
+"""Global batches cut for a mesh, and put together again on each rank.
+
+    slices = cut({"tokens": tokens, "ids": ids}, Mesh(dp=2, cp=2), sequence={"tokens"})
+    chunks_of(cp_index=1, cp=2, layout="zigzag")    # (1, 2): what a rank reads of its dp index
+    joined([chunk_1, chunk_2], {"tokens"})          # tokens of both chunks, and the ids
+
+With context parallelism (cp > 1) a sequence is cut into 2 cp chunks, and a rank has two. Under causal masks
+the first chunks are cheap and the last ones dear, so `zigzag`, which is Megatron's, gives a rank one from
+either end; `contiguous` gives it neighbors. Objects are the same for both.
+
+A column without a sequence axis is stored whole in every even chunk. A rank of either layout reads one even
+and one odd chunk, so it gets the column once, by the requests that it makes anyway. The price: an object has
+the column once for each cp index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from blender.errors import InvalidRequest
+from blender.global_batches.errors import InvalidBatch
+from blender.global_batches.format.columns import Array, require_array, require_sequence
+from blender.global_batches.format.slices import Slices
+from blender.spec.mesh import Mesh
+
+ChunkLayout = Literal["zigzag", "contiguous"]
+
+
+def cut(columns: Mapping[str, Array], mesh: Mesh, *, sequence: Collection[str] = ()) -> Slices:
+    """The slices of a batch, as views: axis 0 of every column are its rows, axis 1 of some the sequence.
+
+    Rows are divided into `mesh.dp` equal runs, and columns in `sequence` into 2 cp equal chunks if cp > 1.
+    Raises InvalidBatch if they cannot be.
+    """
+    require_sequence(sequence, columns)
+    for name, array in columns.items():
+        require_array(name, array, least_axes=2 if name in sequence else 1)
+    _require_rows({name: len(array) for name, array in columns.items()}, mesh)
+    chunks = 1 if mesh.cp == 1 else 2 * mesh.cp
+    for name in sequence:
+        if columns[name].shape[1] % chunks:
+            raise InvalidBatch(
+                f"Column `{name}` has shape {columns[name].shape}, and its axis 1 is cut into {chunks} "
+                f"chunks for the mesh {mesh}. Pad it to a multiple of {chunks}."
+            )
+    slices = tuple(
+        {
+            name: _part(_part(array, dp, mesh.dp, axis=0), chunk, chunks, axis=1)
+            if name in sequence
+            else _part(array, dp, mesh.dp, axis=0)
+            for name, array in columns.items()
+            if name in sequence or chunk % 2 == 0
+        }
+        for dp in range(mesh.dp)
+        for chunk in range(chunks)
+    )
+    return Slices(slices, mesh.dp, chunks, frozenset(sequence))
+
+
+def chunks_of(cp_index: int, cp: int, layout: ChunkLayout) -> tuple[int, ...]:
+    """The chunks that a rank reads, in the order in which it joins them."""
+    if not 0 <= cp_index < cp:
+        raise InvalidRequest(f"cp index {cp_index} was asked for. A mesh with cp={cp} has 0 to {cp - 1}.")
+    if cp == 1:
+        return (0,)
+    if layout == "zigzag":
+        return cp_index, 2 * cp - 1 - cp_index
+    return 2 * cp_index, 2 * cp_index + 1
+
+
+def joined(parts: Sequence[Mapping[str, Array]], sequence: Collection[str]) -> dict[str, Array]:
+    """The columns of a rank, by name, from the chunks that it read.
+
+    Columns in `sequence` are joined along axis 1, by a copy if there are several chunks; the others are
+    those of the first chunk that holds them.
+    """
+    names = sorted(set().union(*parts))
+    return {name: _joined([part[name] for part in parts if name in part], name in sequence) for name in names}
+
+
+def _joined(arrays: Sequence[Array], along_sequence: bool) -> Array:
+    return np.concatenate(arrays, axis=1) if along_sequence and len(arrays) > 1 else arrays[0]
+
+
+def _part(array: Array, index: int, parts: int, axis: int) -> Array:
+    extent = array.shape[axis] // parts
+    part = slice(index * extent, (index + 1) * extent)
+    return array[part] if axis == 0 else array[:, part]
+
+
+def _require_rows(rows: Mapping[str, int], mesh: Mesh) -> None:
+    if len(set(rows.values())) > 1:
+        listing = ", ".join(f"`{name}` {n:,}" for name, n in sorted(rows.items()))
+        raise InvalidBatch(f"The columns have different numbers of rows: {listing}. Give them the same.")
+    for name, n in rows.items():
+        if n % mesh.dp:
+            raise InvalidBatch(
+                f"Column `{name}` has {n:,} rows, which {mesh.dp} dp indexes cannot share equally. Give a "
+                f"multiple of {mesh.dp}."
+            )

@@ -1,0 +1,104 @@
+"""Checkpoints of the log, and the end of the versions behind them.
+
+A checkpoint is a pure function of the log up to its version: whoever writes it, any that is read is right.
+Safety does not need it until a floor names it; before that it is read back.
+"""
+
+from __future__ import annotations
+
+from blender.global_batches.errors import DamagedLog
+from blender.global_batches.protocol import floors, names
+from blender.global_batches.protocol.client import Client
+from blender.global_batches.protocol.operations import Routine, Verdict, create, delete, get, listed
+from blender.global_batches.protocol.records import (
+    checkpoint_from_bytes,
+    checkpoint_to_bytes,
+    segment_from_bytes,
+    segment_to_bytes,
+)
+from blender.global_batches.protocol.state import Descriptor, LogState, content_of
+
+
+def maintain(client: Client, state: LogState) -> Routine[LogState]:
+    """Write the checkpoint that is due after a commit, and trim the log behind the one before it.
+
+    Called by the process that committed the version. If it dies first, readers walk further, and the next
+    checkpoint is written by another.
+    """
+    if state.version % client.checkpoint_versions:
+        return state
+    state = yield from write(client, state)
+    yield from trim(client, state.version - client.checkpoint_versions)
+    return state
+
+
+def write(client: Client, state: LogState) -> Routine[LogState]:
+    """Write the full segments of a state and its checkpoint; the state with these segments."""
+    first = len(state.segments) * client.segment_steps
+    for batches in state.full_segments(client.segment_steps):
+        yield from _ensure(segment_name(client, first), segment_to_bytes(batches))
+        first += client.segment_steps
+    state = state.without_full_segments(client.segment_steps)
+    yield from _ensure(names.checkpoint(state.version), checkpoint_to_bytes(state))
+    return state
+
+
+def read(version: int) -> Routine[LogState | None]:
+    """The state of a checkpoint; None if there is no checkpoint of the version."""
+    if version == 0:
+        return LogState()
+    name = names.checkpoint(version)
+    body = yield from get(name)
+    return None if body is None else checkpoint_from_bytes(body, name)
+
+
+def newest(client: Client, version: int) -> Routine[LogState | None]:
+    """The newest of the checkpoints that follow each other from a version on; None without the first."""
+    state = yield from read(version)
+    while state is not None:
+        later = yield from read(state.version + client.checkpoint_versions)
+        if later is None:
+            break
+        state = later
+    return state
+
+
+def read_segment(client: Client, state: LogState, step: int) -> Routine[tuple[Descriptor, ...]]:
+    """The batches of the segment that holds a step; raises DamagedLog unless it is the one of the state."""
+    index = step // client.segment_steps
+    name = segment_name(client, index * client.segment_steps)
+    body = yield from get(name)
+    if body is None:
+        raise DamagedLog(f"{name} is missing. Restore it from a copy of the namespace.")
+    batches = segment_from_bytes(body, name)
+    if content_of(batches) != state.segments[index]:
+        raise DamagedLog(f"{name} holds other batches than the log. Restore it from a copy of the namespace.")
+    return batches
+
+
+def trim(client: Client, version: int) -> Routine[None]:
+    """Raise the floor to the checkpoint of a version, if there is one, and delete the names below the floor.
+
+    The list only finds garbage, also what a process left that died here, or that slept and created a name
+    below the floor. What it forgets is found by the next process.
+    """
+    if version <= 0 or (yield from read(version)) is None:
+        return  # whoever was to write it died
+    floor = yield from floors.raise_to(client, version)
+    for name in (yield from listed(names.LOG)):
+        if names.number(name) <= floor.version:
+            yield from delete(name)
+    for name in (yield from listed(names.CHECKPOINTS)):
+        if names.number(name) < floor.version:
+            yield from delete(name)
+
+
+def segment_name(client: Client, first: int) -> str:
+    """The name of the segment that begins with step `first`."""
+    return names.segment(first, first + client.segment_steps - 1)
+
+
+def _ensure(name: str, body: bytes) -> Routine[None]:
+    """Store an object that every process would write alike, and know that it is there."""
+    while (yield from create(name, body)) is Verdict.UNKNOWN:
+        pass

@@ -1,0 +1,25 @@
+"""What a process knows of a namespace's log between two routines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from blender.global_batches.protocol.records import Floor
+from blender.global_batches.protocol.state import SEGMENT_STEPS
+
+CHECKPOINT_VERSIONS = 100
+
+
+@dataclass
+class Client:
+    """The newest record of the chain of floors that this process has read; for one thread at a time."""
+
+    floor: Floor = field(default_factory=Floor)
+    floor_index: int = 0
+    """The index of that record; 0 before the first."""
+    lanes: int | None = None
+    """The number of lanes of the namespace; None lets them come and go."""
+    checkpoint_versions: int = CHECKPOINT_VERSIONS
+    """Versions between two checkpoints, the same for all processes."""
+    segment_steps: int = SEGMENT_STEPS
+    """Steps of a segment, the same for all processes."""

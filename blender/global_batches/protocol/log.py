@@ -1,0 +1,198 @@
+"""The log of a namespace: a commit is the creation of the next version.
+
+    state = yield from load(client)                              # the newest state
+    claim, state = yield from take(client, "rollouts-0", me)     # this process holds the lane
+    state = yield from attempt(client, claim, state, made)       # what it made, or the lane in a newer state
+    state = yield from advance(client, state)                    # what others committed since
+
+The paper's protocol (sections 4.3 and 5.1) with what it leaves open: lanes change hands by epochs, every
+unclear answer is read back, and every state is confirmed by the floor. Here a version holds what it adds, not
+the whole manifest, so that the time in which commits collide does not grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from blender.global_batches.errors import DamagedLog, Fenced, LaneClosed, NamespaceDiffers
+from blender.global_batches.protocol import checkpoints, floors, names
+from blender.global_batches.protocol.client import Client
+from blender.global_batches.protocol.operations import Routine, Verdict, create, get_all
+from blender.global_batches.protocol.records import delta_from_bytes, delta_to_bytes
+from blender.global_batches.protocol.state import (
+    END,
+    Delta,
+    Descriptor,
+    GapInLog,
+    Json,
+    Lane,
+    LogState,
+    numbered,
+)
+
+_AT_ONCE = 16  # versions that a walk asks for at once after the first
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The hold of a process on a lane, until another process takes it over."""
+
+    lane: str
+    epoch: int
+    incarnation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A batch that a process has stored for its lane, and has not seen in the log."""
+
+    sequence: int
+    """Its number in the lane."""
+    offset: Json
+    """Where the producer goes on after it."""
+    batch: Descriptor
+
+
+def load(client: Client) -> Routine[LogState]:
+    """The newest state: the newest checkpoint and the versions after it."""
+    missing = None
+    while True:
+        floor = yield from floors.current(client)
+        state = yield from checkpoints.newest(client, floor.version)
+        if state is not None:
+            newer = yield from _walk(client, state)
+            if newer is not None:
+                return newer
+        elif missing == floor:
+            raise DamagedLog(
+                f"{names.checkpoint(floor.version)} is missing, and the versions before it are deleted. "
+                "Restore it from a copy of the namespace."
+            )
+        else:
+            missing = floor  # or the floor was raised, and the checkpoint deleted, after the floor was read
+
+
+def advance(client: Client, state: LogState) -> Routine[LogState]:
+    """The newest state, from an earlier one."""
+    newer = yield from _walk(client, state)
+    return newer if newer is not None else (yield from load(client))
+
+
+def take(client: Client, lane: str, incarnation: str) -> Routine[tuple[Claim | None, LogState]]:
+    """Take a lane over from the process that holds it, which can commit no more; no claim if it is closed.
+
+    The state says where to go on. Raises Fenced if another process takes the lane at the same time and wins,
+    and NamespaceDiffers if the namespace has all its lanes.
+    """
+    state = yield from load(client)
+    while True:
+        before = state.lane(lane)
+        if before.closed:
+            return None, state
+        _require_room(client, state, lane)
+        claim = Claim(lane, before.epoch + 1, incarnation)
+        progress = replace(before, epoch=claim.epoch, incarnation=incarnation)
+        state = yield from _append(client, state, lane, progress, ())
+        after = state.lane(lane)
+        if (after.epoch, after.incarnation) == (claim.epoch, incarnation):
+            return claim, state
+        if after.epoch > before.epoch:
+            raise _fenced(claim, state)
+        # Otherwise the process before came further: what it committed since belongs into the claim.
+
+
+def attempt(
+    client: Client, claim: Claim, state: LogState, made: Sequence[Made], closed: bool = False
+) -> Routine[LogState]:
+    """Try once to add to the log what it lacks of `made`, and to close the lane; the newest state.
+
+    Its lane tells what is committed: batches up to its `sequence`, of this attempt or of an earlier one whose
+    answer was lost. Raises Fenced, with nothing added, if another process has the lane.
+    """
+    lane = _held_lane(claim, state)
+    missing = [one for one in made if one.sequence >= lane.sequence]
+    if not missing and lane.closed == closed:
+        return state
+    progress = replace(
+        lane,
+        sequence=lane.sequence + len(missing),
+        offset=missing[-1].offset if missing else lane.offset,
+        closed=closed,
+    )
+    state = yield from _append(client, state, claim.lane, progress, [one.batch for one in missing])
+    _held_lane(claim, state)
+    return state
+
+
+def _append(
+    client: Client, state: LogState, lane: str, progress: Lane, batches: Sequence[Descriptor]
+) -> Routine[LogState]:
+    """Create the next version, unless another process does; the newest state, with or without it."""
+    if state.is_ended:
+        raise LaneClosed("The namespace was ended and takes no more batches. Create another one.")
+    delta = Delta(state.version + 1, state.steps, lane, progress, numbered(batches, state.steps))
+    verdict = yield from create(names.log(delta.version), delta_to_bytes(delta))
+    if verdict is not Verdict.OURS:
+        return (yield from advance(client, state))
+    floor = yield from floors.current(client)
+    if delta.version <= floor.version:  # the name was deleted and taken again, or is ours from long ago
+        return (yield from load(client))
+    return state.after(delta)
+
+
+def _walk(client: Client, state: LogState) -> Routine[LogState | None]:
+    """The state after the versions that follow; None if the floor rose above the state meanwhile.
+
+    Then a version may have been read that was created under a deleted name. The floor is compared with the
+    start of the walk, not its end, and also if there is no next version: it may be deleted.
+    """
+    deltas: list[Delta] = []
+    at_once = 1
+    while True:
+        first = state.version + 1 + len(deltas)
+        versions = [names.log(version) for version in range(first, first + at_once)]
+        bodies = yield from get_all(versions)
+        for name, body in zip(versions, bodies, strict=True):
+            if body is None:
+                break
+            deltas.append(delta_from_bytes(body, name))
+        else:
+            at_once = _AT_ONCE
+            continue
+        break
+    floor = yield from floors.current(client)
+    if floor.version > state.version:
+        return None
+    try:
+        return state.after(*deltas)
+    except GapInLog as error:
+        raise DamagedLog(f"The log is damaged: {error}. Restore it from a copy of the namespace.") from error
+
+
+def _held_lane(claim: Claim, state: LogState) -> Lane:
+    """The lane of a claim; raises Fenced if another process has it."""
+    lane = state.lane(claim.lane)
+    if (lane.epoch, lane.incarnation) != (claim.epoch, claim.incarnation):
+        raise _fenced(claim, state)
+    return lane
+
+
+def _require_room(client: Client, state: LogState, lane: str) -> None:
+    if client.lanes is None or lane in state.lanes or lane == END:
+        return
+    if len(state.lanes) >= client.lanes:
+        raise NamespaceDiffers(
+            f"Lane `{lane}` would be one more than the {client.lanes} of the namespace: "
+            f"{', '.join(f'`{name}`' for name in sorted(state.lanes))}. Take over one of them, or create a "
+            "namespace with more lanes."
+        )
+
+
+def _fenced(claim: Claim, state: LogState) -> Fenced:
+    lane = state.lane(claim.lane)
+    return Fenced(
+        f"Process {lane.incarnation} has taken lane `{claim.lane}` over (epoch {lane.epoch}, after "
+        f"{lane.sequence:,} batches), and this one, {claim.incarnation}, can commit no more. Let one process "
+        "write a lane; the batches that were not committed come again from the other."
+    )

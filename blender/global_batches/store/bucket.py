@@ -1,0 +1,133 @@
+"""The objects of a namespace below a prefix of an S3-compatible store.
+
+Every request is sent once. obstore's own retries would turn the lost answer of a create into "already exists"
+although our bytes are stored, and could neither be interrupted nor be logged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError
+
+from blender.global_batches.protocol.operations import Creation
+from blender.global_batches.store.objects import NoAnswer
+from factory.errors import ConfigurationError, FactoryError
+from factory.lake.servers import cause, s3_code, unusable
+from factory.lake.store import single_try_store
+from factory.settings import Settings
+
+_PART_BYTES = 32 << 20  # larger objects are put in parts of this size, each within the time of one answer
+_PARTS_AT_ONCE = 4
+_GETS_AT_ONCE = 16
+_CONFLICT = "status code: 409"
+
+
+class Bucket:
+    """The objects below `prefix` of a bucket; `answer_s` is the longest wait for one answer."""
+
+    def __init__(self, settings: Settings, bucket: str, prefix: str, *, answer_s: float) -> None:
+        self._address = f"s3://{bucket}/{prefix}".rstrip("/")
+        self.place = f"The store of {self._address} at {settings.s3_endpoint or 'AWS'}"
+        self._settings = settings
+        self._pool = ThreadPoolExecutor(
+            _GETS_AT_ONCE, thread_name_prefix="batches-get"
+        )  # starts no thread yet
+        endpoint = settings.s3_endpoint
+        if endpoint and not endpoint.startswith(
+            ("http://", "https://")
+        ):  # obstore panics at the first request
+            raise ConfigurationError(
+                f"FACTORY_S3_ENDPOINT is `{endpoint}`. Write it with http:// or https:// before the host."
+            )
+        try:
+            self._store = single_try_store(settings, bucket, prefix, answer_s=answer_s)
+        except (ValueError, BaseError) as error:
+            raise ConfigurationError(
+                f"{self._address} cannot be the address of objects ({cause(error)}). "
+                "Write s3://BUCKET/PREFIX, without empty or relative parts."
+            ) from error
+
+    def get(self, name: str) -> bytes | None:
+        """The bytes of an object; None if the store says that nothing has the name."""
+        with self._sentences():
+            try:
+                return obstore.get(self._store, name).bytes().to_bytes()
+            except FileNotFoundError as error:
+                _require_missing(error)
+                return None
+
+    def get_all(self, names: Sequence[str]) -> list[bytes | None]:
+        """The answers of `get` for each name, 16 requests at once."""
+        return list(self._pool.map(self.get, names))
+
+    def read(self, name: str, offset: int, length: int) -> memoryview | None:
+        """At most `length` bytes from `offset` on, without a copy; None as for `get`."""
+        if not length:
+            return memoryview(b"")  # a range of S3 has at least one byte
+        with self._sentences():
+            try:
+                return memoryview(obstore.get_range(self._store, name, start=offset, length=length))
+            except FileNotFoundError as error:
+                _require_missing(error)
+                return None
+            except BaseError as error:
+                if s3_code(error) != "InvalidRange":
+                    raise
+                return memoryview(b"")
+
+    def create(self, name: str, body: bytes) -> Creation:
+        """Store an object unless the name is taken, in one try."""
+        with self._sentences():
+            try:
+                obstore.put(self._store, name, body, mode="create", use_multipart=False)
+            except AlreadyExistsError as error:
+                if _CONFLICT in str(error):  # two creates met; S3 says so even if it stored neither
+                    raise NoAnswer(cause(error)) from error
+                return Creation.TAKEN
+        return Creation.STORED
+
+    def put(self, name: str, body: bytes) -> None:
+        """Store an object, or replace it."""
+        with self._sentences():
+            obstore.put(self._store, name, body, chunk_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE)
+
+    def delete(self, name: str) -> None:
+        """Remove an object; a missing one is no error."""
+        with self._sentences():
+            try:
+                obstore.delete(self._store, name)
+            except FileNotFoundError as error:
+                _require_missing(error)
+
+    def list(self, prefix: str) -> list[str]:
+        """The names that begin with `prefix`, in any order."""
+        folder = prefix.rpartition("/")[0]  # obstore lists whole folders
+        with self._sentences():
+            chunks = obstore.list(self._store, prefix=folder or None)
+            names = [entry["path"] for chunk in chunks for entry in chunk]
+        return [name for name in names if name.startswith(prefix)]
+
+    @contextmanager
+    def _sentences(self) -> Iterator[None]:
+        """Translate errors of the store, and of the way to it."""
+        try:
+            yield
+        except (BaseError, FileNotFoundError) as error:  # the second where the bucket is missing
+            raise self._problem(error) from error
+
+    def _problem(self, error: Exception) -> FactoryError | NoAnswer:
+        problem = unusable(error, self._settings, self._address)
+        return problem if isinstance(problem, ConfigurationError) else NoAnswer(cause(error))
+
+
+def _require_missing(error: FileNotFoundError) -> None:
+    """Raise `error` unless the store itself says that the key is missing.
+
+    A gateway whose store is away answers 404 too, and a name believed missing would end a chain too early.
+    """
+    if s3_code(error) != "NoSuchKey":
+        raise error

@@ -1,0 +1,147 @@
+"""The store of a namespace: it answers the operations that routines ask for, and waits out what passes.
+
+    store = open_store("s3://bucket/run7")          # or a folder: "batches/run7", "~/run7", "file:///data/run7"
+    verdict = store.run(create("log/1", body))
+    piece = store.read("batches/a/1/0-5f0c", 4096, 512)
+
+Gets, puts, deletes and lists are repeated until the store answers. A create is tried once: an unclear one is
+answered as unclear, and the routine reads the name back.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from blender.call_context import current_context
+from blender.global_batches.protocol.operations import (
+    Create,
+    Creation,
+    Delete,
+    Get,
+    GetAll,
+    List,
+    Operation,
+    Put,
+    Routine,
+)
+from blender.global_batches.store.bucket import Bucket
+from blender.global_batches.store.folder import Folder
+from blender.global_batches.store.objects import NoAnswer, Objects
+from blender.global_batches.store.outage import Outage, Patience
+from factory.errors import ConfigurationError
+from factory.settings import Settings
+from factory.settings import settings as settings_of_process
+
+Result = TypeVar("Result")
+
+_ANSWER_S = 30.0  # the longest wait for one answer of a bucket
+_LOCAL = re.compile(r"file:/(//)?[^/]")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+
+
+class NamespaceStore:
+    """The objects of one namespace: a folder or a prefix of an S3-compatible store; safe for many threads."""
+
+    def __init__(self, uri: str, objects: Objects, patience_s: float) -> None:
+        self.uri = uri
+        self._objects = objects
+        self._patience = Patience(objects.place, patience_s)
+        self._unclear_creates = Outage(self._patience, "has confirmed no create")
+
+    def run(self, routine: Routine[Result]) -> Result:
+        """Answer the operations of a routine until it returns.
+
+        Raises StoreUnavailable after `patience_s` of waiting for one answer, and another FactoryError at once
+        for a refusal that waiting cannot mend: wrong keys, a missing bucket, a full disk.
+        """
+        answer: Any = None
+        with closing(routine):
+            while True:
+                try:
+                    operation = routine.send(answer)
+                except StopIteration as end:
+                    result: Result = end.value
+                    return result
+                answer = self._answer(operation)
+
+    def read(self, name: str, offset: int, length: int) -> memoryview | None:
+        """At most `length` bytes of an object from `offset` on, fewer where it ends; None if it is missing.
+
+        Raises as `run` does. The bytes of a bucket are not copied.
+        """
+        return self._repeated(partial(self._objects.read, name, offset, length))
+
+    def _answer(self, operation: Operation) -> bytes | list[bytes | None] | list[str] | Creation | None:
+        match operation:
+            case Get(name):
+                return self._repeated(partial(self._objects.get, name))
+            case GetAll(names):
+                return self._repeated(partial(self._objects.get_all, names))
+            case Create(name, body):
+                return self._create(name, body)
+            case Put(name, body):
+                return self._repeated(partial(self._objects.put, name, body))
+            case Delete(name):
+                return self._repeated(partial(self._objects.delete, name))
+            case List(prefix):
+                return self._repeated(partial(self._objects.list, prefix))
+
+    def _repeated(self, request: Callable[[], Result]) -> Result:
+        outage = Outage(self._patience, "has not answered")
+        while True:
+            current_context().check()
+            started = time.monotonic()
+            try:
+                answer = request()
+            except NoAnswer as error:
+                outage.wait(error, started)
+            else:
+                outage.end()
+                return answer
+
+    def _create(self, name: str, body: bytes) -> Creation:
+        """One try; the pause after an unclear one keeps a routine that goes on from flooding the store."""
+        current_context().check()
+        started = time.monotonic()
+        try:
+            creation = self._objects.create(name, body)
+        except NoAnswer as error:
+            self._unclear_creates.wait(error, started)
+            return Creation.UNCLEAR
+        self._unclear_creates.end()
+        return creation
+
+
+def open_store(uri: str, settings: Settings | None = None, *, patience_s: float = 300.0) -> NamespaceStore:
+    """The store at an address: `s3://BUCKET/PREFIX`, `file:///FOLDER` or a path; nothing is read or made yet.
+
+    Endpoint and keys of S3 come from `settings`, those of this process by default. Raises ConfigurationError
+    for any other address.
+    """
+    if uri.startswith("s3://"):
+        bucket, _, prefix = uri.removeprefix("s3://").partition("/")
+        if not bucket:
+            raise ConfigurationError(f"`{uri}` names no bucket. Write s3://BUCKET/PREFIX.")
+        objects: Objects = Bucket(
+            settings or settings_of_process(), bucket, prefix.strip("/"), answer_s=min(_ANSWER_S, patience_s)
+        )
+        return NamespaceStore(f"s3://{bucket}/{prefix}".rstrip("/"), objects, patience_s)
+    folder = _folder(uri)
+    return NamespaceStore(f"file://{folder}", Folder(folder), patience_s)
+
+
+def _folder(uri: str) -> Path:
+    """The absolute path of a folder; the path of a `file:` address is taken literally, without escapes."""
+    if _LOCAL.match(uri):
+        return Path("/", uri.removeprefix("file:").lstrip("/"))
+    if not uri or _SCHEME.match(uri):
+        raise ConfigurationError(
+            f"`{uri}` is not the address of a namespace. Give a folder, file:///FOLDER or s3://BUCKET/PREFIX."
+        )
+    return Path(uri).expanduser().absolute()

@@ -1,0 +1,139 @@
+"""The rules of the protocol, each as the lines that hold it and the lines that a world without it has.
+
+    with without(RULES["epochs"]):
+        World(seed).run()                           # breaks an invariant for some seed
+
+A test of the test: were an interleaving unable to tell a protocol without a rule from the whole, its silence
+would prove nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from blender.global_batches.protocol import checkpoints, floors, log
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Lines of modules, and what stands there instead; `seed` is one that is known to need the rule."""
+
+    changes: tuple[tuple[ModuleType, str, str], ...]
+    seed: int = 0
+
+
+RULES = {
+    "read-back": Rule(
+        (
+            (log, "verdict = yield from create(", "verdict = yield from _believed("),
+            (
+                log,
+                "def _held_lane(",
+                "def _believed(name, body):\n"
+                "    from blender.global_batches.protocol.operations import Create, Creation\n\n"
+                "    stored = (yield Create(name, body)) is Creation.STORED\n"
+                "    return Verdict.OURS if stored else Verdict.NOT_OURS\n\n\n"
+                "def _held_lane(",
+            ),
+            (
+                log,
+                "        return (yield from advance(client, state))\n    floor",
+                "        newer, before = (yield from advance(client, state)), state.lane(lane)\n"
+                "        if newer.lane(lane).epoch == before.epoch:  # it believes that it added nothing\n"
+                "            newer = replace(newer, lanes={**newer.lanes, lane: before})\n"
+                "        return newer\n"
+                "    floor",
+            ),
+        )
+    ),
+    "floor after a create": Rule(((log, "if delta.version <= floor.version:", "if False:"),), seed=1),
+    "floor after a create, off by one": Rule(
+        ((log, "if delta.version <= floor.version:", "if delta.version < floor.version:"),),
+        seed=14,
+    ),
+    "epochs": Rule(
+        ((log, "if (lane.epoch, lane.incarnation) != (claim.epoch, claim.incarnation):", "if False:"),),
+        seed=2,
+    ),
+    "incarnations": Rule(
+        (
+            (
+                log,
+                "if (lane.epoch, lane.incarnation) != (claim.epoch, claim.incarnation):",
+                "if lane.epoch != claim.epoch:",
+            ),
+            (
+                log,
+                "if (after.epoch, after.incarnation) == (claim.epoch, incarnation):",
+                "if after.epoch == claim.epoch:",
+            ),
+        ),
+        seed=37,
+    ),
+    "fence rebuilt after a lost race": Rule(
+        (
+            (
+                log,
+                "    while True:\n        before = state.lane(lane)\n",
+                "    before = state.lane(lane)\n    while True:\n",
+            ),
+        ),
+        seed=28,
+    ),
+    "checkpoint read before its floor": Rule(
+        ((checkpoints, "if version <= 0 or (yield from read(version)) is None:", "if version <= 0:"),)
+    ),
+    "segment read back before its checkpoint": Rule(
+        (
+            (
+                checkpoints,
+                "    while (yield from create(name, body)) is Verdict.UNKNOWN:\n        pass\n",
+                "    yield from create(name, body)\n",
+            ),
+        ),
+        seed=16,
+    ),
+    "walk confirmed by the floor": Rule(((log, "if floor.version > state.version:", "if False:"),)),
+    "floor after a poll that read nothing": Rule(
+        ((log, "if floor.version > state.version:", "if deltas and floor.version > state.version:"),),
+        seed=1,
+    ),
+    "floor as a chain": Rule(
+        (
+            (floors, "import Routine, create\n", "import Put, Routine, get\n"),
+            (
+                floors,
+                "index, body = yield from chain.head(names.floor, client.floor_index)",
+                "index, body = 1, (yield from get(names.floor(1)))",
+            ),
+            (
+                floors,
+                "yield from create(names.floor(client.floor_index + 1), raised)",
+                "yield Put(names.floor(1), raised)",
+            ),
+        ),
+        seed=1,
+    ),
+}
+
+
+@contextmanager
+def without(rule: Rule) -> Iterator[None]:
+    """Run the changed modules in place of the package's."""
+    sources: dict[ModuleType, str] = {}
+    for module, old, new in rule.changes:
+        source = sources.get(module) or Path(module.__file__ or "").read_text()
+        assert source.count(old) == 1, f"{module.__name__} no longer has the lines of this rule: {old}"
+        sources[module] = source.replace(old, new)
+    try:
+        for module, source in sources.items():
+            exec(compile(source, f"{module.__name__}, changed", "exec"), module.__dict__)
+        yield
+    finally:
+        for module in sources:
+            path = Path(module.__file__ or "")
+            exec(compile(path.read_text(), str(path), "exec"), module.__dict__)

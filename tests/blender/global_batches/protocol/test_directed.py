@@ -1,0 +1,169 @@
+"""Races of two and three processes, each in the one order that matters."""
+
+from __future__ import annotations
+
+import pytest
+
+from blender.global_batches.errors import DamagedLog, Fenced, LaneClosed, NamespaceDiffers
+from blender.global_batches.protocol import checkpoints, log, names
+from blender.global_batches.protocol.client import Client
+from blender.global_batches.protocol.log import Claim, Made
+from blender.global_batches.protocol.operations import Create
+from blender.global_batches.protocol.state import END, Descriptor, Lane, LogState
+from tests.blender.global_batches.protocol.dropped_rules import Rule, without
+from tests.blender.global_batches.protocol.memory_store import MemoryStore, Stepped
+
+EVERY = 2  # versions between checkpoints
+
+
+def client() -> Client:
+    return Client(checkpoint_versions=EVERY)
+
+
+def batch(name: str) -> Descriptor:
+    return Descriptor(0, name, 1, 0, 1, name.encode().ljust(16))
+
+
+def commit(store: MemoryStore, claim: Claim, state: LogState, name: str) -> LogState:
+    """Commit one batch of a lane, and do what is due after it."""
+    knows = client()
+    state = store.run(log.attempt(knows, claim, state, [made(state.lane(claim.lane).sequence, name)]))
+    return store.run(checkpoints.maintain(knows, state))
+
+
+def made(sequence: int, name: str) -> Made:
+    return Made(sequence, name, batch(name))
+
+
+def take(store: MemoryStore, lane: str, incarnation: str = "first") -> tuple[Claim, LogState]:
+    claim, state = store.run(log.take(client(), lane, incarnation))
+    assert claim is not None
+    return claim, state
+
+
+def test_two_replacements_at_once_leave_one() -> None:
+    store = MemoryStore()
+    take(store, "a")
+    second, third = (Stepped(store, log.take(client(), "a", name)) for name in ("second", "third"))
+    second.until(Create, names.LOG)
+    third.until(Create, names.LOG)
+    claim, state = second.finish()
+    assert claim == Claim("a", 2, "second")
+    with pytest.raises(Fenced, match=r"Process second has taken lane `a` over \(epoch 2"):
+        third.finish()
+    assert commit(store, claim, state, "batch").steps == 1
+
+
+def test_a_fenced_process_is_told_who_has_the_lane_and_adds_nothing() -> None:
+    store = MemoryStore()
+    claim, state = take(store, "a")
+    zombie = Stepped(store, log.attempt(client(), claim, state, [made(0, "x")])).until(Create)
+    take(store, "a", "second")
+    with pytest.raises(Fenced, match=r"Process second has taken lane `a` over .* first, can commit no more"):
+        zombie.finish()
+    assert store.run(log.load(client())).steps == 0
+
+
+def test_a_replacement_goes_on_after_what_the_process_before_it_committed_meanwhile() -> None:
+    store = MemoryStore()
+    claim, state = take(store, "a")
+    replacement = Stepped(store, log.take(client(), "a", "second")).until(Create)
+    commit(store, claim, state, "last words")
+    _, state = replacement.finish()
+    assert state.lane("a") == Lane(2, "second", 1, "last words")
+
+
+def walk_over_a_ghost() -> tuple[list[str], list[str]]:
+    """The batches that a walker reads, and the true ones.
+
+    While the walker and a producer of lane `a` sleep at version 5, lane `b` commits three times: version 6 is
+    deleted, and is the floor. The producer creates it anew, and the walker reads it.
+    """
+    store = MemoryStore()
+    claim_a, _ = take(store, "a")
+    claim_b, state = take(store, "b")
+    for name in ("1", "2", "3"):
+        state = commit(store, claim_b, state, name)
+    walker = Stepped(store, log.advance(client(), state))
+    sleeper = Stepped(store, log.attempt(client(), claim_a, state, [made(0, "ghost")])).until(Create)
+    for name in ("4", "5", "6"):
+        state = commit(store, claim_b, state, name)
+    assert names.log(6) not in store.objects
+    sleeper.step()
+    assert names.log(6) in store.objects
+    seen = walker.finish()
+    truth = store.run(log.attempt(client(), claim_a, sleeper.finish(), [made(0, "ghost")]))
+    return [one.name for one in seen.tail], [one.name for one in truth.tail]
+
+
+def test_a_walk_over_a_name_that_was_created_anew_begins_again() -> None:
+    seen, truth = walk_over_a_ghost()
+    assert seen == ["1", "2", "3", "4", "5", "6"]
+    assert truth == ["1", "2", "3", "4", "5", "6", "ghost"]
+
+
+def test_comparing_the_floor_with_the_end_of_a_walk_is_not_enough() -> None:
+    with without(
+        Rule(((log, "if floor.version > state.version:", "if floor.version > state.version + len(deltas):"),))
+    ):
+        seen, _ = walk_over_a_ghost()
+    assert seen == ["1", "2", "3", "ghost", "5", "6"]
+
+
+def test_a_commit_without_conflict_asks_the_store_twice() -> None:
+    store = MemoryStore()
+    claim, state = take(store, "a")
+    commits = Stepped(store, log.attempt(client(), claim, state, [made(0, "1")]))
+    commits.finish()
+    assert [type(operation).__name__ for operation in commits.performed] == ["Create", "Get"]
+
+
+def test_a_missing_checkpoint_is_named_once_the_versions_before_it_are_gone() -> None:
+    store = MemoryStore()
+    claim, state = take(store, "a")
+    for name in "1234567":
+        state = commit(store, claim, state, name)
+    floor = max(name for name in store.objects if name.startswith(names.CHECKPOINTS))
+    for name in [name for name in store.objects if name.startswith(names.CHECKPOINTS)]:
+        del store.objects[name]
+    with pytest.raises(DamagedLog, match=f"{floor[:-1]}6 is missing"):
+        store.run(log.load(client()))
+
+
+def test_an_attempt_adds_what_the_log_lacks_once_and_then_nothing() -> None:
+    store = MemoryStore()
+    claim, state = take(store, "a")
+    batches = [made(0, "1"), made(1, "2")]
+    state = store.run(log.attempt(client(), claim, state, batches[:1]))
+    state = store.run(log.attempt(client(), claim, state, batches))
+    assert [one.name for one in state.tail] == ["1", "2"]
+    assert store.run(log.attempt(client(), claim, state, batches)) is state
+
+
+def test_a_closed_lane_is_not_taken() -> None:
+    store = MemoryStore()
+    claim, state = take(store, "a")
+    store.run(log.attempt(client(), claim, state, [], closed=True))
+    reopened, state = store.run(log.take(client(), "a", "second"))
+    assert reopened is None
+    assert state.lane("a").closed
+
+
+def test_a_namespace_of_two_lanes_takes_no_third() -> None:
+    store = MemoryStore()
+    for lane in ("a", "b", "a"):
+        store.run(log.take(Client(lanes=2), lane, "first"))
+    with pytest.raises(NamespaceDiffers, match=r"Lane `c` would be one more than the 2 .*: `a`, `b`"):
+        store.run(log.take(Client(lanes=2), "c", "first"))
+
+
+def test_an_ended_namespace_takes_no_more_batches() -> None:
+    store = MemoryStore()
+    claim, state = take(store, "a")
+    sleeper = Stepped(store, log.attempt(client(), claim, state, [made(0, "late")])).until(Create)
+    end, state = take(store, END)
+    store.run(log.attempt(client(), end, state, [], closed=True))
+    newest = sleeper.finish()
+    assert newest.steps == 0
+    with pytest.raises(LaneClosed, match="The namespace was ended"):
+        store.run(log.attempt(client(), claim, newest, [made(0, "late")]))
