@@ -6,6 +6,7 @@ although our bytes are stored, and could neither be interrupted nor be logged.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 
 from blender.global_batches.protocol.operations import Creation
 from blender.global_batches.store.objects import NoAnswer
-from factory.errors import ConfigurationError, FactoryError
+from factory.errors import ConfigurationError, FactoryError, MachineError
 from factory.lake.servers import cause, s3_code, unusable
 from factory.lake.store import single_try_store
 from factory.settings import Settings
@@ -23,6 +24,7 @@ from factory.settings import Settings
 _PART_BYTES = 32 << 20  # larger objects are put in parts of this size, each within the time of one answer
 _PARTS_AT_ONCE = 4
 _GETS_AT_ONCE = 16
+_USER: dict[str, int] = {}  # the process whose first request started obstore's threads
 _CONFLICT = "status code: 409"
 
 
@@ -114,6 +116,7 @@ class Bucket:
     @contextmanager
     def _sentences(self) -> Iterator[None]:
         """Translate errors of the store, and of the way to it."""
+        _refuse_after_fork()
         try:
             yield
         except (BaseError, FileNotFoundError) as error:  # the second where the bucket is missing
@@ -122,6 +125,15 @@ class Bucket:
     def _problem(self, error: Exception) -> FactoryError | NoAnswer:
         problem = unusable(error, self._settings, self._address)
         return problem if isinstance(problem, ConfigurationError) else NoAnswer(cause(error))
+
+
+def _refuse_after_fork() -> None:
+    """Raise where a request would hang for ever: obstore's threads do not survive a fork."""
+    if _USER.setdefault("process", os.getpid()) != os.getpid():
+        raise MachineError(
+            "This process was forked from one that had used a bucket, and cannot use buckets. "
+            "Start workers by `spawn` or `forkserver`, or open the store in the workers alone."
+        )
 
 
 def _require_missing(error: FileNotFoundError) -> None:

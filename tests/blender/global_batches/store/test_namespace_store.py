@@ -242,6 +242,29 @@ def test_an_interrupt_ends_a_wait(nobody: Settings) -> None:
     assert errors.endswith("KeyboardInterrupt\n")
 
 
+def test_a_forked_process_is_told_that_it_cannot_use_a_bucket(nobody: Settings) -> None:
+    code = (
+        "import os\n"
+        "from blender.global_batches.protocol.operations import get\n"
+        "from blender.global_batches.store.namespace_store import open_store\n"
+        "for _ in range(2):\n"
+        "    try: open_store('s3://bucket/run', patience_s=0.1).run(get('log/1'))\n"
+        "    except Exception as error: print(type(error).__name__, error, flush=True)\n"
+        "    if os.fork(): os.wait(); break\n"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | nobody.environment(),
+        timeout=60,
+        check=True,
+    ).stdout.splitlines()
+    assert output[0].startswith("StoreUnavailable ")
+    assert output[1].startswith("MachineError This process was forked from one that had used a bucket")
+
+
 def test_the_driver_loads_no_engine() -> None:
     code = (
         "import sys, blender.global_batches.store.probe\n"
