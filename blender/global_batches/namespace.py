@@ -14,10 +14,10 @@ from typing import Literal, get_args
 
 from blender.global_batches.errors import DamagedLog, NamespaceDiffers, NamespaceNotFound
 from blender.global_batches.format.cut import ChunkLayout
-from blender.global_batches.protocol import names
-from blender.global_batches.protocol.client import Client
+from blender.global_batches.protocol import log, names
+from blender.global_batches.protocol.client import Client, incarnation_of_process
 from blender.global_batches.protocol.operations import create, get
-from blender.global_batches.protocol.state import Json
+from blender.global_batches.protocol.state import END, Json
 from blender.global_batches.store.namespace_store import NamespaceStore, open_store
 from blender.global_batches.store.probe import StoreFacts, probe
 from blender.rows.checksummed_json import verified_content, with_checksum
@@ -118,6 +118,24 @@ def open_namespace(store: NamespaceStore) -> Namespace:
         f"The namespace at {store.uri} has format {content['format']}, and this version reads formats up to "
         f"{FORMAT}. Upgrade to the version that made it."
     )
+
+
+def end_namespace(uri: str, *, settings: Settings | None = None) -> None:
+    """End a namespace without a number of lanes: no lane goes on, and readers come to the end of data.
+
+    Batches that are not committed yet are lost to it. Raises ConfigurationError for one whose lanes end it.
+    """
+    store = open_store(uri, settings)
+    namespace = open_namespace(store)
+    if namespace.lanes is not None:
+        raise ConfigurationError(
+            f"The namespace at {store.uri} ends when its {namespace.lanes} lanes are finished. Finish those "
+            "that are open."
+        )
+    client = namespace.client()
+    claim, state = store.run(log.take(client, END, incarnation_of_process()))
+    while claim is not None and not state.is_ended:
+        state = store.run(log.attempt(client, claim, state, (), closed=True))
 
 
 def _to_bytes(namespace: Namespace) -> bytes:

@@ -34,6 +34,7 @@ import numpy as np
 from blender.errors import InvalidRequest
 from blender.global_batches.errors import DamagedBatch, NamespaceDiffers
 from blender.global_batches.format.columns import DTYPES, Array, Column, Shape
+from blender.global_batches.format.small_json import compact_json
 
 VERSION = 1
 MAGIC = b"TGBATCH\n"
@@ -172,11 +173,6 @@ _CUT_SHORT = f"so it is damaged or cut short. {_RESTORE}"
 def footer_hash(data: Bytes) -> bytes:
     """The hash of a footer that the log holds; 16 bytes."""
     return blake2b(data, digest_size=16).digest()
-
-
-def compact_json(value: object) -> bytes:
-    """ASCII without spaces, keys sorted. Raises ValueError, TypeError or RecursionError if it is not JSON."""
-    return json.dumps(value, separators=(",", ":"), sort_keys=True, allow_nan=False).encode("ascii")
 
 
 def possible_chunks(chunks: int) -> bool:

@@ -10,7 +10,6 @@ bytes, whoever writes them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from zlib import crc32
@@ -33,13 +32,10 @@ from blender.global_batches.format.footer import (
     TRAILER,
     Footer,
     Json,
-    compact_json,
     footer_hash,
     possible_chunks,
 )
-from factory.errors import first_line
-
-MOST_ORIGIN_BYTES = 4096
+from blender.global_batches.format.small_json import small_json
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +66,10 @@ class EncodedBatch:
 def encode(slices: Slices, origin: Json = None) -> EncodedBatch:
     """The object that holds `slices`. Big-endian arrays are stored little-endian.
 
-    `origin` is what the producer wants to find again: JSON of at most MOST_ORIGIN_BYTES. Raises InvalidBatch.
+    `origin` is what the producer wants to find again: JSON of at most 4 KiB. Raises InvalidBatch.
     """
     columns = _columns(slices)
-    _require_origin(origin)
+    origin = small_json(origin, "origin")
     pieces: list[memoryview | bytes] = []
     checksums: list[int] = []
     for index, arrays in enumerate(slices.arrays):
@@ -143,22 +139,6 @@ def _column(slices: Slices, name: str) -> Column:
             )
     shared = len(set(shapes)) == 1
     return Column(name, dtype, name in slices.sequence, tuple(shapes[:1] if shared else shapes))
-
-
-def _require_origin(origin: Json) -> None:
-    try:
-        text = compact_json(origin)
-        if json.loads(text) != origin:
-            raise ValueError("it has tuples, or keys that are not strings")
-    except (ValueError, TypeError, RecursionError) as error:
-        raise InvalidBatch(
-            f"The origin of a batch is not JSON: {first_line(error)}. Give numbers, strings, lists and dicts."
-        ) from error
-    if len(text) > MOST_ORIGIN_BYTES:
-        raise InvalidBatch(
-            f"The origin of a batch has {len(text):,} bytes of JSON. Give at most {MOST_ORIGIN_BYTES:,}, "
-            "such as a reference to the rest."
-        )
 
 
 def _place(slices: Slices, index: int) -> str:

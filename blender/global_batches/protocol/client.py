@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import socket
 from dataclasses import dataclass, field
 
 from blender.global_batches.protocol.records import Floor
@@ -23,3 +26,8 @@ class Client:
     """Versions between two checkpoints, the same for all processes."""
     segment_steps: int = SEGMENT_STEPS
     """Steps of a segment, the same for all processes."""
+
+
+def incarnation_of_process() -> str:
+    """A name for what this process does with a lane, never used again: `host:process:random`."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"

@@ -90,6 +90,11 @@ def get_all(names: Sequence[str]) -> Routine[list[bytes | None]]:
     return bodies
 
 
+def put(name: str, body: bytes) -> Routine[None]:
+    """Store an object under a name of one's own."""
+    yield Put(name, body)
+
+
 def delete(name: str) -> Routine[None]:
     """Remove an object."""
     yield Delete(name)

@@ -15,6 +15,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from blender.global_batches.errors import DamagedLog
+from blender.global_batches.format.small_json import compact_json
 from blender.global_batches.protocol.state import Delta, Descriptor, Json, Lane, LogState
 from blender.rows.checksummed_json import verified_content, with_checksum
 
@@ -101,7 +102,7 @@ def checkpoint_to_bytes(state: LogState) -> bytes:
         "lanes": {name: asdict(state.lanes[name]) for name in sorted(state.lanes)},
         "segments": [f"{content:032x}" for content in state.segments],
     }
-    return _table_to_bytes(state.tail, {_STATE: _compact(content)})
+    return _table_to_bytes(state.tail, {_STATE: compact_json(content)})
 
 
 def checkpoint_from_bytes(body: bytes, name: str) -> LogState:
@@ -139,12 +140,8 @@ def _parsed(parse: Callable[[], Record], name: str) -> Record:
         raise DamagedLog(f"{name} is damaged ({error}). Restore it from a copy of the namespace.") from error
 
 
-def _compact(content: Json) -> bytes:
-    return json.dumps(content, separators=(",", ":"), sort_keys=True, allow_nan=False).encode()
-
-
 def _json_to_bytes(content: Json) -> bytes:
-    body = with_checksum(_compact(content))
+    body = with_checksum(compact_json(content))
     if len(body) < _COMPRESSED_FROM:
         return body
     sink = pa.BufferOutputStream()

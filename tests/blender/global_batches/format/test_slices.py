@@ -14,7 +14,8 @@ from blender.global_batches.errors import InvalidBatch
 from blender.global_batches.format.columns import ALIGNMENT, DTYPES, Array
 from blender.global_batches.format.cut import cut
 from blender.global_batches.format.footer import Footer, Json
-from blender.global_batches.format.slices import MOST_ORIGIN_BYTES, EncodedBatch, Slices, encode
+from blender.global_batches.format.slices import EncodedBatch, Slices, encode
+from blender.global_batches.format.small_json import MOST_BYTES
 from blender.spec.mesh import Mesh
 
 KIB = 1024
@@ -249,7 +250,7 @@ def test_an_origin_that_would_not_come_back_is_refused(origin: Json) -> None:
 
 
 def test_an_origin_may_have_4_kib() -> None:
-    longest = "x" * (MOST_ORIGIN_BYTES - 2)
+    longest = "x" * (MOST_BYTES - 2)
     assert Footer.of_object(encode(golden_slices(), longest).body, "a").origin == longest
     with pytest.raises(InvalidBatch, match=r"has 4,097 bytes of JSON\. Give at most 4,096"):
         encode(golden_slices(), longest + "x")

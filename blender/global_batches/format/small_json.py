@@ -1,0 +1,38 @@
+"""JSON values of a producer, which are stored beside its batches: offsets and origins."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from blender.global_batches.errors import InvalidBatch
+from factory.errors import first_line
+
+MOST_BYTES = 4096
+
+
+def small_json(value: Any, name: str) -> Any:
+    """A copy of the value as a reader gets it; `name` is the subject of errors.
+
+    Raises InvalidBatch unless it is JSON that reads back equal, of at most MOST_BYTES.
+    """
+    try:
+        text = compact_json(value)
+        copy = json.loads(text)
+        if copy != value:
+            raise ValueError("it has tuples, or keys that are not strings")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InvalidBatch(
+            f"The {name} of a batch is not JSON: {first_line(error)}. Give numbers, strings, lists and dicts."
+        ) from error
+    if len(text) > MOST_BYTES:
+        raise InvalidBatch(
+            f"The {name} of a batch has {len(text):,} bytes of JSON. Give at most {MOST_BYTES:,}, such as a "
+            "reference to the rest."
+        )
+    return copy
+
+
+def compact_json(value: object) -> bytes:
+    """ASCII without spaces, keys sorted. Raises ValueError, TypeError or RecursionError if it is not JSON."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=True, allow_nan=False).encode("ascii")

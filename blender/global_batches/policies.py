@@ -1,0 +1,89 @@
+"""How long a producer waits between two attempts to commit.
+
+    policy = AdaptiveCommit()
+    policy.after(seconds=0.04, lanes=32)            # some 24: the gap that keeps conflicts below 5 %
+
+Attempts of many producers collide while one reads the head and creates the next version: the window. A gap
+that is too short wastes attempts, one that is too long makes batches visible late.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from blender.global_batches.protocol.state import Lane, LogState
+
+_LIVE_GAPS = 3
+_LIVE_S = 1.0  # gaps of an idle namespace are shorter than a pause of a producer
+
+
+class Policy(Protocol):
+    """Decides on the gap after every attempt, won or lost."""
+
+    def after(self, seconds: float, lanes: int) -> float:
+        """The seconds to wait, after an attempt of `seconds`, while `lanes` lanes commit."""
+
+
+@dataclass
+class Naive:
+    """Commit whatever there is at once."""
+
+    def after(self, seconds: float, lanes: int) -> float:  # noqa: ARG002
+        """No wait."""
+        return 0.0
+
+
+@dataclass
+class AdaptiveCommit:
+    """Decentralized Adaptive Commit: the smallest gap within a budget of conflicts and one of work.
+
+    The paper, section 5.2, equations 2 to 10. The window t is an average of the attempts so far, won or lost.
+    With attempts of the other lanes at random instants, one of them falls into it with probability
+    1 - exp(-(lanes - 1) t / (t + gap)), and attempts take t / (t + gap) of the time.
+    """
+
+    conflict_budget: float = 0.05
+    """The part of attempts that may be lost."""
+    duty_budget: float = 0.05
+    """The part of the time that attempts may take."""
+    jitter: float = 0.2
+    """The part by which gaps vary at random, so that producers do not march in step."""
+    smoothing: float = 0.2
+    """The weight of the last attempt in the window."""
+    window: float | None = field(default=None, init=False)
+    """Seconds of an attempt; None before the first."""
+    gap: float = field(default=0.0, init=False)
+    """The gap without its jitter, in seconds."""
+    random: random.Random = field(default_factory=random.Random, repr=False)
+
+    def after(self, seconds: float, lanes: int) -> float:
+        """See `Policy.after`."""
+        if self.window is None:
+            self.window = seconds
+        self.window += self.smoothing * (seconds - self.window)
+        self.gap = self.least_gap(self.window, lanes)
+        return self.gap * (1 + self.jitter * self.random.uniform(-1, 1))
+
+    def least_gap(self, window: float, lanes: int) -> float:
+        """The smallest gap that keeps both budgets (equations 7 to 9)."""
+        for_conflicts = (lanes - 1) * window / -math.log1p(-self.conflict_budget) - window
+        for_duty = window * (1 / self.duty_budget - 1)
+        return max(0.0, for_conflicts, for_duty)
+
+
+class LaneActivity:
+    """Which lanes have committed lately, as one producer sees it in the states that it reads."""
+
+    def __init__(self) -> None:
+        self._changes: dict[str, tuple[Lane, float]] = {}
+
+    def live(self, state: LogState, now: float, gap: float) -> int:
+        """The number of open lanes that changed within the last three gaps; at least 1, the producer's."""
+        for name, lane in state.lanes.items():
+            if name not in self._changes or self._changes[name][0] != lane:
+                self._changes[name] = lane, now
+        since = now - max(_LIVE_GAPS * gap, _LIVE_S)
+        return max(1, sum(not lane.closed and at >= since for lane, at in self._changes.values()))

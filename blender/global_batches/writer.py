@@ -1,0 +1,159 @@
+"""Writes batches from any Python iterator, each exactly once, whoever is killed.
+
+    create_namespace("s3://bucket/run7", Mesh(dp=32), lanes=4)
+    with BatchWriter("s3://bucket/run7", lane="rollouts-0") as writer:
+        for columns, offset in rollouts(start=writer.offset):       # {"tokens": [256, 4096]}, 12800
+            writer.put(cut(columns, Mesh(dp=32)), offset)
+        writer.finish()                                             # no batch follows on this lane
+
+A batch is stored by `put`, and is visible to readers, all ranks at once, when it is committed: by a thread
+beside production, in the order of the puts. The offset is committed with it. Whoever opens the lane next
+takes it over and goes on at `offset`; the process before, if it still lives, gets Fenced and has committed
+nothing since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from blender.global_batches.committer import CommitFigures, Committer
+from blender.global_batches.errors import InvalidBatch, LaneClosed
+from blender.global_batches.format.columns import Array
+from blender.global_batches.format.slices import EncodedBatch, Slices, encode
+from blender.global_batches.format.small_json import small_json
+from blender.global_batches.namespace import open_namespace
+from blender.global_batches.policies import AdaptiveCommit, Policy
+from blender.global_batches.protocol import log, names
+from blender.global_batches.protocol.client import incarnation_of_process
+from blender.global_batches.protocol.log import Made
+from blender.global_batches.protocol.operations import put as put_object
+from blender.global_batches.protocol.state import Descriptor, Json
+from blender.global_batches.store.namespace_store import open_store
+from factory.settings import Settings
+
+PATIENCE_S = 300.0
+
+
+class BatchWriter:
+    """The producer of one lane of a namespace, for one thread; opening it takes the lane over.
+
+    `policy` decides how often batches are committed. The writer waits up to `patience_s` for a store that
+    does not answer. Raises NamespaceNotFound, and Fenced if another process opens the lane at this moment.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        lane: str,
+        *,
+        settings: Settings | None = None,
+        policy: Policy | None = None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self.lane = names.checked_lane(lane)
+        self._store = open_store(uri, settings, patience_s=patience_s)
+        self.namespace = open_namespace(self._store)
+        client = self.namespace.client()
+        self._incarnation = incarnation_of_process()
+        claim, state = self._store.run(log.take(client, lane, self._incarnation))
+        progress = state.lane(lane)
+        self._epoch, self._sequence = progress.epoch, progress.sequence
+        self._offset = progress.offset
+        self.figures = CommitFigures()
+        """What the attempts of this writer came to."""
+        self.is_finished = claim is None
+        """Whether the lane is closed: it takes no more batches."""
+        self._committer = (
+            None
+            if claim is None
+            else Committer(self._store, client, claim, state, policy or AdaptiveCommit(), self.figures)
+        )
+
+    @property
+    def offset(self) -> Json:
+        """Where the producer goes on: the offset of the last batch that was put; None before the first."""
+        return self._offset
+
+    @property
+    def sequence(self) -> int:
+        """The number of batches that the lane has, with those that are put and not committed yet."""
+        return self._sequence
+
+    @property
+    def committed(self) -> int:
+        """The number of batches of the lane that are visible."""
+        return self._sequence if self._committer is None else self._committer.lane.sequence
+
+    def put(self, slices: Slices | Sequence[Mapping[str, Array]], offset: Json, origin: Json = None) -> None:
+        """Store a batch and let it be committed; `offset` says where to go on after it.
+
+        `slices` has one dict of arrays for each dp index, or, for a mesh with cp, is the result of `cut`.
+        `offset` and `origin`, which is what a producer wants to find again, are JSON of at most 4 KiB. Raises
+        InvalidBatch, and what went wrong with commits before: Fenced, or StoreUnavailable.
+        """
+        committer = self._open_committer()
+        committer.raise_error()
+        offset = small_json(offset, "offset")
+        encoded = encode(self._checked(slices), origin)
+        nonce = self._incarnation.rpartition(":")[2]
+        name = names.batch(self.lane, self._epoch, self._sequence, nonce)
+        self._store.run(put_object(name, encoded.body))
+        committer.add(Made(self._sequence, offset, _descriptor(name, encoded)))
+        self._sequence += 1
+        self._offset = offset
+
+    def flush(self) -> None:
+        """Wait until every batch that was put is committed."""
+        if self._committer is not None:
+            self._committer.flush()
+
+    def finish(self) -> None:
+        """Commit what is left and close the lane for good; once more does nothing."""
+        if not self.is_finished:
+            self._open_committer().flush(close_lane=True)
+            self.is_finished = True
+            self.close()
+
+    def close(self) -> None:
+        """Commit what is left and end the writer; the lane stays open for the next one."""
+        committer, self._committer = self._committer, None
+        if committer is not None:
+            try:
+                committer.flush()
+            finally:
+                committer.stop()
+
+    def __enter__(self) -> BatchWriter:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _open_committer(self) -> Committer:
+        if self.is_finished:
+            raise LaneClosed(f"Lane `{self.lane}` is finished. Write further batches to another lane.")
+        if self._committer is None:
+            raise LaneClosed(f"This writer of lane `{self.lane}` is closed. Open the lane by another one.")
+        return self._committer
+
+    def _checked(self, slices: Slices | Sequence[Mapping[str, Array]]) -> Slices:
+        dp, chunks = self.namespace.dp, self.namespace.chunks
+        if not isinstance(slices, Slices):
+            return Slices(tuple(slices), dp, chunks)
+        if (slices.dp, slices.chunks) != (dp, chunks):
+            raise InvalidBatch(
+                f"A batch of {slices.dp} dp indexes of {slices.chunks} chunks was put, and the namespace has "
+                f"{dp} of {chunks}. Cut it for the mesh dp={dp},cp={self.namespace.cp}."
+            )
+        return slices
+
+
+def _descriptor(name: str, encoded: EncodedBatch) -> Descriptor:
+    return Descriptor(
+        step=0,  # the log numbers it
+        name=name,
+        n_bytes=len(encoded.body),
+        footer_offset=encoded.footer_offset,
+        footer_length=encoded.footer_length,
+        footer_hash=encoded.footer_hash,
+    )

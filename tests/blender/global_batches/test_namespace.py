@@ -1,0 +1,103 @@
+"""Namespaces: created once, opened by those that fit, refused by a sentence otherwise."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from blender.global_batches.errors import (
+    DamagedLog,
+    LaneClosed,
+    NamespaceDiffers,
+    NamespaceNotFound,
+)
+from blender.global_batches.namespace import create_namespace, end_namespace, open_namespace
+from blender.global_batches.store.namespace_store import open_store
+from blender.global_batches.writer import BatchWriter
+from blender.rows.checksummed_json import with_checksum
+from blender.spec.mesh import Mesh
+from factory.errors import ConfigurationError
+
+MESH = Mesh(dp=2, cp=2)
+
+
+def test_a_namespace_is_created_once_and_kept(tmp_path: Path) -> None:
+    uri = f"{tmp_path}/run"
+    namespace = create_namespace(uri, MESH, lanes=3)
+    assert (namespace.dp, namespace.cp, namespace.chunks, namespace.lanes) == (2, 2, 4, 3)
+    assert namespace.store.loser_s > 0
+    assert create_namespace(uri, Mesh(dp=2, cp=2, tp=4, pp=2), lanes=3) == namespace
+    assert open_namespace(open_store(uri)) == namespace
+
+
+def test_of_many_that_create_it_one_wins(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        ids = set(pool.map(lambda _: create_namespace(f"{tmp_path}/run", MESH).id, range(8)))
+    assert len(ids) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        ({"mesh": Mesh(dp=4, cp=2)}, "made for dp=2,cp=2, and the mesh is pp=1,dp=4,cp=2,tp=1"),
+        ({"mesh": MESH, "layout": "contiguous"}, "with layout zigzag, and contiguous was asked for"),
+        ({"mesh": MESH, "lanes": 2}, "with lanes None, and 2 was asked for"),
+    ],
+)
+def test_another_namespace_is_refused(tmp_path: Path, arguments: dict[str, object], sentence: str) -> None:
+    uri = f"{tmp_path}/run"
+    create_namespace(uri, MESH)
+    with pytest.raises(NamespaceDiffers, match=sentence):
+        create_namespace(uri, **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("arguments", [{"layout": "spiral"}, {"lanes": 0}, {"lanes": "two"}])
+def test_wrong_values_create_nothing(tmp_path: Path, arguments: dict[str, object]) -> None:
+    with pytest.raises(ConfigurationError):
+        create_namespace(f"{tmp_path}/run", MESH, **arguments)  # type: ignore[arg-type]
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_missing_namespace_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NamespaceNotFound, match=f"There is no namespace at file://{tmp_path}/nothing"):
+        BatchWriter(f"{tmp_path}/nothing", "a")
+
+
+def test_a_newer_format_asks_for_an_upgrade(tmp_path: Path) -> None:
+    body = with_checksum(json.dumps({"format": 2, "shape": "unknown"}).encode())
+    (tmp_path / "namespace.json").write_bytes(body)
+    with pytest.raises(NamespaceDiffers, match="has format 2, and this version reads formats up to 1"):
+        open_namespace(open_store(f"{tmp_path}"))
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"format":1}', b'[1,"sum 0"]'])
+def test_a_damaged_namespace_is_named(tmp_path: Path, body: bytes) -> None:
+    (tmp_path / "namespace.json").write_bytes(body)
+    with pytest.raises(DamagedLog, match=r"namespace\.json of file://.* is damaged"):
+        open_namespace(open_store(f"{tmp_path}"))
+
+
+def test_an_ended_namespace_takes_no_more(tmp_path: Path) -> None:
+    uri = f"{tmp_path}/run"
+    create_namespace(uri, Mesh())
+    writer = BatchWriter(uri, "a")
+    writer.put([{"x": np.arange(3)}], 1)
+    writer.flush()
+    end_namespace(uri)
+    end_namespace(uri)
+    writer.put([{"x": np.arange(3)}], 2)
+    with pytest.raises(LaneClosed, match="The namespace was ended"):
+        writer.close()
+    with pytest.raises(LaneClosed, match="The namespace was ended"):
+        BatchWriter(uri, "b")
+
+
+def test_a_namespace_of_lanes_is_not_ended_by_a_word(tmp_path: Path) -> None:
+    uri = f"{tmp_path}/run"
+    create_namespace(uri, Mesh(), lanes=2)
+    with pytest.raises(ConfigurationError, match="ends when its 2 lanes are finished"):
+        end_namespace(uri)
