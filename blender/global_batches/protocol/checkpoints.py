@@ -85,12 +85,11 @@ def trim(client: Client, version: int) -> Routine[None]:
     if version <= 0 or (yield from read(version)) is None:
         return  # whoever was to write it died
     floor = yield from floors.raise_to(client, version)
-    for name in (yield from listed(names.LOG)):
-        if names.number(name) <= floor.version:
-            yield from delete(name)
-    for name in (yield from listed(names.CHECKPOINTS)):
-        if names.number(name) < floor.version:
-            yield from delete(name)
+    for prefix, last in ((names.LOG, floor.version), (names.CHECKPOINTS, floor.version - 1)):
+        for name in (yield from listed(prefix)):
+            number = names.number(name)
+            if number is not None and number <= last:
+                yield from delete(name)
 
 
 def segment_name(client: Client, first: int) -> str:

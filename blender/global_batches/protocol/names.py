@@ -15,6 +15,7 @@ NAMESPACE = "namespace.json"
 LOG, CHECKPOINTS, SEGMENTS, FLOORS, BATCHES = "log/", "checkpoint/", "segment/", "floor/", "batches/"
 
 _DIGITS = 20  # names sort as their numbers do
+_NUMBER = re.compile(r"[0-9]{20}")
 _LANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -43,12 +44,10 @@ def batch(lane: str, epoch: int, sequence: int, nonce: str) -> str:
     return f"{BATCHES}{lane}/{epoch}/{sequence}-{nonce}"
 
 
-def number(name: str) -> int:
-    """The version or index in a name of the log, the checkpoints or the floors.
-
-    Raises ValueError for any other name.
-    """
-    return int(name.rpartition("/")[2])
+def number(name: str) -> int | None:
+    """The version or index in a name of the log, the checkpoints or the floors; None for any other name."""
+    digits = name.rpartition("/")[2]
+    return int(digits) if _NUMBER.fullmatch(digits) else None
 
 
 def checked_lane(lane: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from blender.global_batches.protocol.operations import Verdict, create, get
 from blender.global_batches.store.namespace_store import NamespaceStore, open_store
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PROCESSES, KEYS = 8, 50
 _REPEATS = 500  # so that a body cut short shows
 
