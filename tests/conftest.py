@@ -57,6 +57,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tiny-seed", type=int, default=28, help="seed of their texts")
     parser.addoption("--page-files", type=int, default=200, help="files drawn to read their pages")
     parser.addoption("--batch-seeds", type=int, default=300, help="interleavings of producers and readers")
+    parser.addoption("--batch-kills", type=int, default=6, help="kills of processes of durable batches")
+    parser.addoption("--batch-seed", type=int, default=31, help="seed of those kills")
     parser.addoption("--pictures", type=Path, help="folder for pictures of the UI")
 
 
@@ -111,6 +113,18 @@ def n_page_files(request: pytest.FixtureRequest) -> int:
 def batch_seeds(request: pytest.FixtureRequest) -> int:
     """The number of seeds whose interleavings of producers and readers are run."""
     return int(request.config.getoption("--batch-seeds"))
+
+
+@pytest.fixture(scope="session")
+def batch_kills(request: pytest.FixtureRequest) -> int:
+    """The number of kills and pauses of processes that write and read batches."""
+    return int(request.config.getoption("--batch-kills"))
+
+
+@pytest.fixture(scope="session")
+def batch_seed(request: pytest.FixtureRequest) -> int:
+    """The seed of those kills."""
+    return int(request.config.getoption("--batch-seed"))
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ from blender.global_batches.store.probe import probe
 from factory.errors import ConfigurationError, FactoryError
 from factory.lake.servers import BucketMissing
 from factory.settings import Settings
+from tests.blender.global_batches.killed_processes import check_run
 from tests.blender.global_batches.store.creators import check_one_winner_each
 from tests.blender.global_batches.store.proxy import Proxy, proxy_of
 from tests.engines.processes import ObjectStore
@@ -297,3 +298,11 @@ def test_a_refusal_without_a_code_is_one_too(
     for routine in (get("log/1"), listed("log/"), create("log/1", b"")):
         with pytest.raises(ConfigurationError, match=words):
             store.run(routine)
+
+
+def test_every_batch_arrives_once_whoever_is_killed(
+    settings: Settings, uri: str, tmp_path: Path, batch_kills: int, batch_seed: int
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    check_run(uri, notes, batch_kills, batch_seed, settings, **settings.environment())
