@@ -1,1 +1,55 @@
-"""Durable global batches: written by any iterator, read by the ranks of a mesh, each exactly once."""
+"""Durable global batches: written by any iterator, read by every rank of a mesh, each exactly once.
+
+Where a transform is not deterministic (a model, a rollout, an online packer), this is where a batch becomes
+repeatable: it is stored, it gets its step by one commit for all ranks, and any run reads that step again. A
+library over an object store or a folder, without a server (BatchWeave, sections 3 to 5).
+
+    from blender.global_batches import BatchReader, BatchWriter, Mesh, create_namespace, cut
+
+    create_namespace("s3://bucket/run7", Mesh(dp=32, cp=2), lanes=4)
+    with BatchWriter("s3://bucket/run7", lane="rollouts-0") as writer:
+        for columns, offset in rollouts(start=writer.offset):
+            writer.put(cut(columns, Mesh(dp=32, cp=2), sequence={"tokens"}), offset)
+        writer.finish()
+
+A lane is a name, not a process: whoever opens it takes it over, and goes on at the offset that was committed
+with its last batch. A trainer reads from any step on, while producers write:
+
+    reader = BatchReader("s3://bucket/run7", Mesh(dp=32, cp=2, tp=4))
+    for batch in BlendLoader(BatchDataset(reader)):
+        train(batch["tokens"])                      # state_dict(): {"namespace": ..., "step": 812, "content": ...}
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from blender.global_batches.format.cut import cut as cut
+    from blender.global_batches.format.slices import Slices as Slices
+    from blender.global_batches.namespace import Namespace as Namespace
+    from blender.global_batches.namespace import create_namespace as create_namespace
+    from blender.global_batches.namespace import end_namespace as end_namespace
+    from blender.global_batches.policies import AdaptiveCommit as AdaptiveCommit
+    from blender.global_batches.policies import Naive as Naive
+    from blender.global_batches.reader import BatchReader as BatchReader
+    from blender.global_batches.torch import BatchDataset as BatchDataset
+    from blender.global_batches.writer import BatchWriter as BatchWriter
+    from blender.spec.mesh import Mesh as Mesh
+else:
+    from blender.exports import exports
+
+    __getattr__, __dir__, __all__ = exports(
+        __name__,
+        {
+            "create_namespace": "blender.global_batches.namespace",
+            "end_namespace": "blender.global_batches.namespace",
+            "Namespace": "blender.global_batches.namespace",
+            "Mesh": "blender.spec.mesh",
+            "Slices": "blender.global_batches.format.slices",
+            "cut": "blender.global_batches.format.cut",
+            "BatchWriter": "blender.global_batches.writer",
+            "AdaptiveCommit": "blender.global_batches.policies",
+            "Naive": "blender.global_batches.policies",
+            "BatchReader": "blender.global_batches.reader",
+            "BatchDataset": "blender.global_batches.torch",
+        },
+    )

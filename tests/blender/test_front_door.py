@@ -1,4 +1,4 @@
-"""The names that `blender` and `blender.loading` export, each loaded when it is first used."""
+"""The names that `blender` and its packages export, each loaded when it is first used."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from types import ModuleType
 import pytest
 
 import blender
+import blender.global_batches
 import blender.loading
 from tests.blender.lakes import ROOT
 from tests.blender.programs import run
 
-DOORS = (blender, blender.loading)
+DOORS = (blender, blender.loading, blender.global_batches)
 
 
 @pytest.mark.parametrize("door, name", [(door, name) for door in DOORS for name in door.__all__])
@@ -45,6 +46,10 @@ def test_another_name_is_an_attribute_error() -> None:
         ("import blender", {"grpc", "numpy", "pyarrow", "pydantic", "pyiceberg", "torch"}),
         ("from blender import BlenderClient, Schedule, Source, Tls", {"pydantic", "pyiceberg", "torch"}),
         ("from blender.loading import Mesh", {"grpc", "numpy", "pyarrow", "pydantic", "pyiceberg", "torch"}),
+        (
+            "from blender.global_batches import BatchReader, BatchWriter, create_namespace, cut",
+            {"dagster", "grpc", "pandas", "pyiceberg", "pyspark", "torch"},
+        ),
     ],
 )
 def test_importing_a_name_loads_its_module_alone(statement: str, absent: set[str]) -> None:
