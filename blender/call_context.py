@@ -6,6 +6,7 @@
     call.wait(0.5, lambda: "Source `wiki` has 4 rows ...")     # instead of time.sleep
     call.result(future, lambda: "Source `wiki` ...")           # instead of future.result()
     with use_context(call): ...                                # code below finds it with `current_context`
+    call.child()                                               # for a part of it that may be cancelled alone
 
 Slow code below a fetch waits through its call, so no wait outlasts the call. At the deadline the wait raises
 `Stalled`, with a sentence that names what it waited for; a cancelled call raises the reason given to `cancel`
@@ -73,6 +74,10 @@ class CallContext:
         self._cancelled: FactoryError | None = None
         self.set_timeout(timeout_s)
 
+    def child(self) -> CallContext:
+        """A call that ends when this one does, and whose own `cancel` leaves this one alone."""
+        return _Child(self)
+
     def set_timeout(self, timeout_s: float | None) -> None:
         """Move the deadline to `timeout_s` from now; None removes it."""
         self._until = math.inf if timeout_s is None else time.monotonic() + timeout_s
@@ -125,3 +130,20 @@ class CallContext:
     def _wake(self, _: object) -> None:
         with self._changed:
             self._changed.notify_all()
+
+
+class _Child(CallContext):
+    """Shares the condition of its parent, so that a cancelled parent wakes the waits of the child."""
+
+    def __init__(self, parent: CallContext) -> None:
+        super().__init__()
+        self._parent = parent
+        self._changed = parent._changed
+
+    @property
+    def remaining_s(self) -> float:
+        return min(super().remaining_s, self._parent.remaining_s)
+
+    def check(self) -> None:
+        self._parent.check()
+        super().check()

@@ -23,7 +23,8 @@ from typing import Any, Generic
 import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from blender.errors import InvalidRequest
+from blender.call_context import current_context, use_context
+from blender.errors import CallCancelled, InvalidRequest
 from blender.prefetch import Prefetcher
 from blender.reader import BlendHandle
 from blender.spec.ranks import RankSlice
@@ -183,8 +184,17 @@ class BlendLoader:
 
     def __iter__(self) -> Iterator[Any]:
         copies = _GpuCopies(self._device) if self._device and self._device.type == "cuda" else None
-        items = ((offset, copies.start(item) if copies else item) for offset, item in self._items())
-        with Prefetcher(items, self._prefetch, size=lambda _: 1) as prefetched:
+        call = current_context().child()  # interrupts a source that waits, when the loop ends
+
+        def items() -> Iterator[tuple[int, Any]]:
+            with use_context(call):
+                for offset, item in self._items():
+                    yield offset, copies.start(item) if copies else item
+
+        def cancel() -> None:
+            call.cancel(CallCancelled("The loop over the loader has ended."))
+
+        with Prefetcher(items(), self._prefetch, lambda _: 1, cancel) as prefetched:
             for offset, item in prefetched:
                 ready = copies.finish(item) if copies else self._moved(item)
                 self.dataset.start_at(offset)

@@ -59,6 +59,34 @@ def test_results_and_errors_of_another_thread_arrive() -> None:
         call.result(bad, waited_for)
 
 
+@pytest.mark.parametrize("wait", ["wait", "result"])
+def test_a_child_ends_with_its_parent_and_not_the_other_way_round(wait: str) -> None:
+    parent = CallContext(timeout_s=60)
+    one, other = parent.child(), parent.child()
+    one.cancel(CallCancelled("one alone"))
+    with pytest.raises(CallCancelled, match="one alone"):
+        one.check()
+    parent.check()
+    other.check()
+    began = time.monotonic()
+    threading.Timer(0.05, parent.cancel, [CallCancelled("all of it")]).start()
+    with pytest.raises(CallCancelled, match="all of it"):
+        other.wait(60, waited_for) if wait == "wait" else other.result(Future(), waited_for)
+    assert time.monotonic() - began < 30
+
+
+def test_a_child_has_the_earlier_deadline() -> None:
+    parent = CallContext(timeout_s=60)
+    child = parent.child()
+    assert 0 < child.remaining_s <= 60
+    child.set_timeout(0)
+    assert child.remaining_s == 0 < parent.remaining_s
+    child.set_timeout(None)
+    parent.set_timeout(0)
+    with pytest.raises(Stalled, match="Source `wiki` has 4 rows"):
+        child.wait(60, waited_for)
+
+
 def test_a_cancelled_fetch_ends_and_counts_its_wait(blends: Blends) -> None:
     source = Source(table="packed.code", weight=2000, oversample=True)
     call = CallContext()

@@ -1,0 +1,153 @@
+"""The log of a namespace as readers follow it: what is committed, and waiting for what is not.
+
+    follower = Follower(store, namespace.client())
+    follower.wait_for(812)                          # True once step 812 is committed
+    follower.batch(812)                             # its Descriptor
+    follower.content_before(812)                    # equal for equal steps 0 to 811
+
+A follower holds the steps after the last segment, and reads the segments before them when they are needed.
+All iterators of a reader share one: whoever needs a newer state polls, and the others wait for that poll.
+
+Every poll asks for the floor too (`log.advance`). Who only probes the next version, as the paper's consumers
+do, waits for ever for a version that was trimmed while it slept.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import OrderedDict
+from concurrent.futures import Future
+
+from blender.call_context import current_context
+from blender.global_batches.protocol import checkpoints, log
+from blender.global_batches.protocol.client import Client
+from blender.global_batches.protocol.state import Descriptor, LogState, content_of
+from blender.global_batches.store.namespace_store import NamespaceStore
+
+LONGEST_PAUSE_S = 1.0
+"""Seconds between two polls of a namespace in which nothing happens."""
+
+_FIRST_PAUSE_S = 0.01
+_SEGMENTS = 4  # of 10,000 descriptors, 3 MB, each
+_CONTENTS = 1 << 128
+
+
+class Follower:
+    """The newest state of a log that this process has read; safe for many threads."""
+
+    def __init__(
+        self, store: NamespaceStore, client: Client, longest_pause_s: float = LONGEST_PAUSE_S
+    ) -> None:
+        self._store = store
+        self._client = client
+        self._longest_pause_s = longest_pause_s
+        self._longest_tail = 2 * client.segment_steps
+        self._state = LogState()
+        self._is_loaded = False
+        self._poll: Future[None] | None = None
+        self._poll_lock = threading.Lock()
+        self._segments: OrderedDict[int, tuple[Descriptor, ...]] = OrderedDict()
+        self._segments_lock = threading.Lock()
+        self._summed = (0, 0)  # a step, and the content before it
+
+    @property
+    def steps(self) -> int:
+        """The number of steps that were committed at the last poll."""
+        return self._state.steps
+
+    def poll(self) -> None:
+        """Read what was committed before this call, at least."""
+        while not self._poll_or_join():
+            pass
+
+    def wait_for(self, step: int) -> bool:
+        """Wait until a step is committed, and return True; False if the data have ended before it.
+
+        Raises Stalled at the deadline of the current call, and the reason if that is cancelled.
+        """
+        state, pause_s = self._state, 0.0
+        while step >= state.steps and not self._has_ended(state):
+            current_context().wait(pause_s * random.uniform(0.5, 1.0), self._stalled)
+            version = state.version
+            self._poll_or_join()
+            state = self._state
+            pause_s = min(max(_FIRST_PAUSE_S, 2 * pause_s), self._longest_pause_s)
+            if state.version > version:
+                pause_s = _FIRST_PAUSE_S
+        return step < state.steps
+
+    def batch(self, step: int) -> Descriptor:
+        """Where the batch of a committed step lies. Raises DamagedLog."""
+        state = self._state
+        segment, place = divmod(step, self._client.segment_steps)
+        if segment < len(state.segments):
+            return self._segment(state, segment)[place]
+        return state.tail[step - len(state.segments) * self._client.segment_steps]
+
+    def content_before(self, step: int) -> int:
+        """The content of all steps before one, of which each is committed. Raises DamagedLog."""
+        state, segment_steps = self._state, self._client.segment_steps
+        segment = min(step // segment_steps, len(state.segments))
+        first = segment * segment_steps
+        summed_step, content = self._summed
+        if not first <= summed_step <= step:
+            summed_step, content = first, sum(state.segments[:segment])
+        if summed_step < step:
+            batches = state.tail if segment == len(state.segments) else self._segment(state, segment)
+            content += content_of(batches[summed_step - first : step - first])
+        self._summed = step, content % _CONTENTS
+        return self._summed[1]
+
+    def _has_ended(self, state: LogState) -> bool:
+        """Whether nothing can follow a state: all lanes of the namespace are closed, or somebody ended it."""
+        lanes = self._client.lanes
+        closed = sum(lane.closed for lane in state.lanes.values())
+        return state.is_ended or (lanes is not None and closed >= lanes)
+
+    def _poll_or_join(self) -> bool:
+        """Poll; or, if another thread polls, wait for its poll, which may have begun before this call."""
+        with self._poll_lock:
+            running = self._poll
+            if running is None:
+                mine = self._poll = Future()
+        if running is not None:
+            current_context().result(running, self._stalled)
+            return False
+        try:
+            self._state = self._newest_state()
+        finally:
+            with self._poll_lock:
+                self._poll = None
+            mine.set_result(None)  # also after an error: it is that of this thread's call
+        return True
+
+    def _newest_state(self) -> LogState:
+        if not self._is_loaded:
+            state = self._store.run(log.load(self._client))
+            self._is_loaded = True
+            return state
+        state = self._store.run(log.advance(self._client, self._state))
+        if len(state.tail) > self._longest_tail:
+            state = self._store.run(log.load(self._client))
+            longest_tail, n_steps = 2 * self._client.segment_steps, len(state.tail)
+            # More where checkpoints are missing, as every reload walks from the last one that is there.
+            self._longest_tail = 2 * n_steps if n_steps > longest_tail else longest_tail
+        return state
+
+    def _segment(self, state: LogState, segment: int) -> tuple[Descriptor, ...]:
+        with self._segments_lock:
+            if segment not in self._segments:
+                first = segment * self._client.segment_steps
+                batches = self._store.run(checkpoints.read_segment(self._client, state, first))
+                self._segments[segment] = batches
+                if len(self._segments) > _SEGMENTS:
+                    self._segments.popitem(last=False)
+            self._segments.move_to_end(segment)
+            return self._segments[segment]
+
+    def _stalled(self) -> str:
+        return (
+            f"{self._store.uri} has {self.steps:,} steps, and the next one was not committed in time. Look "
+            "whether its producers run, or give the call more time."
+        )

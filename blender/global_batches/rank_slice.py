@@ -1,0 +1,106 @@
+"""What a rank reads of a global batch: the footer, and the bytes of its own slices.
+
+    step = read_slice(store, namespace, descriptor, mesh.coordinate(rank))
+    step.offset, step.tokens                        # 812, array of [rows of the dp index, L of the cp index]
+
+A deterministic projection (section 4.4 of the paper): ranks with the same dp and cp index read the same bytes
+without a word between them. With cp > 1 the two chunks of a rank are one request if they are neighbors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from blender.global_batches.errors import DamagedBatch, NamespaceDiffers
+from blender.global_batches.format.columns import Array
+from blender.global_batches.format.cut import chunks_of, joined
+from blender.global_batches.format.footer import Footer, Json
+from blender.global_batches.namespace import Namespace
+from blender.global_batches.protocol.state import Descriptor
+from blender.global_batches.store.namespace_store import NamespaceStore
+from blender.spec.mesh import Coordinate
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalBatchSlice:
+    """A step as one rank reads it; its columns are attributes too, as those of a `Batch` are."""
+
+    offset: int
+    """The number of the step."""
+    arrays: Mapping[str, Array]
+    """The columns by name, read-only."""
+    origin: Json
+    """What the producer gave with the batch, to find it again."""
+
+    def __getattr__(self, name: str) -> Any:
+        arrays = self.__dict__.get("arrays", {})
+        if name not in arrays:
+            columns = ", ".join(f"`{column}`" for column in arrays)
+            raise AttributeError(f"The step has no column `{name}`. Columns: {columns}.")
+        return arrays[name]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all columns."""
+        return sum(array.nbytes for array in self.arrays.values())
+
+
+def read_slice(
+    store: NamespaceStore, namespace: Namespace, batch: Descriptor, place: Coordinate
+) -> GlobalBatchSlice:
+    """The columns of a batch that the rank at a place of the mesh gets.
+
+    They are views of the bytes that were read, but for columns that are joined from two chunks. Raises
+    DamagedBatch unless every byte is what the producer wrote.
+    """
+    footer = _read_footer(store, namespace, batch)
+    chunks = chunks_of(place.cp, namespace.cp, namespace.layout)
+    pieces = _read_ranges(store, batch, [footer.range_of(place.dp, chunk) for chunk in chunks])
+    parts = [footer.decode(place.dp, chunk, piece) for chunk, piece in zip(chunks, pieces, strict=True)]
+    arrays = joined(parts, footer.sequence)
+    for array in arrays.values():
+        array.flags.writeable = False
+    return GlobalBatchSlice(batch.step, arrays, footer.origin)
+
+
+def _read_footer(store: NamespaceStore, namespace: Namespace, batch: Descriptor) -> Footer:
+    data = _read(store, batch, batch.footer_offset, batch.footer_length)
+    footer = Footer.parse(data, batch.name, batch.footer_hash)
+    if (footer.dp, footer.chunks) != (namespace.dp, namespace.chunks):
+        raise NamespaceDiffers(
+            f"The batch {batch.name} has {footer.dp} dp indexes of {footer.chunks} chunks, and the namespace "
+            f"{namespace.dp} of {namespace.chunks}. Mend its producer, and write another namespace."
+        )
+    return footer
+
+
+def _read_ranges(
+    store: NamespaceStore, batch: Descriptor, ranges: Sequence[tuple[int, int]]
+) -> list[memoryview]:
+    """The bytes of each range, which ascend; one request for neighbors, and none for empty ranges."""
+    requests: list[list[int]] = []  # first byte, and the one after the last
+    for offset, length in ranges:
+        if requests and requests[-1][1] == offset:
+            requests[-1][1] += length
+        elif length:
+            requests.append([offset, offset + length])
+    bodies = [(start, _read(store, batch, start, stop - start)) for start, stop in requests]
+    return [_piece(bodies, offset, length) for offset, length in ranges]
+
+
+def _piece(bodies: Sequence[tuple[int, memoryview]], offset: int, length: int) -> memoryview:
+    if not length:
+        return memoryview(b"")
+    start, body = max((start, body) for start, body in bodies if start <= offset)
+    return body[offset - start : offset - start + length]
+
+
+def _read(store: NamespaceStore, batch: Descriptor, offset: int, length: int) -> memoryview:
+    data = store.read(batch.name, offset, length)
+    if data is None:
+        raise DamagedBatch(
+            f"The batch {batch.name} of step {batch.step:,} is missing. Restore the object from a copy."
+        )
+    return data

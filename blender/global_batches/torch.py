@@ -1,0 +1,63 @@
+"""Durable batches as PyTorch tensors: for each rank its slice of every step, in order.
+
+    loader = BlendLoader(BatchDataset(BatchReader("s3://bucket/run7", mesh)), device="cuda")
+    for batch in loader:
+        train(batch["tokens"], batch["rewards"])        # whatever columns the producers gave
+        checkpoint["data"] = loader.state_dict()        # {"namespace": "0c5e...", "step": 812, ...}
+
+Any run with the same dp and cp can load that state. A run that has read all steps waits for the next one,
+until the producers have finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from blender.errors import InvalidRequest
+from blender.global_batches.rank_slice import GlobalBatchSlice
+from blender.global_batches.reader import BatchReader
+from blender.torch import StepDataset, rank_of_ranks
+
+
+def slice_tensors(step: GlobalBatchSlice) -> dict[str, Any]:
+    """All columns of a step as tensors over the same memory, and its `offset`, which hides such a column.
+
+    Do not write into them: they are views of the bytes that were read.
+    """
+    columns: dict[str, Any] = {name: torch.from_dlpack(array) for name, array in step.arrays.items()}
+    return columns | {"offset": step.offset}
+
+
+class BatchDataset(StepDataset[int]):
+    """Every step of a namespace from `offset` on, up to `stop` or to the end of data, through `transform`.
+
+    `rank` defaults to that of `torch.distributed`, or of torchrun's environment, whose number of ranks must
+    be that of the reader's mesh. Waits for steps that are not committed yet.
+    """
+
+    def __init__(
+        self,
+        reader: BatchReader,
+        *,
+        offset: int = 0,
+        stop: int | None = None,
+        rank: int | None = None,
+        transform: Callable[[Any], Any] = slice_tensors,
+    ) -> None:
+        if rank is None:
+            rank, ranks = rank_of_ranks()
+            if ranks != reader.mesh.ranks:
+                raise InvalidRequest(
+                    f"This run has {ranks} ranks, and the mesh {reader.mesh} has {reader.mesh.ranks}. Start "
+                    "as many, give `rank`, or open the reader with the run's mesh."
+                )
+        super().__init__(reader, rank, offset=offset, stop=stop, transform=transform)
+        self.reader = reader
+
+    @property
+    def rank(self) -> int:
+        """The reader's rank in the mesh."""
+        return self.share
