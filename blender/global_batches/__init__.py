@@ -17,7 +17,7 @@ with its last batch. A trainer reads from any step on, while producers write:
 
     reader = BatchReader("s3://bucket/run7", Mesh(dp=32, cp=2, tp=4))
     for batch in BlendLoader(BatchDataset(reader)):
-        train(batch["tokens"])                      # state_dict(): {"namespace": ..., "step": 812, "content": ...}
+        train(batch["tokens"])                      # state_dict(): namespace, step, content before it
 """
 
 from typing import TYPE_CHECKING

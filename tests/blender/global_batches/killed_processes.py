@@ -58,6 +58,7 @@ def produce(uri: str, lane: str, folder: Path) -> None:
     dice = random.Random()
     with BatchWriter(uri, lane) as writer, (folder / f"made-{lane}").open("a") as notes:
         row, told = writer.offset or 0, writer.committed
+        is_at_work(folder)
         while not (folder / FINISH).exists() and not writer.is_finished:
             stop, seed = row + dice.randint(1, 3), dice.getrandbits(32)
             note(notes, sequence=writer.sequence, made=[row, stop, seed])
@@ -77,6 +78,7 @@ def read(uri: str, rank: int, folder: Path) -> None:
     saved, draft = folder / f"state-{rank}", folder / f"state-{rank}.draft"
     step = reader.offset_of(json.loads(saved.read_text())) if saved.exists() else 0
     with (folder / f"read-{rank}").open("a") as notes:
+        is_at_work(folder)
         try:
             for batch in reader.read(StepRange(step), rank):
                 rows = batch.arrays["rows"]
@@ -91,6 +93,11 @@ def read(uri: str, rank: int, folder: Path) -> None:
                 draft.replace(saved)
         except EndOfData:
             return
+
+
+def is_at_work(folder: Path) -> None:
+    """Tell the supervisor that this process has opened its lane, or the log."""
+    (folder / f"at-work-{os.getpid()}").touch()
 
 
 def note(notes: Any, **fields: Any) -> None:
@@ -108,6 +115,7 @@ class Running:
     process: subprocess.Popen[str]
     wakes_at: float = 0.0
     """When a paused process goes on; 0 for one that runs."""
+    is_replaced: bool = False
 
 
 @dataclass
@@ -130,22 +138,35 @@ class Run:
         )
         self.processes.append(Running(kind, name, process))
 
-    def hit(self) -> None:
-        """Kill a process or pause it; a paused producer is replaced, and wakes as a zombie."""
-        awake = [one for one in self.processes if not one.wakes_at and one.process.poll() is None]
-        if not awake:
-            return
-        victim = self.dice.choice(awake)
+    def hit(self) -> bool:
+        """Kill a process at work or pause it; a paused producer is replaced, and wakes as a zombie."""
+        victims = [
+            one
+            for one in self.processes
+            if not one.wakes_at
+            and not one.is_replaced
+            and one.process.poll() is None
+            and self.is_at_work(one)
+        ]
+        if not victims:
+            return False
+        victim = self.dice.choice(victims)
         if self.dice.random() < 0.5:
             victim.process.kill()
-            return
+            return True
         victim.process.send_signal(signal.SIGSTOP)
-        victim.wakes_at = time.monotonic() + self.dice.uniform(0.2, 2)
+        victim.wakes_at = time.monotonic() + self.dice.uniform(0.2, 4)
         if victim.kind == "produce":
+            victim.is_replaced = True
             self.start(victim.kind, victim.name)
+        return True
+
+    def is_at_work(self, one: Running) -> bool:
+        """Whether a process has begun to write or read."""
+        return (self.folder / f"at-work-{one.process.pid}").exists()
 
     def tend(self) -> None:
-        """Wake the paused, and start again what was killed or fenced, unless another process does its work."""
+        """Wake the paused; start again what was killed or fenced, unless another process does its work."""
         for one in list(self.processes):
             if one.wakes_at and time.monotonic() > one.wakes_at:
                 one.process.send_signal(signal.SIGCONT)
@@ -179,9 +200,9 @@ def check_run(uri: str, folder: Path, kills: int, seed: int, settings: Settings,
             run.start("produce", lane)
         for rank in range(MESH.dp):
             run.start("read", f"{rank}")
-        for _ in range(kills):
-            _tend_for(run, run.dice.uniform(0.1, 1.5))
-            run.hit()
+        while kills:
+            _tend_for(run, run.dice.uniform(0.1, 1.0))
+            kills -= run.hit()
         _tend_for(run, 1.0)
         (folder / FINISH).touch()
         deadline = time.monotonic() + _END_S
@@ -218,7 +239,8 @@ def _compare(store: NamespaceStore, folder: Path) -> None:
         assert first == rows[lane], f"rows of lane {lane} twice or missing before row {first}"
         rows[lane], sequences[lane] = stop, sequences[lane] + 1
         expected.append(batch)
-        noise = [int(one["noise"].astype(np.int64).sum()) for one in slices_of(lane, first, stop, seed).arrays]
+        arrays = slices_of(lane, first, stop, seed).arrays
+        noise = [int(one["noise"].astype(np.int64).sum()) for one in arrays]
         steps.append((lane, [first, stop], noise))
     for lane in LANES:
         told = max(one["committed"] for one in made[lane] if "committed" in one)
