@@ -148,10 +148,12 @@ class Footer:
     def _offsets(self) -> tuple[int, ...]:
         """Offsets of the slices in order, and of what follows them."""
         lengths: list[int] = []
-        for dp in range(self.dp):
+        shared = all(len(column.shapes) == 1 for column in self.columns)
+        for dp in range(1 if shared else self.dp):
             even = sum(column.padded_bytes(dp) for column in self.columns)
             odd = sum(column.padded_bytes(dp) for column in self.columns if column.cut)
             lengths += [even, odd] * (self.chunks // 2) or [even]
+        lengths *= self.dp if shared else 1
         return tuple(accumulate(lengths, initial=0))
 
     def _index(self, dp: int, chunk: int) -> int:

@@ -20,6 +20,7 @@ from blender.global_batches.protocol.operations import Put, Routine
 from blender.global_batches.protocol.state import END, Descriptor
 from blender.global_batches.store.namespace_store import open_store
 from blender.spec.mesh import Mesh
+from factory.settings import Settings
 
 Columns = Mapping[str, np.ndarray]
 SEQUENCE = {"tokens"}
@@ -47,8 +48,8 @@ def new_namespace(
 class Lane:
     """A producer that commits each batch by itself."""
 
-    def __init__(self, uri: str, lane: str = "a") -> None:
-        self.store = open_store(uri)
+    def __init__(self, uri: str, lane: str = "a", settings: Settings | None = None) -> None:
+        self.store = open_store(uri, settings)
         self.namespace = namespace = open_namespace(self.store)
         self.mesh = Mesh(dp=namespace.dp, cp=namespace.cp)
         self.client = namespace.client()
