@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
+from operator import attrgetter
 from typing import TypeVar
 
 import pyarrow as pa
@@ -37,6 +38,10 @@ _DESCRIPTORS = pa.schema(
 )
 
 
+_FIELDS = tuple(_DESCRIPTORS.names)
+_values = attrgetter(*_FIELDS)  # of a descriptor; a tenth of the time of `astuple`, which copies them deeply
+
+
 @dataclass(frozen=True, slots=True)
 class Floor:
     """What may be gone: versions of the log up to `version`, and batches of the steps before `step`.
@@ -59,7 +64,10 @@ def delta_to_bytes(delta: Delta) -> bytes:
         "first_step": delta.first_step,
         "lane": delta.lane,
         "progress": asdict(delta.progress),
-        "batches": [asdict(batch) | {"footer_hash": batch.footer_hash.hex()} for batch in delta.batches],
+        "batches": [
+            dict(zip(_FIELDS, _values(batch), strict=True)) | {"footer_hash": batch.footer_hash.hex()}
+            for batch in delta.batches
+        ],
     }
     return _json_to_bytes(content)
 
@@ -158,7 +166,7 @@ def _json_from_bytes(body: bytes) -> Json:
 
 
 def _table_to_bytes(batches: Iterable[Descriptor], metadata: Mapping[bytes, bytes]) -> bytes:
-    columns = list(zip(*map(astuple, batches), strict=True)) or [()] * len(_DESCRIPTORS)
+    columns = list(zip(*map(_values, batches), strict=True)) or [()] * len(_DESCRIPTORS)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, _DESCRIPTORS, strict=True)]
     schema = _DESCRIPTORS.with_metadata(metadata)
     sink = pa.BufferOutputStream()
