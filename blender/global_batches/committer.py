@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import threading
 import time
+import weakref
 from collections import deque
 from dataclasses import dataclass
 
 from blender.call_context import CallContext, use_context
 from blender.errors import CallCancelled
+from blender.global_batches.errors import LaneClosed
 from blender.global_batches.policies import LaneActivity, Policy
 from blender.global_batches.protocol import checkpoints, log
 from blender.global_batches.protocol.client import Client
 from blender.global_batches.protocol.log import Claim, Made
-from blender.global_batches.protocol.state import Lane, LogState
+from blender.global_batches.protocol.state import Descriptor, Json, Lane, LogState
 from blender.global_batches.store.namespace_store import NamespaceStore
+from factory.errors import MachineError
+
+_END_S = 2.0  # the longest wait for the thread of a writer that was interrupted, or forgotten until the exit
+_RUNNING: weakref.WeakSet[Committer] = weakref.WeakSet()
 
 
 @dataclass
@@ -33,7 +41,8 @@ class CommitFigures:
 class Committer:
     """Commits the batches of a claim in a thread, at the pace of a policy.
 
-    An error of the thread, such as Fenced, is raised by every later call.
+    An error of the thread, such as Fenced, is raised by every later call. The thread works for the process
+    that started it; in a forked one, calls raise MachineError.
     """
 
     def __init__(
@@ -47,59 +56,118 @@ class Committer:
     ) -> None:
         self._store, self._client, self._claim, self._policy = store, client, claim, policy
         self._state = state
+        self._process = os.getpid()
         self._changed = threading.Condition()
         self._made: deque[Made] = deque()
-        self._closing = self._urgent = self._stopped = False
+        self._closing = self._urgent = self._left = self._stopped = False
         self._error: BaseException | None = None
-        self._activity = LaneActivity()
+        self._activity = LaneActivity(state)
         self._call = CallContext()
         self._figures = figures
         self._thread = threading.Thread(target=self._run, name=f"commit-{claim.lane}", daemon=True)
         self._thread.start()
+        _RUNNING.add(self)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this process started the thread, and was not forked from the one that did."""
+        return os.getpid() == self._process
 
     @property
     def lane(self) -> Lane:
         """The lane as it is committed."""
+        self._require_own_process()
         with self._changed:
-            return self._state.lane(self._claim.lane)
+            return self._lane()
 
-    def add(self, made: Made) -> None:
+    @property
+    def sequence(self) -> int:
+        """The number of the next batch: of those that are committed, and of those that will be."""
+        self._require_own_process()
+        with self._changed:
+            return self._lane().sequence + len(self._made)
+
+    @property
+    def offset(self) -> Json:
+        """Where the producer goes on after the last batch."""
+        self._require_own_process()
+        with self._changed:
+            return self._made[-1].offset if self._made else self._lane().offset
+
+    def add(self, batch: Descriptor, offset: Json) -> None:
         """Let the next attempt take a batch along."""
         with self._changed:
-            self._raise_error()
-            self._made.append(made)
+            self._made.append(Made(self._lane().sequence + len(self._made), offset, batch))
             self._changed.notify_all()
+
+    def require_open(self) -> None:
+        """Raise the error of the thread, if it has one, and LaneClosed if the lane is being closed."""
+        self._require_own_process()
+        with self._changed:
+            self._raise_error()
+            if self._closing:
+                raise LaneClosed(
+                    f"Lane `{self._claim.lane}` is being finished. Write further batches to another lane."
+                )
 
     def flush(self, *, close_lane: bool = False) -> None:
         """Wait until everything is committed, and, with `close_lane`, the lane closed."""
+        self._require_own_process()
         with self._changed:
             self._closing = self._closing or close_lane
             self._urgent = True
             self._changed.notify_all()
-            while self._has_work() and self._error is None:
-                self._changed.wait()
-            self._urgent = False
+            try:
+                while self._has_work() and self._error is None:
+                    self._changed.wait()
+            finally:
+                self._urgent = False
             self._raise_error()
+
+    def leave(self) -> None:
+        """Let the thread commit what there is, then end; nobody waits for it."""
+        if self.is_own:
+            with self._changed:
+                self._left = self._urgent = True
+                self._changed.notify_all()
+
+    def join(self, seconds: float | None = None) -> None:
+        """Wait for the thread that was left: it may still write a checkpoint."""
+        if self.is_own:
+            self._thread.join(seconds)
 
     def stop(self) -> None:
-        """End the thread; what is not committed then stays uncommitted."""
+        """End the thread soon; what is not committed then stays uncommitted."""
+        if not self.is_own:
+            return
         with self._changed:
             self._stopped = True
+            if self._has_work() and self._error is None:
+                self._error = LaneClosed(
+                    f"This writer of lane `{self._claim.lane}` was stopped before its last batches were "
+                    f"committed ({len(self._made):,}). Open another one, which goes on before them."
+                )
             self._changed.notify_all()
-        self._call.cancel(CallCancelled("The writer was closed."))
-        self._thread.join()
+        self._call.cancel(CallCancelled("The writer was stopped."))
+        self._thread.join(_END_S)  # a request that has no answer yet is not waited for
 
-    def raise_error(self) -> None:
-        """Raise the error of the thread, if it has ended by one."""
-        with self._changed:
-            self._raise_error()
+    def _require_own_process(self) -> None:
+        """Raise where no thread would answer a wait."""
+        if not self.is_own:
+            raise MachineError(
+                f"This process was forked from the writer of lane `{self._claim.lane}`, process "
+                f"{self._process}, and cannot write in its place. Open a writer of another lane here."
+            )
+
+    def _lane(self) -> Lane:
+        return self._state.lane(self._claim.lane)
 
     def _raise_error(self) -> None:
         if self._error is not None:
             raise self._error
 
     def _has_work(self) -> bool:
-        return bool(self._made) or (self._closing and not self._state.lane(self._claim.lane).closed)
+        return bool(self._made) or (self._closing and not self._lane().closed)
 
     def _run(self) -> None:
         try:
@@ -109,17 +177,19 @@ class Committer:
                     gap = self._attempt()
         except BaseException as error:  # raised where the writer is used
             with self._changed:
-                self._error = error
+                self._error = self._error or error
                 self._changed.notify_all()
 
     def _wait_for_work(self, gap: float) -> bool:
-        """Wait for a batch, and for the gap since the last attempt; False once the committer is stopped."""
+        """Wait for a batch, and for the gap since the last attempt; False once the thread has to end."""
         due = time.monotonic() + gap
         with self._changed:
             while not self._stopped:
                 remaining = due - time.monotonic()
                 if self._has_work() and (remaining <= 0 or self._urgent):
                     return True
+                if self._left and not self._has_work():
+                    break
                 self._changed.wait(max(remaining, 0.0) if self._has_work() else None)
         return False
 
@@ -128,6 +198,7 @@ class Committer:
         with self._changed:
             made, closing = list(self._made), self._closing
         figures = self._figures
+        pauses = self._store.pauses
         started = time.monotonic()
         state = self._store.run(log.attempt(self._client, self._claim, self._state, made, closing))
         ended = time.monotonic()
@@ -141,9 +212,22 @@ class Committer:
             figures.lost += not is_committed
             self._changed.notify_all()
         figures.lanes = self._activity.live(state, ended, figures.gap)
-        figures.gap = self._policy.after(ended - started, figures.lanes)
+        if self._store.pauses == pauses:  # the length of an outage is not that of an attempt
+            figures.gap = self._policy.after(ended - started, figures.lanes)
         if is_committed:
             state = self._store.run(checkpoints.maintain(self._client, state))
             with self._changed:
                 self._state = state
         return figures.gap
+
+
+@atexit.register
+def _end_all() -> None:
+    """End the threads of writers that nobody closed, before the interpreter freezes them inside a request."""
+    running = list(_RUNNING)
+    for committer in running:
+        committer.leave()
+    until = time.monotonic() + _END_S
+    for committer in running:
+        committer.join(max(0.0, until - time.monotonic()))
+        committer.stop()

@@ -75,10 +75,15 @@ class AdaptiveCommit:
 
 
 class LaneActivity:
-    """Which lanes have committed lately, as one producer sees it in the states that it reads."""
+    """Which lanes have committed lately, as one producer sees it in the states that it reads.
 
-    def __init__(self) -> None:
-        self._changes: dict[str, tuple[Lane, float]] = {}
+    Lanes that are there at the `start` count once they change: most of a long run's are given up.
+    """
+
+    def __init__(self, start: LogState) -> None:
+        self._changes: dict[str, tuple[Lane, float]] = {
+            name: (lane, -math.inf) for name, lane in start.lanes.items()
+        }
 
     def live(self, state: LogState, now: float, gap: float) -> int:
         """The number of open lanes that changed within the last three gaps; at least 1, the producer's."""

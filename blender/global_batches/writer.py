@@ -14,6 +14,8 @@ nothing since.
 
 from __future__ import annotations
 
+import secrets
+import weakref
 from collections.abc import Mapping, Sequence
 
 from blender.global_batches.committer import CommitFigures, Committer
@@ -25,7 +27,6 @@ from blender.global_batches.namespace import open_namespace
 from blender.global_batches.policies import AdaptiveCommit, Policy
 from blender.global_batches.protocol import log, names
 from blender.global_batches.protocol.client import incarnation_of_process
-from blender.global_batches.protocol.log import Made
 from blender.global_batches.protocol.operations import put as put_object
 from blender.global_batches.protocol.state import Descriptor, Json
 from blender.global_batches.store.namespace_store import open_store
@@ -54,35 +55,35 @@ class BatchWriter:
         self._store = open_store(uri, settings, patience_s=patience_s)
         self.namespace = open_namespace(self._store)
         client = self.namespace.client()
-        self._incarnation = incarnation_of_process()
-        claim, state = self._store.run(log.take(client, lane, self._incarnation))
-        progress = state.lane(lane)
-        self._epoch, self._sequence = progress.epoch, progress.sequence
-        self._offset = progress.offset
+        claim, state = self._store.run(log.take(client, lane, incarnation_of_process()))
+        self._opened = state.lane(lane)
         self.figures = CommitFigures()
         """What the attempts of this writer came to."""
         self.is_finished = claim is None
         """Whether the lane is closed: it takes no more batches."""
-        self._committer = (
-            None
-            if claim is None
-            else Committer(self._store, client, claim, state, policy or AdaptiveCommit(), self.figures)
-        )
+        self._is_closed = False
+        self._committer: Committer | None = None
+        if claim is not None:
+            self._committer = Committer(
+                self._store, client, claim, state, policy or AdaptiveCommit(), self.figures
+            )
+            # The thread of a forgotten writer commits what was put, and ends.
+            weakref.finalize(self, self._committer.leave).atexit = False
 
     @property
     def offset(self) -> Json:
         """Where the producer goes on: the offset of the last batch that was put; None before the first."""
-        return self._offset
+        return self._opened.offset if self._committer is None else self._committer.offset
 
     @property
     def sequence(self) -> int:
         """The number of batches that the lane has, with those that are put and not committed yet."""
-        return self._sequence
+        return self._opened.sequence if self._committer is None else self._committer.sequence
 
     @property
     def committed(self) -> int:
         """The number of batches of the lane that are visible."""
-        return self._sequence if self._committer is None else self._committer.lane.sequence
+        return self._opened.sequence if self._committer is None else self._committer.lane.sequence
 
     def put(self, slices: Slices | Sequence[Mapping[str, Array]], offset: Json, origin: Json = None) -> None:
         """Store a batch and let it be committed; `offset` says where to go on after it.
@@ -92,15 +93,15 @@ class BatchWriter:
         InvalidBatch, and what went wrong with commits before: Fenced, or StoreUnavailable.
         """
         committer = self._open_committer()
-        committer.raise_error()
+        committer.require_open()
         offset = small_json(offset, "offset")
         encoded = encode(self._checked(slices), origin)
-        nonce = self._incarnation.rpartition(":")[2]
-        name = names.batch(self.lane, self._epoch, self._sequence, nonce)
+        # A name for each try: of a put that failed, or was interrupted, a request may still arrive.
+        nonce = secrets.token_hex(4)
+        name = names.batch(self.lane, self._opened.epoch, committer.sequence, nonce)
         self._store.run(put_object(name, encoded.body))
-        committer.add(Made(self._sequence, offset, _descriptor(name, encoded)))
-        self._sequence += 1
-        self._offset = offset
+        committer.require_open()
+        committer.add(_descriptor(name, encoded), offset)
 
     def flush(self) -> None:
         """Wait until every batch that was put is committed."""
@@ -115,24 +116,35 @@ class BatchWriter:
             self.close()
 
     def close(self) -> None:
-        """Commit what is left and end the writer; the lane stays open for the next one."""
-        committer, self._committer = self._committer, None
-        if committer is not None:
-            try:
-                committer.flush()
-            finally:
-                committer.stop()
+        """Commit what is left and end the writer; the lane stays open for the next one.
+
+        Once more does nothing. In a process that was forked from the writer's it does nothing at all.
+        """
+        if self._is_closed or self._committer is None or not self._committer.is_own:
+            return
+        self._is_closed = True
+        try:
+            self._committer.flush()
+        except BaseException:
+            self._committer.stop()
+            raise
+        self._committer.leave()
+        self._committer.join()
 
     def __enter__(self) -> BatchWriter:
         return self
 
-    def __exit__(self, *exception: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
+        if kind is not None and issubclass(kind, KeyboardInterrupt) and self._committer is not None:
+            self._is_closed = True
+            self._committer.stop()  # whoever interrupts does not wait for a store that may be away
+        else:
+            self.close()
 
     def _open_committer(self) -> Committer:
-        if self.is_finished:
+        if self._committer is None or self.is_finished:
             raise LaneClosed(f"Lane `{self.lane}` is finished. Write further batches to another lane.")
-        if self._committer is None:
+        if self._is_closed:
             raise LaneClosed(f"This writer of lane `{self.lane}` is closed. Open the lane by another one.")
         return self._committer
 

@@ -15,7 +15,7 @@ NAMESPACE = "namespace.json"
 LOG, CHECKPOINTS, SEGMENTS, FLOORS, BATCHES = "log/", "checkpoint/", "segment/", "floor/", "batches/"
 
 _DIGITS = 20  # names sort as their numbers do
-_NUMBER = re.compile(r"[0-9]{20}")
+_NUMBER = re.compile(rf"(?:{LOG}|{CHECKPOINTS}|{FLOORS})([0-9]{{20}})")
 _LANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -46,8 +46,8 @@ def batch(lane: str, epoch: int, sequence: int, nonce: str) -> str:
 
 def number(name: str) -> int | None:
     """The version or index in a name of the log, the checkpoints or the floors; None for any other name."""
-    digits = name.rpartition("/")[2]
-    return int(digits) if _NUMBER.fullmatch(digits) else None
+    match = _NUMBER.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 def checked_lane(lane: str) -> str:

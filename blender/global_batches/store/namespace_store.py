@@ -54,6 +54,11 @@ class NamespaceStore:
         self._patience = Patience(objects.place, patience_s)
         self._unclear_creates = Outage(self._patience, "has confirmed no create")
 
+    @property
+    def pauses(self) -> int:
+        """How often a request of any thread had no answer, and was waited for."""
+        return self._patience.pauses
+
     def run(self, routine: Routine[Result]) -> Result:
         """Answer the operations of a routine until it returns.
 

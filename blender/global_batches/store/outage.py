@@ -26,6 +26,8 @@ class Patience:
         self.place = place
         self.limit_s = limit_s
         self.logged = False
+        self.pauses = 0
+        """Tries of all threads that had no answer."""
 
 
 class Outage:
@@ -50,6 +52,7 @@ class Outage:
         """
         self._count_since(started)
         self._tries += 1
+        self._patience.pauses += 1
         sentence = f"{self._patience.place} {self._silence} for {self._waited_s:.0f} s ({error})."
         left_s = self._patience.limit_s - self._waited_s
         if left_s <= 0:

@@ -60,7 +60,7 @@ def test_naive_producers_do_not_wait() -> None:
 
 
 def test_lanes_count_while_they_commit_and_are_open() -> None:
-    activity = LaneActivity()
+    activity = LaneActivity(LogState())
     lanes = {name: Lane(1, name) for name in "abc"}
     state = LogState(lanes=lanes)
     assert activity.live(state, now=0.0, gap=1.0) == 3
@@ -70,6 +70,14 @@ def test_lanes_count_while_they_commit_and_are_open() -> None:
     state = replace(state, lanes=state.lanes | {"a": Lane(1, "a", 1, closed=True), "b": Lane(1, "b", 9)})
     assert activity.live(state, now=5.0, gap=1.0) == 1
     assert activity.live(state, now=50.0, gap=1.0) == 1
+
+
+def test_lanes_that_were_given_up_before_the_start_do_not_count() -> None:
+    state = LogState(lanes={f"{number}": Lane(1, "gone") for number in range(500)})
+    activity = LaneActivity(state)
+    assert activity.live(state, now=0.0, gap=0.0) == 1
+    state = replace(state, lanes={**state.lanes, "7": Lane(2, "back"), "new": Lane(1, "new")})
+    assert activity.live(state, now=1.0, gap=0.0) == 2
 
 
 @pytest.mark.parametrize("lanes", [4, 16])
@@ -98,7 +106,7 @@ def test_producers_that_adapt_keep_the_budget_of_conflicts(lanes: int) -> None:
 
 
 def test_a_delta_of_another_lane_is_activity() -> None:
-    activity = LaneActivity()
+    activity = LaneActivity(LogState())
     state = LogState().after(Delta(1, 0, "a", Lane(1, "a")), Delta(2, 0, "b", Lane(1, "b")))
     activity.live(state, now=0.0, gap=1.0)
     state = state.after(Delta(3, 0, "b", Lane(1, "b", 1)))

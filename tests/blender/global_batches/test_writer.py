@@ -130,6 +130,7 @@ def test_the_writer_before_is_fenced_and_named(uri: str) -> None:
         put(before, 2)
     with pytest.raises(Fenced):
         before.close()
+    assert (before.sequence, before.committed) == (2, 1)
     put(after, 10)
     after.close()
     assert list(rows(uri)) == [0, 10]
