@@ -1,0 +1,101 @@
+"""Objects of a namespace for benches: in memory, where a long log is made, and counted, where it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from blender.global_batches.protocol.operations import Creation
+from blender.global_batches.store.objects import Objects
+
+
+class Memory:
+    """Objects by their names."""
+
+    place = "The memory"
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+
+    def get(self, name: str) -> bytes | None:
+        """The bytes of an object, or None."""
+        return self.objects.get(name)
+
+    def get_all(self, names: Sequence[str]) -> list[bytes | None]:
+        """The bytes of each object, or None."""
+        return [self.objects.get(name) for name in names]
+
+    def read(self, name: str, offset: int, length: int) -> memoryview | None:
+        """At most `length` bytes from `offset` on, or None."""
+        body = self.objects.get(name)
+        return None if body is None else memoryview(body)[offset : offset + length]
+
+    def create(self, name: str, body: bytes) -> Creation:
+        """Store an object unless the name is taken."""
+        return Creation.STORED if self.objects.setdefault(name, body) is body else Creation.TAKEN
+
+    def put(self, name: str, body: bytes) -> None:
+        """Store an object, or replace it."""
+        self.objects[name] = body
+
+    def delete(self, name: str) -> None:
+        """Remove an object."""
+        self.objects.pop(name, None)
+
+    def list(self, prefix: str) -> list[str]:
+        """The names that begin with `prefix`."""
+        return [name for name in self.objects if name.startswith(prefix)]
+
+
+@dataclass
+class Calls:
+    """What was read from a store."""
+
+    requests: int = 0
+    """Names that were asked for, also those that nothing has."""
+    round_trips: int = 0
+    """Waits for an answer; requests that are sent at once are one."""
+    n_bytes: int = 0
+
+
+class Counted:
+    """The reads of other objects, counted."""
+
+    def __init__(self, objects: Objects) -> None:
+        self.place = objects.place
+        self.calls = Calls()
+        self._objects = objects
+
+    def get(self, name: str) -> bytes | None:
+        """Count and pass on."""
+        return self._count([self._objects.get(name)])[0]
+
+    def get_all(self, names: Sequence[str]) -> list[bytes | None]:
+        """Count and pass on."""
+        return self._count(self._objects.get_all(names))
+
+    def _count(self, bodies: list[bytes | None]) -> list[bytes | None]:
+        self.calls.requests += len(bodies)
+        self.calls.round_trips += 1
+        self.calls.n_bytes += sum(len(body) for body in bodies if body is not None)
+        return bodies
+
+    def read(self, name: str, offset: int, length: int) -> memoryview | None:
+        """Nothing that is measured reads batches."""
+        raise NotImplementedError
+
+    def create(self, name: str, body: bytes) -> Creation:
+        """Nothing that is measured writes."""
+        raise NotImplementedError
+
+    def put(self, name: str, body: bytes) -> None:
+        """Nothing that is measured writes."""
+        raise NotImplementedError
+
+    def delete(self, name: str) -> None:
+        """Nothing that is measured deletes."""
+        raise NotImplementedError
+
+    def list(self, prefix: str) -> list[str]:
+        """Nothing that is measured lists."""
+        raise NotImplementedError

@@ -1,0 +1,43 @@
+"""The bench of durable batches, on logs short enough to count by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from bench.batches import start
+from bench.batches.objects import Calls
+from blender.global_batches.protocol import names
+from blender.global_batches.protocol.client import Client
+from blender.global_batches.protocol.state import Lane
+
+
+def client() -> Client:
+    return Client(checkpoint_versions=10, segment_steps=8)
+
+
+def test_a_start_finds_the_state_and_its_reads_are_counted(tmp_path: Path) -> None:
+    calls = {}
+    for state, objects in start.grown((6, 33), client):
+        folder = tmp_path / f"{state.version}"
+        start.write(objects, folder)
+        result = start.start(folder, client())
+        assert start.equal(result.state, state)
+        assert min(result.s, result.cpu_s) > 0
+        calls[state.version] = result.calls
+        assert result.calls.n_bytes <= sum(map(len, objects.values()))
+        versions = {names.number(name) for name in objects if name.startswith(names.LOG)}
+        assert versions == set(range(1 if state.version == 6 else 21, state.version + 1))
+    # The floor, the first checkpoint, version 1, 16 versions more, the floor.
+    assert replace(calls[6], n_bytes=0) == Calls(requests=20, round_trips=5)
+    # Two records of the floor and none after them, checkpoints 20 and 30 and none after them, and as before.
+    assert replace(calls[33], n_bytes=0) == Calls(requests=3 + 3 + 17 + 1, round_trips=3 + 3 + 2 + 1)
+
+
+def test_another_state_is_found_out(tmp_path: Path) -> None:
+    ((state, objects),) = start.grown((6,), client)
+    start.write(objects, tmp_path)
+    result = start.start(tmp_path, client())
+    assert not start.equal(result.state, replace(state, content=state.content ^ 1))
+    assert not start.equal(result.state, replace(state, lanes={**state.lanes, "x": Lane(1, "x")}))
+    assert not start.equal(result.state, replace(state, steps=state.steps + 1))
