@@ -52,7 +52,7 @@ def read_slice(
 ) -> GlobalBatchSlice:
     """The columns of a batch that the rank at a place of the mesh gets.
 
-    They are views of the bytes that were read, but for columns that are joined from two chunks. Raises
+    They are views of the bytes that were read, or copies if columns are joined from two chunks. Raises
     DamagedBatch unless every byte is what the producer wrote.
     """
     footer = _read_footer(store, namespace, batch)
@@ -60,6 +60,8 @@ def read_slice(
     pieces = _read_ranges(store, batch, [footer.range_of(place.dp, chunk) for chunk in chunks])
     parts = [footer.decode(place.dp, chunk, piece) for chunk, piece in zip(chunks, pieces, strict=True)]
     arrays = joined(parts, footer.sequence)
+    if footer.sequence and len(parts) > 1:  # a view of a whole column would keep the bytes of the joined ones
+        arrays = {name: array if name in footer.sequence else array.copy() for name, array in arrays.items()}
     for array in arrays.values():
         array.flags.writeable = False
     return GlobalBatchSlice(batch.step, arrays, footer.origin)

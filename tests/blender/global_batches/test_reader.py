@@ -84,7 +84,7 @@ def test_columns_are_read_only_and_views_where_nothing_is_joined(tmp_path: Path,
     for array in step.arrays.values():
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 0
-    assert (step.arrays["tokens"].base is None) == (mesh.cp > 1)
+        assert (array.base is None) == (mesh.cp > 1)  # no view may keep bytes that were copied
 
 
 @given(
@@ -342,8 +342,11 @@ def test_prefetching_stops_at_its_budget(tmp_path: Path, monkeypatch: pytest.Mon
     requests = counted(reader)
     steps = reader.read(StepRange(), 0)
     next(steps)
+    until = time.monotonic() + 30
+    while len(requests.ranges) < 8 and time.monotonic() < until:
+        time.sleep(0.01)
     time.sleep(0.3)
-    assert 2 < len({name for name, _, _ in requests.ranges}) <= 16
+    assert 4 <= len({name for name, _, _ in requests.ranges}) <= 16
 
 
 # The end of data.
