@@ -42,7 +42,6 @@ class Follower:
         self._store = store
         self._client = client
         self._longest_pause_s = longest_pause_s
-        self._longest_tail = 2 * client.segment_steps
         self._state = LogState()
         self._is_loaded = False
         self._poll: Future[None] | None = None
@@ -123,16 +122,10 @@ class Follower:
         return True
 
     def _newest_state(self) -> LogState:
-        if not self._is_loaded:
-            state = self._store.run(log.load(self._client))
-            self._is_loaded = True
-            return state
-        state = self._store.run(log.advance(self._client, self._state))
-        if len(state.tail) > self._longest_tail:
-            state = self._store.run(log.load(self._client))
-            longest_tail, n_steps = 2 * self._client.segment_steps, len(state.tail)
-            # More where checkpoints are missing, as every reload walks from the last one that is there.
-            self._longest_tail = 2 * n_steps if n_steps > longest_tail else longest_tail
+        if self._is_loaded:
+            return self._store.run(log.advance(self._client, self._state))
+        state = self._store.run(log.load(self._client))
+        self._is_loaded = True
         return state
 
     def _segment(self, state: LogState, segment: int) -> tuple[Descriptor, ...]:

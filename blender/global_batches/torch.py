@@ -23,7 +23,7 @@ from blender.torch import StepDataset, rank_of_ranks
 
 
 def slice_tensors(step: GlobalBatchSlice) -> dict[str, Any]:
-    """All columns of a step as tensors over the same memory, and its `offset`, which hides such a column.
+    """All columns of a step as tensors over the same memory, and its `offset`.
 
     Do not write into them: they are views of the bytes that were read.
     """

@@ -37,6 +37,9 @@ from blender.global_batches.format.footer import (
 )
 from blender.global_batches.format.small_json import small_json
 
+RESERVED = "offset"
+"""The name under which a reader gets the number of the step."""
+
 
 @dataclass(frozen=True, eq=False)
 class Slices:
@@ -105,6 +108,8 @@ def _columns(slices: Slices) -> tuple[Column, ...]:
         raise InvalidBatch("The batch has no columns. Give every slice the same columns, at least one.")
     if not all(isinstance(name, str) for name in names):
         raise InvalidBatch(f"The columns {list(names)} are not all named by strings. Name them so.")
+    if RESERVED in names:
+        raise InvalidBatch(f"A column is named `{RESERVED}`, which is the step of a batch. Rename it.")
     require_sequence(slices.sequence, names)
     for index, arrays in enumerate(slices.arrays):
         expected = names if index % slices.chunks % 2 == 0 else slices.sequence

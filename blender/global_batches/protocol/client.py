@@ -26,6 +26,16 @@ class Client:
     """Versions between two checkpoints, the same for all processes."""
     segment_steps: int = SEGMENT_STEPS
     """Steps of a segment, the same for all processes."""
+    longest_tail: int = field(default=0, init=False)
+    """Steps after the segments that a state may have before it is read anew."""
+
+    def __post_init__(self) -> None:
+        self.note_tail(0)
+
+    def note_tail(self, steps: int) -> None:
+        """Note how long a tail is that was just read anew: over two segments where checkpoints are missing."""
+        usual = 2 * self.segment_steps
+        self.longest_tail = 2 * steps if steps > usual else usual
 
 
 def incarnation_of_process() -> str:

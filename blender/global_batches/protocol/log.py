@@ -74,9 +74,18 @@ def load(client: Client) -> Routine[LogState]:
 
 
 def advance(client: Client, state: LogState) -> Routine[LogState]:
-    """The newest state, from an earlier one."""
+    """The newest state, from an earlier one.
+
+    A tail that has grown over two segments is read anew from the checkpoint that put them away; from its
+    double, where checkpoints are missing.
+    """
     newer = yield from _walk(client, state)
-    return newer if newer is not None else (yield from load(client))
+    if newer is None:
+        return (yield from load(client))
+    if len(newer.tail) > client.longest_tail:
+        newer = yield from load(client)
+        client.note_tail(len(newer.tail))
+    return newer
 
 
 def take(client: Client, lane: str, incarnation: str) -> Routine[tuple[Claim | None, LogState]]:
@@ -179,13 +188,12 @@ def _held_lane(claim: Claim, state: LogState) -> Lane:
 
 
 def _require_room(client: Client, state: LogState, lane: str) -> None:
-    if client.lanes is None or lane in state.lanes or lane == END:
-        return
-    if len(state.lanes) >= client.lanes:
+    lanes = sorted(state.lanes.keys() - {END})
+    if client.lanes is not None and lane not in {*lanes, END} and len(lanes) >= client.lanes:
         raise NamespaceDiffers(
             f"Lane `{lane}` would be one more than the {client.lanes} of the namespace: "
-            f"{', '.join(f'`{name}`' for name in sorted(state.lanes))}. Take over one of them, or create a "
-            "namespace with more lanes."
+            f"{', '.join(f'`{name}`' for name in lanes)}. Take over one of them, or create a namespace with "
+            "more lanes."
         )
 
 

@@ -215,6 +215,7 @@ def split(*arrays: dict[str, object], dp: int = 1, chunks: int = 1, sequence: st
         (split(*[{"a": ROW}] * 5, chunks=5), "cannot have 1 dp indexes of 5 chunks"),
         (split({}), "has no columns"),
         (split({1: ROW}), r"columns \[1\] are not all named by strings"),  # type: ignore[dict-item]
+        (split({"offset": ROW}), "A column is named `offset`, which is the step of a batch"),
         (split({"a": ROW}, {"b": ROW}, dp=2), "Slice dp 1, chunk 0 has the columns `b`, and should have `a`"),
         (split(*[{"a": ROW}] * 4, chunks=4), "Slice dp 0, chunk 1 has the columns `a`, and should have none"),
         (split({"a": ROW}, {"a": ROW.astype("i8")}, dp=2), "`a` is int64 in slice dp 1, chunk 0, and int32"),
