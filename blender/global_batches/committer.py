@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from blender.call_context import CallContext, use_context
@@ -53,6 +54,7 @@ class Committer:
         state: LogState,
         policy: Policy,
         figures: CommitFigures,
+        require_namespace: Callable[[], None],
     ) -> None:
         self._store, self._client, self._claim, self._policy = store, client, claim, policy
         self._state = state
@@ -64,6 +66,7 @@ class Committer:
         self._activity = LaneActivity(state)
         self._call = CallContext()
         self._figures = figures
+        self._require_namespace = require_namespace
         self._thread = threading.Thread(target=self._run, name=f"commit-{claim.lane}", daemon=True)
         self._thread.start()
         _RUNNING.add(self)
@@ -218,6 +221,8 @@ class Committer:
             state = self._store.run(checkpoints.maintain(self._client, state))
             with self._changed:
                 self._state = state
+            if state.version % self._client.checkpoint_versions == 0:
+                self._require_namespace()  # creates succeed below an address whose objects were deleted
         return figures.gap
 
 

@@ -120,6 +120,15 @@ def open_namespace(store: NamespaceStore) -> Namespace:
     )
 
 
+def require_unchanged(store: NamespaceStore, namespace: Namespace) -> None:
+    """Raise NamespaceNotFound or NamespaceDiffers if the namespace was deleted, or created anew, since."""
+    if open_namespace(store).id != namespace.id:
+        raise NamespaceDiffers(
+            f"The namespace at {store.uri} was deleted and created anew while this process wrote to it. "
+            "Create the new one at an address of its own, and start its writers again."
+        )
+
+
 def end_namespace(uri: str, *, settings: Settings | None = None) -> None:
     """End a namespace without a number of lanes: no lane goes on, and readers come to the end of data.
 

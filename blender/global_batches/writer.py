@@ -17,13 +17,14 @@ from __future__ import annotations
 import secrets
 import weakref
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from blender.global_batches.committer import CommitFigures, Committer
 from blender.global_batches.errors import InvalidBatch, LaneClosed
 from blender.global_batches.format.columns import Array
 from blender.global_batches.format.slices import EncodedBatch, Slices, encode
 from blender.global_batches.format.small_json import small_json
-from blender.global_batches.namespace import open_namespace
+from blender.global_batches.namespace import open_namespace, require_unchanged
 from blender.global_batches.policies import AdaptiveCommit, Policy
 from blender.global_batches.protocol import log, names
 from blender.global_batches.protocol.client import incarnation_of_process
@@ -65,7 +66,13 @@ class BatchWriter:
         self._committer: Committer | None = None
         if claim is not None:
             self._committer = Committer(
-                self._store, client, claim, state, policy or AdaptiveCommit(), self.figures
+                self._store,
+                client,
+                claim,
+                state,
+                policy or AdaptiveCommit(),
+                self.figures,
+                partial(require_unchanged, self._store, self.namespace),
             )
             # The thread of a forgotten writer commits what was put, and ends.
             weakref.finalize(self, self._committer.leave).atexit = False

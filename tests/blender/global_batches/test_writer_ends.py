@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from blender.global_batches.errors import DamagedLog, LaneClosed
+from blender.global_batches.errors import DamagedLog, LaneClosed, NamespaceDiffers, NamespaceNotFound
 from blender.global_batches.namespace import create_namespace
 from blender.global_batches.policies import Naive
 from blender.global_batches.protocol import log, names
-from blender.global_batches.protocol.client import Client
+from blender.global_batches.protocol.client import CHECKPOINT_VERSIONS, Client
 from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.writer import BatchWriter
 from blender.spec.mesh import Mesh
@@ -296,3 +297,29 @@ def test_a_damaged_version_ends_a_writer_by_its_name(uri: str) -> None:
     with pytest.raises(DamagedLog):
         writer.close()
     assert (writer.sequence, writer.committed) == (1, 0)
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_writer_of_a_deleted_namespace_finds_out(uri: str, replaced: bool) -> None:
+    writer = BatchWriter(uri, "a", policy=Naive())
+    put(writer, 0)
+    writer.flush()
+    shutil.rmtree(uri)
+    if replaced:
+        create_namespace(uri, Mesh())
+
+    def write_on() -> None:
+        for row in range(1, 2 * CHECKPOINT_VERSIONS):
+            put(writer, row)
+            writer.flush()
+
+    with pytest.raises(NamespaceDiffers if replaced else NamespaceNotFound):
+        write_on()
+    assert writer.committed <= CHECKPOINT_VERSIONS
+
+
+def test_a_writer_that_closes_at_once_writes_the_checkpoint_that_is_due(uri: str) -> None:
+    for row in range(CHECKPOINT_VERSIONS // 2):
+        with BatchWriter(uri, "a") as writer:  # a version that takes the lane, and one with the batch
+            put(writer, row)
+    assert Path(uri, names.checkpoint(CHECKPOINT_VERSIONS)).exists()
