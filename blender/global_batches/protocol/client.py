@@ -33,7 +33,7 @@ class Client:
         self.note_tail(0)
 
     def note_tail(self, steps: int) -> None:
-        """Note how long a tail is that was just read anew: over two segments where checkpoints are missing."""
+        """Note the length of a tail that was just read anew; it is long where checkpoints are missing."""
         usual = 2 * self.segment_steps
         self.longest_tail = 2 * steps if steps > usual else usual
 
