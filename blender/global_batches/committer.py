@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from blender.call_context import CallContext, use_context
@@ -22,7 +22,7 @@ from blender.global_batches.protocol.state import Descriptor, Json, Lane, LogSta
 from blender.global_batches.store.namespace_store import NamespaceStore
 from factory.errors import MachineError
 
-_END_S = 2.0  # the longest wait for the thread of a writer that was interrupted, or forgotten until the exit
+_END_S = 1.0
 _RUNNING: weakref.WeakSet[Committer] = weakref.WeakSet()
 
 
@@ -131,7 +131,7 @@ class Committer:
         """Let the thread commit what there is, then end; nobody waits for it."""
         if self.is_own:
             with self._changed:
-                self._left = self._urgent = True
+                self._left = True
                 self._changed.notify_all()
 
     def join(self, seconds: float | None = None) -> None:
@@ -139,20 +139,23 @@ class Committer:
         if self.is_own:
             self._thread.join(seconds)
 
-    def stop(self) -> None:
-        """End the thread soon; what is not committed then stays uncommitted."""
-        if not self.is_own:
-            return
+    def cancel(self) -> None:
+        """End the thread at its next wait; what is not committed then stays uncommitted."""
+        if self.is_own:
+            with self._changed:
+                self._stopped = True
+                if self._has_work() and self._error is None:
+                    self._error = LaneClosed(
+                        f"This writer of lane `{self._claim.lane}` was stopped before its last batches were "
+                        f"committed ({len(self._made):,}). Open another one, which goes on before them."
+                    )
+                self._changed.notify_all()
+            self._call.cancel(CallCancelled("The writer was stopped."))
+
+    def raise_error(self) -> None:
+        """Raise the error of the thread, if it has one."""
         with self._changed:
-            self._stopped = True
-            if self._has_work() and self._error is None:
-                self._error = LaneClosed(
-                    f"This writer of lane `{self._claim.lane}` was stopped before its last batches were "
-                    f"committed ({len(self._made):,}). Open another one, which goes on before them."
-                )
-            self._changed.notify_all()
-        self._call.cancel(CallCancelled("The writer was stopped."))
-        self._thread.join(_END_S)  # a request that has no answer yet is not waited for
+            self._raise_error()
 
     def _require_own_process(self) -> None:
         """Raise where no thread would answer a wait."""
@@ -189,7 +192,7 @@ class Committer:
         with self._changed:
             while not self._stopped:
                 remaining = due - time.monotonic()
-                if self._has_work() and (remaining <= 0 or self._urgent):
+                if self._has_work() and (remaining <= 0 or self._urgent or self._left):
                     return True
                 if self._left and not self._has_work():
                     break
@@ -226,13 +229,26 @@ class Committer:
         return figures.gap
 
 
-@atexit.register
-def _end_all() -> None:
-    """End the threads of writers that nobody closed, before the interpreter freezes them inside a request."""
-    running = list(_RUNNING)
-    for committer in running:
+def stop(committers: Collection[Committer]) -> None:
+    """End threads soon: they have a second to commit what there is, and another one to notice the end.
+
+    A request that has no answer by then is not waited for.
+    """
+    for committer in committers:
         committer.leave()
+    _join(committers)
+    for committer in committers:
+        committer.cancel()
+    _join(committers)
+
+
+def _join(committers: Collection[Committer]) -> None:
     until = time.monotonic() + _END_S
-    for committer in running:
+    for committer in committers:
         committer.join(max(0.0, until - time.monotonic()))
-        committer.stop()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """Stop the writers that nobody closed, before the interpreter freezes their threads inside a request."""
+    stop(list(_RUNNING))

@@ -10,6 +10,9 @@ A batch is stored by `put`, and is visible to readers, all ranks at once, when i
 beside production, in the order of the puts. The offset is committed with it. Whoever opens the lane next
 takes it over and goes on at `offset`; the process before, if it still lives, gets Fenced and has committed
 nothing since.
+
+The end of the block commits what was put. An interrupt (Ctrl-C) waits a second for that, and no longer for a
+store that is away; what was not committed comes again. So it does after a kill.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from blender.global_batches.committer import CommitFigures, Committer
+from blender.global_batches.committer import CommitFigures, Committer, stop
 from blender.global_batches.errors import InvalidBatch, LaneClosed
 from blender.global_batches.format.columns import Array
 from blender.global_batches.format.slices import EncodedBatch, Slices, encode
@@ -133,10 +136,11 @@ class BatchWriter:
         try:
             self._committer.flush()
         except BaseException:
-            self._committer.stop()
+            stop([self._committer])
             raise
         self._committer.leave()
         self._committer.join()
+        self._committer.raise_error()
 
     def __enter__(self) -> BatchWriter:
         return self
@@ -144,7 +148,7 @@ class BatchWriter:
     def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
         if kind is not None and issubclass(kind, KeyboardInterrupt) and self._committer is not None:
             self._is_closed = True
-            self._committer.stop()  # whoever interrupts does not wait for a store that may be away
+            stop([self._committer])  # whoever interrupts does not wait for a store that may be away
         else:
             self.close()
 

@@ -156,7 +156,7 @@ print(writer.committed, writer.is_finished)
     assert committed(uri) == 3
 
 
-def test_a_stopped_writer_says_what_it_left(uri: str) -> None:
+def test_an_interrupted_writer_commits_what_was_put_while_its_store_answers(uri: str) -> None:
     writer = BatchWriter(uri, "a", policy=Hourly())
 
     def interrupted() -> None:
@@ -169,11 +169,37 @@ def test_a_stopped_writer_says_what_it_left(uri: str) -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     writer.close()
-    assert writer.committed == 1
-    with pytest.raises(LaneClosed, match=r"before its last batches were committed \(1\)\. Open another"):
-        writer.flush()
+    assert (writer.committed, committed(uri)) == (2, 2)
     with pytest.raises(LaneClosed, match="is closed"):
         put(writer, 2)
+
+
+def test_an_interrupted_writer_says_what_it_left(uri: str) -> None:
+    code, output = outcome(
+        uri,
+        """
+put(1)
+try:
+    with writer:
+        leave_without_store()
+        raise KeyboardInterrupt
+except KeyboardInterrupt:
+    writer.close()
+for call in (writer.flush, lambda: put(2)):
+    try:
+        call()
+    except FactoryError as error:
+        print(error)
+print(writer.sequence, writer.committed)
+""",
+    )
+    assert code == 0
+    assert output.splitlines() == [
+        "This writer of lane `a` was stopped before its last batches were committed (1). Open another one, "
+        "which goes on before them.",
+        "This writer of lane `a` is closed. Open the lane by another one.",
+        "2 1",
+    ]
 
 
 def test_a_process_that_forgets_its_writer_ends_and_loses_nothing(uri: str) -> None:
