@@ -51,6 +51,8 @@ class AdaptiveCommit:
     """The part of the time that attempts may take."""
     jitter: float = 0.2
     """The part by which gaps vary at random, so that producers do not march in step."""
+    longest_gap: float = 120.0
+    """Seconds: however slow an attempt was, batches are visible after so long. It outranks the budgets."""
     smoothing: float = 0.2
     """The weight of the last attempt in the window."""
     window: float | None = field(default=None, init=False)
@@ -64,7 +66,7 @@ class AdaptiveCommit:
         if self.window is None:
             self.window = seconds
         self.window += self.smoothing * (seconds - self.window)
-        self.gap = self.least_gap(self.window, lanes)
+        self.gap = min(self.least_gap(self.window, lanes), self.longest_gap)
         return self.gap * (1 + self.jitter * self.random.uniform(-1, 1))
 
     def least_gap(self, window: float, lanes: int) -> float:

@@ -55,6 +55,12 @@ def test_a_gap_varies_by_its_jitter(window: float, lanes: int, seed: int) -> Non
     assert 0.8 * policy.gap <= gap <= 1.2 * policy.gap
 
 
+def test_an_attempt_that_slept_for_an_hour_hides_no_batch_for_longer_than_the_longest_gap() -> None:
+    policy = AdaptiveCommit(jitter=0, longest_gap=30)
+    policy.after(0.04, 32)
+    assert policy.after(3600, 32) == 30
+
+
 def test_naive_producers_do_not_wait() -> None:
     assert Naive().after(3.0, 100) == 0
 
