@@ -20,7 +20,7 @@ from bench.batches.objects import Calls, Counted, Memory
 from bench.harness import Report, Row, table
 from blender.global_batches.protocol import checkpoints, log, names
 from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.log import Made
+from blender.global_batches.protocol.log import StoredBatch
 from blender.global_batches.protocol.state import Descriptor, LogState
 from blender.global_batches.store.folder import Folder
 from blender.global_batches.store.namespace_store import NamespaceStore
@@ -96,7 +96,7 @@ def grown(
         while state.version < version:
             claim = claims[state.version % LANES]
             sequence = state.lane(claim.lane).sequence
-            made = Made(sequence, {"prompt": 256 * sequence}, _descriptor(claim.lane, sequence))
+            made = StoredBatch(sequence, {"prompt": 256 * sequence}, _descriptor(claim.lane, sequence))
             state = store.run(log.attempt(client, claim, state, [made]))
             state = store.run(checkpoints.maintain(client, state))
         yield state, memory.objects

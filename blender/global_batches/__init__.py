@@ -23,11 +23,11 @@ with its last batch. A trainer reads from any step on, while producers write:
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from blender.global_batches.ending import end_namespace as end_namespace
     from blender.global_batches.format.cut import cut as cut
     from blender.global_batches.format.slices import Slices as Slices
     from blender.global_batches.namespace import Namespace as Namespace
     from blender.global_batches.namespace import create_namespace as create_namespace
-    from blender.global_batches.namespace import end_namespace as end_namespace
     from blender.global_batches.policies import AdaptiveCommit as AdaptiveCommit
     from blender.global_batches.policies import Naive as Naive
     from blender.global_batches.reader import BatchReader as BatchReader
@@ -41,7 +41,7 @@ else:
         __name__,
         {
             "create_namespace": "blender.global_batches.namespace",
-            "end_namespace": "blender.global_batches.namespace",
+            "end_namespace": "blender.global_batches.ending",
             "Namespace": "blender.global_batches.namespace",
             "Mesh": "blender.spec.mesh",
             "Slices": "blender.global_batches.format.slices",

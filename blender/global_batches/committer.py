@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 from blender.call_context import CallContext, use_context
 from blender.errors import CallCancelled
-from blender.global_batches.errors import LaneClosed
+from blender.global_batches.errors import LaneClosed, WriterClosed
+from blender.global_batches.json_values import Json
 from blender.global_batches.policies import LaneActivity, Policy
 from blender.global_batches.protocol import checkpoints, log
 from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.log import Claim, Made
-from blender.global_batches.protocol.state import Descriptor, Json, Lane, LogState
+from blender.global_batches.protocol.log import Claim, StoredBatch
+from blender.global_batches.protocol.state import Descriptor, Lane, LogState
 from blender.global_batches.store.namespace_store import NamespaceStore
 from factory.errors import MachineError
 
@@ -32,7 +33,7 @@ class CommitFigures:
 
     attempts: int = 0
     lost: int = 0
-    """Attempts that added nothing: another producer created the version."""
+    """Attempts that added nothing: another producer created the version, or a request was lost."""
     gap: float = 0.0
     """Seconds from the last attempt to the next one."""
     lanes: int = 1
@@ -60,8 +61,8 @@ class Committer:
         self._state = state
         self._process = os.getpid()
         self._changed = threading.Condition()
-        self._made: deque[Made] = deque()
-        self._closing = self._urgent = self._left = self._stopped = False
+        self._stored: deque[StoredBatch] = deque()
+        self._closing = self._urgent = self._draining = self._stopped = False
         self._error: BaseException | None = None
         self._activity = LaneActivity(state)
         self._call = CallContext()
@@ -72,7 +73,7 @@ class Committer:
         _RUNNING.add(self)
 
     @property
-    def is_own(self) -> bool:
+    def is_in_starting_process(self) -> bool:
         """Whether this process started the thread, and was not forked from the one that did."""
         return os.getpid() == self._process
 
@@ -88,19 +89,19 @@ class Committer:
         """The number of the next batch: of those that are committed, and of those that will be."""
         self._require_own_process()
         with self._changed:
-            return self._lane().sequence + len(self._made)
+            return self._lane().sequence + len(self._stored)
 
     @property
     def offset(self) -> Json:
         """Where the producer goes on after the last batch."""
         self._require_own_process()
         with self._changed:
-            return self._made[-1].offset if self._made else self._lane().offset
+            return self._stored[-1].offset if self._stored else self._lane().offset
 
     def add(self, batch: Descriptor, offset: Json) -> None:
         """Let the next attempt take a batch along."""
         with self._changed:
-            self._made.append(Made(self._lane().sequence + len(self._made), offset, batch))
+            self._stored.append(StoredBatch(self._lane().sequence + len(self._stored), offset, batch))
             self._changed.notify_all()
 
     def require_open(self) -> None:
@@ -127,27 +128,28 @@ class Committer:
                 self._urgent = False
             self._raise_error()
 
-    def leave(self) -> None:
+    def drain(self) -> None:
         """Let the thread commit what there is, then end; nobody waits for it."""
-        if self.is_own:
+        if self.is_in_starting_process:
             with self._changed:
-                self._left = True
+                self._draining = True
                 self._changed.notify_all()
 
     def join(self, seconds: float | None = None) -> None:
         """Wait for the thread that was left: it may still write a checkpoint."""
-        if self.is_own:
+        if self.is_in_starting_process:
             self._thread.join(seconds)
 
     def cancel(self) -> None:
         """End the thread at its next wait; what is not committed then stays uncommitted."""
-        if self.is_own:
+        if self.is_in_starting_process:
             with self._changed:
                 self._stopped = True
                 if self._has_work() and self._error is None:
-                    self._error = LaneClosed(
-                        f"This writer of lane `{self._claim.lane}` was stopped before its last batches were "
-                        f"committed ({len(self._made):,}). Open another one, which goes on before them."
+                    self._error = WriterClosed(
+                        f"This writer of lane `{self._claim.lane}` was stopped before its last batches "
+                        f"({len(self._stored):,}) were committed, or its lane closed. Open another one: it "
+                        "goes on there."
                     )
                 self._changed.notify_all()
             self._call.cancel(CallCancelled("The writer was stopped."))
@@ -159,7 +161,7 @@ class Committer:
 
     def _require_own_process(self) -> None:
         """Raise where no thread would answer a wait."""
-        if not self.is_own:
+        if not self.is_in_starting_process:
             raise MachineError(
                 f"This process was forked from the writer of lane `{self._claim.lane}`, process "
                 f"{self._process}, and cannot write in its place. Open a writer of another lane here."
@@ -173,7 +175,7 @@ class Committer:
             raise self._error
 
     def _has_work(self) -> bool:
-        return bool(self._made) or (self._closing and not self._lane().closed)
+        return bool(self._stored) or (self._closing and not self._lane().closed)
 
     def _run(self) -> None:
         try:
@@ -192,9 +194,9 @@ class Committer:
         with self._changed:
             while not self._stopped:
                 remaining = due - time.monotonic()
-                if self._has_work() and (remaining <= 0 or self._urgent or self._left):
+                if self._has_work() and (remaining <= 0 or self._urgent or self._draining):
                     return True
-                if self._left and not self._has_work():
+                if self._draining and not self._has_work():
                     break
                 self._changed.wait(max(remaining, 0.0) if self._has_work() else None)
         return False
@@ -202,18 +204,20 @@ class Committer:
     def _attempt(self) -> float:
         """Try once to commit what there is; the gap until the next attempt."""
         with self._changed:
-            made, closing = list(self._made), self._closing
+            stored, closing = list(self._stored), self._closing
         figures = self._figures
         pauses = self._store.pauses
         started = time.monotonic()
-        state = self._store.run(log.attempt(self._client, self._claim, self._state, made, closing))
+        state = self._store.run(log.attempt(self._client, self._claim, self._state, stored, closing))
         ended = time.monotonic()
         lane = state.lane(self._claim.lane)
-        is_committed = lane.closed == closing and (not made or lane.sequence > made[-1].sequence)
+        is_committed = lane.closed == closing and (not stored or lane.sequence > stored[-1].sequence)
+        if is_committed and (closing or state.version % self._client.checkpoint_versions == 0):
+            self._require_namespace()  # creates succeed below an address whose objects were deleted
         with self._changed:
             self._state = state
-            while self._made and self._made[0].sequence < lane.sequence:
-                self._made.popleft()
+            while self._stored and self._stored[0].sequence < lane.sequence:
+                self._stored.popleft()
             figures.attempts += 1
             figures.lost += not is_committed
             self._changed.notify_all()
@@ -224,8 +228,6 @@ class Committer:
             state = self._store.run(checkpoints.maintain(self._client, state))
             with self._changed:
                 self._state = state
-            if state.version % self._client.checkpoint_versions == 0:
-                self._require_namespace()  # creates succeed below an address whose objects were deleted
         return figures.gap
 
 
@@ -235,7 +237,7 @@ def stop(committers: Collection[Committer]) -> None:
     A request that has no answer by then is not waited for.
     """
     for committer in committers:
-        committer.leave()
+        committer.drain()
     _join(committers)
     for committer in committers:
         committer.cancel()

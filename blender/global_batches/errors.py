@@ -25,6 +25,14 @@ class LaneClosed(ConfigurationError):
     """The lane was finished: it takes no more batches."""
 
 
+class WriterClosed(ConfigurationError):
+    """This writer was closed or stopped; another one may open the lane."""
+
+
+class NamespaceEnded(ConfigurationError):
+    """The namespace was ended: no lane takes more batches."""
+
+
 class OtherHistory(ConfigurationError):
     """A state belongs to another namespace, or to other batches before its step."""
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import asdict, dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from blender.global_batches.errors import DamagedLog, NamespaceDiffers, NamespaceNotFound
 from blender.global_batches.format.cut import ChunkLayout
-from blender.global_batches.protocol import log, names
-from blender.global_batches.protocol.client import Client, incarnation_of_process
-from blender.global_batches.protocol.operations import create, get
-from blender.global_batches.protocol.state import END, Json
+from blender.global_batches.json_values import compact_json
+from blender.global_batches.protocol import names
+from blender.global_batches.protocol.client import Client
+from blender.global_batches.protocol.operations import ensure, get
 from blender.global_batches.store.namespace_store import NamespaceStore, open_store
 from blender.global_batches.store.probe import StoreFacts, probe
 from blender.rows.checksummed_json import verified_content, with_checksum
@@ -86,17 +86,17 @@ def create_namespace(
         namespace = Namespace(
             uuid.uuid4().hex, mesh.dp, mesh.cp, layout, lanes, order="arrival", store=probe(store)
         )
-        store.run(create(names.NAMESPACE, _to_bytes(namespace)))
+        store.run(ensure(names.NAMESPACE, _to_bytes(namespace)))
     namespace = open_namespace(store)
     namespace.require_mesh(mesh)
-    for name, wanted, there in (
+    for name, requested, stored in (
         ("layout", layout, namespace.layout),
         ("lanes", lanes, namespace.lanes),
     ):
-        if wanted != there:
+        if requested != stored:
             raise NamespaceDiffers(
-                f"{store.uri} holds a namespace with {name} {there}, and {wanted} was asked for. Create one "
-                "at another address, or use the one that is there."
+                f"{store.uri} holds a namespace with {name} {stored}, and {requested} was asked for. Create "
+                "one at another address, or use the one that is there."
             )
     return namespace
 
@@ -129,30 +129,12 @@ def require_unchanged(store: NamespaceStore, namespace: Namespace) -> None:
         )
 
 
-def end_namespace(uri: str, *, settings: Settings | None = None) -> None:
-    """End a namespace without a number of lanes: no lane goes on, and readers come to the end of data.
-
-    Batches that are not committed yet are lost to it. Raises ConfigurationError for one whose lanes end it.
-    """
-    store = open_store(uri, settings)
-    namespace = open_namespace(store)
-    if namespace.lanes is not None:
-        raise ConfigurationError(
-            f"The namespace at {store.uri} ends when its {namespace.lanes} lanes are finished. Finish those "
-            "that are open."
-        )
-    client = namespace.client()
-    claim, state = store.run(log.take(client, END, incarnation_of_process()))
-    while claim is not None and not state.is_ended:
-        state = store.run(log.attempt(client, claim, state, (), closed=True))
-
-
 def _to_bytes(namespace: Namespace) -> bytes:
     content = {"format": FORMAT} | asdict(namespace)
-    return with_checksum(json.dumps(content, separators=(",", ":"), sort_keys=True).encode())
+    return with_checksum(compact_json(content))
 
 
-def _from_content(content: dict[str, Json]) -> Namespace:
+def _from_content(content: dict[str, Any]) -> Namespace:
     return Namespace(
         id=content["id"],
         dp=content["dp"],

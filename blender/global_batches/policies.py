@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from blender.global_batches.protocol.state import Lane, LogState
+from factory.errors import ConfigurationError
 
 _LIVE_GAPS = 3
 _LIVE_S = 1.0  # gaps of an idle namespace are shorter than a pause of a producer
@@ -61,6 +62,13 @@ class AdaptiveCommit:
     """The gap without its jitter, in seconds."""
     random: random.Random = field(default_factory=random.Random, repr=False)
 
+    def __post_init__(self) -> None:
+        for name in ("conflict_budget", "duty_budget"):
+            if not 0 < getattr(self, name) < 1:
+                raise ConfigurationError(
+                    f"`{name}` is {getattr(self, name)}. Give a part between 0 and 1, such as .05."
+                )
+
     def after(self, seconds: float, lanes: int) -> float:
         """See `Policy.after`."""
         if self.window is None:
@@ -71,9 +79,9 @@ class AdaptiveCommit:
 
     def least_gap(self, window: float, lanes: int) -> float:
         """The smallest gap that keeps both budgets (equations 7 to 9)."""
-        for_conflicts = (lanes - 1) * window / -math.log1p(-self.conflict_budget) - window
-        for_duty = window * (1 / self.duty_budget - 1)
-        return max(0.0, for_conflicts, for_duty)
+        conflict_gap = (lanes - 1) * window / -math.log1p(-self.conflict_budget) - window
+        duty_gap = window * (1 / self.duty_budget - 1)
+        return max(0.0, conflict_gap, duty_gap)
 
 
 class LaneActivity:
@@ -93,4 +101,5 @@ class LaneActivity:
             if name not in self._changes or self._changes[name][0] != lane:
                 self._changes[name] = lane, now
         since = now - max(_LIVE_GAPS * gap, _LIVE_S)
-        return max(1, sum(not lane.closed and at >= since for lane, at in self._changes.values()))
+        changes = self._changes.values()
+        return max(1, sum(not lane.closed and changed_at >= since for lane, changed_at in changes))

@@ -23,16 +23,16 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from blender.global_batches.committer import CommitFigures, Committer, stop
-from blender.global_batches.errors import InvalidBatch, LaneClosed
+from blender.global_batches.errors import InvalidBatch, LaneClosed, WriterClosed
 from blender.global_batches.format.columns import Array
 from blender.global_batches.format.slices import EncodedBatch, Slices, encode
-from blender.global_batches.format.small_json import small_json
+from blender.global_batches.json_values import Json, small_json
 from blender.global_batches.namespace import open_namespace, require_unchanged
 from blender.global_batches.policies import AdaptiveCommit, Policy
-from blender.global_batches.protocol import log, names
+from blender.global_batches.protocol import checkpoints, log, names
 from blender.global_batches.protocol.client import incarnation_of_process
 from blender.global_batches.protocol.operations import put as put_object
-from blender.global_batches.protocol.state import Descriptor, Json
+from blender.global_batches.protocol.state import Descriptor
 from blender.global_batches.store.namespace_store import open_store
 from factory.settings import Settings
 
@@ -60,6 +60,7 @@ class BatchWriter:
         self.namespace = open_namespace(self._store)
         client = self.namespace.client()
         claim, state = self._store.run(log.take(client, lane, incarnation_of_process()))
+        state = self._store.run(checkpoints.maintain(client, state))
         self._opened = state.lane(lane)
         self.figures = CommitFigures()
         """What the attempts of this writer came to."""
@@ -78,7 +79,7 @@ class BatchWriter:
                 partial(require_unchanged, self._store, self.namespace),
             )
             # The thread of a forgotten writer commits what was put, and ends.
-            weakref.finalize(self, self._committer.leave).atexit = False
+            weakref.finalize(self, self._committer.drain).atexit = False
 
     @property
     def offset(self) -> Json:
@@ -130,7 +131,7 @@ class BatchWriter:
 
         Once more does nothing. In a process that was forked from the writer's it does nothing at all.
         """
-        if self._is_closed or self._committer is None or not self._committer.is_own:
+        if self._is_closed or self._committer is None or not self._committer.is_in_starting_process:
             return
         self._is_closed = True
         try:
@@ -138,7 +139,7 @@ class BatchWriter:
         except BaseException:
             stop([self._committer])
             raise
-        self._committer.leave()
+        self._committer.drain()
         self._committer.join()
         self._committer.raise_error()
 
@@ -156,7 +157,7 @@ class BatchWriter:
         if self._committer is None or self.is_finished:
             raise LaneClosed(f"Lane `{self.lane}` is finished. Write further batches to another lane.")
         if self._is_closed:
-            raise LaneClosed(f"This writer of lane `{self.lane}` is closed. Open the lane by another one.")
+            raise WriterClosed(f"This writer of lane `{self.lane}` is closed. Open the lane by another one.")
         return self._committer
 
     def _checked(self, slices: Slices | Sequence[Mapping[str, Array]]) -> Slices:

@@ -17,7 +17,7 @@ from blender.global_batches.namespace import create_namespace
 from blender.global_batches.policies import AdaptiveCommit, Naive
 from blender.global_batches.protocol import log
 from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.operations import listed
+from blender.global_batches.protocol.operations import list_names
 from blender.global_batches.store import outage
 from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.writer import BatchWriter
@@ -204,7 +204,7 @@ def test_a_put_that_failed_leaves_its_name_to_late_requests(
         proxy.lose_answers("PUT", 0)
         put(writer, 1)
     assert list(rows(uri, settings)) == [0, 1]
-    stored = [name.rpartition("/")[2] for name in open_store(uri, settings).run(listed("batches/"))]
+    stored = [name.rpartition("/")[2] for name in open_store(uri, settings).run(list_names("batches/"))]
     assert sorted(name.partition("-")[0] for name in stored) == ["0", "1", "1"]
 
 
@@ -262,4 +262,4 @@ def test_no_namespace_is_created_on_a_store_that_ignores_conditions(
     address = f"{bucket}/{unique}"
     with pytest.raises(UnsafeStore, match="concurrent creates of one name"):
         create_namespace(address, Mesh(), settings=faulty)
-    assert open_store(address, settings).run(listed("")) == []
+    assert open_store(address, settings).run(list_names("")) == []

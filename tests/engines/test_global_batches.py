@@ -23,7 +23,7 @@ from blender.global_batches.protocol.operations import (
     delete,
     get,
     get_all,
-    listed,
+    list_names,
 )
 from blender.global_batches.store import outage
 from blender.global_batches.store.namespace_store import NamespaceStore, open_store
@@ -82,12 +82,12 @@ def behind(proxy: Proxy, settings: Settings, uri: str) -> Callable[[float], Name
 
 def test_operations_are_answered_as_on_a_folder(settings: Settings, uri: str) -> None:
     store = open_store(uri, settings)
-    assert store.run(listed("")) == []
+    assert store.run(list_names("")) == []
     assert store.run(create("log/1", b"first")) is Verdict.OURS
     assert store.run(create("log/1", b"second")) is Verdict.NOT_OURS
     store.run(put("batches/a", b"0123456789"))
-    assert sorted(store.run(listed(""))) == ["batches/a", "log/1"]
-    assert store.run(listed("log/")) == ["log/1"]
+    assert sorted(store.run(list_names(""))) == ["batches/a", "log/1"]
+    assert store.run(list_names("log/")) == ["log/1"]
     pieces = [store.read("batches/a", offset, length) for offset, length in ((2, 3), (8, 9), (20, 1), (3, 0))]
     assert pieces == [b"234", b"89", b"", b""]
     assert store.read("batches/b", 0, 1) is None
@@ -128,7 +128,7 @@ def test_a_safe_store_passes_the_probe_and_is_left_empty(settings: Settings, uri
     facts = probe(store)
     assert 0 < facts.winner_s < 60
     assert 0 < facts.loser_s < 60
-    assert store.run(listed("")) == []
+    assert store.run(list_names("")) == []
 
 
 def test_a_store_that_ignores_conditions_is_unsafe(
@@ -140,7 +140,7 @@ def test_a_store_that_ignores_conditions_is_unsafe(
         UnsafeStore, match=r"confirmed \d+ of 32 concurrent creates of one name\. .*If-None-Match"
     ):
         probe(store)
-    assert store.run(listed("")) == []
+    assert store.run(list_names("")) == []
 
 
 def test_a_store_that_forgets_its_creates_is_unsafe(
@@ -216,7 +216,7 @@ def test_a_store_that_comes_back_is_waited_for(
     started = time.monotonic()
     with ThreadPoolExecutor(5) as pool:
         body = pool.submit(store.run, get("batches/a"))
-        names = pool.submit(store.run, listed("batches/a"))
+        names = pool.submit(store.run, list_names("batches/a"))
         piece = pool.submit(store.read, "batches/a", 1, 2)
         removal = pool.submit(store.run, delete("batches/b"))
         storing = pool.submit(store.run, put("batches/c", b"c"))
@@ -270,7 +270,7 @@ def test_a_refusal_is_one_sentence_at_once(
         create("log/1", b""),
         put("log/1", b""),
         delete("log/1"),
-        listed("log/"),
+        list_names("log/"),
     ):
         with pytest.raises(kind) as raised:
             store.run(routine)
@@ -295,7 +295,7 @@ def test_a_refusal_without_a_code_is_one_too(
 ) -> None:
     proxy.answers_instead = (status, body)
     store = behind(60)
-    for routine in (get("log/1"), listed("log/"), create("log/1", b"")):
+    for routine in (get("log/1"), list_names("log/"), create("log/1", b"")):
         with pytest.raises(ConfigurationError, match=words):
             store.run(routine)
 

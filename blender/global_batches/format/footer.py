@@ -19,7 +19,6 @@ Offset and length of a slice follow from the shapes. A CRC32 covers a slice with
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -34,7 +33,7 @@ import numpy as np
 from blender.errors import InvalidRequest
 from blender.global_batches.errors import DamagedBatch, NamespaceDiffers
 from blender.global_batches.format.columns import DTYPES, Array, Column, Shape
-from blender.global_batches.format.small_json import compact_json
+from blender.global_batches.json_values import Json, compact_json
 
 VERSION = 1
 MAGIC = b"TGBATCH\n"
@@ -43,7 +42,6 @@ _FIELDS = {"version", "dp", "chunks", "columns", "crc32", "origin"}
 _MOST_AXES, _MOST_BYTES = 64, 2**63 - 1  # of an array of numpy
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
-Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,10 @@ from blender.global_batches.format.footer import (
     MAGIC,
     TRAILER,
     Footer,
-    Json,
     footer_hash,
     possible_chunks,
 )
-from blender.global_batches.format.small_json import small_json
+from blender.global_batches.json_values import Json, small_json
 
 RESERVED = "offset"
 """The name under which a reader gets the number of the step."""

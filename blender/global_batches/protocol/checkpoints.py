@@ -9,7 +9,7 @@ from __future__ import annotations
 from blender.global_batches.errors import DamagedLog
 from blender.global_batches.protocol import floors, names
 from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.operations import Routine, Verdict, create, delete, get, listed
+from blender.global_batches.protocol.operations import Routine, delete, ensure, get, list_names
 from blender.global_batches.protocol.records import (
     checkpoint_from_bytes,
     checkpoint_to_bytes,
@@ -36,10 +36,10 @@ def write(client: Client, state: LogState) -> Routine[LogState]:
     """Write the full segments of a state and its checkpoint; the state with these segments."""
     first = len(state.segments) * client.segment_steps
     for batches in state.full_segments(client.segment_steps):
-        yield from _ensure(segment_name(client, first), segment_to_bytes(batches))
+        yield from ensure(segment_name(client, first), segment_to_bytes(batches))
         first += client.segment_steps
     state = state.without_full_segments(client.segment_steps)
-    yield from _ensure(names.checkpoint(state.version), checkpoint_to_bytes(state))
+    yield from ensure(names.checkpoint(state.version), checkpoint_to_bytes(state))
     return state
 
 
@@ -49,7 +49,12 @@ def read(version: int) -> Routine[LogState | None]:
         return LogState()
     name = names.checkpoint(version)
     body = yield from get(name)
-    return None if body is None else checkpoint_from_bytes(body, name)
+    state = None if body is None else checkpoint_from_bytes(body, name)
+    if state is not None and state.version != version:
+        raise DamagedLog(
+            f"{name} holds the state after version {state.version:,}. Restore the right one from a copy."
+        )
+    return state
 
 
 def newest(client: Client, version: int) -> Routine[LogState | None]:
@@ -86,7 +91,7 @@ def trim(client: Client, version: int) -> Routine[None]:
         return  # whoever was to write it died
     floor = yield from floors.raise_to(client, version)
     for prefix, last in ((names.LOG, floor.version), (names.CHECKPOINTS, floor.version - 1)):
-        for name in (yield from listed(prefix)):
+        for name in (yield from list_names(prefix)):
             number = names.number(name)
             if number is not None and number <= last:
                 yield from delete(name)
@@ -95,9 +100,3 @@ def trim(client: Client, version: int) -> Routine[None]:
 def segment_name(client: Client, first: int) -> str:
     """The name of the segment that begins with step `first`."""
     return names.segment(first, first + client.segment_steps - 1)
-
-
-def _ensure(name: str, body: bytes) -> Routine[None]:
-    """Store an object that every process would write alike, and know that it is there."""
-    while (yield from create(name, body)) is Verdict.UNKNOWN:
-        pass

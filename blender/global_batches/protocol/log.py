@@ -2,7 +2,7 @@
 
     state = yield from load(client)                              # the newest state
     claim, state = yield from take(client, "rollouts-0", me)     # this process holds the lane
-    state = yield from attempt(client, claim, state, made)       # what it made, or the lane in a newer state
+    state = yield from attempt(client, claim, state, stored)     # with what it stored
     state = yield from advance(client, state)                    # what others committed since
 
 The paper's protocol (sections 4.3 and 5.1) with what it leaves open: lanes change hands by epochs, every
@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from blender.global_batches.errors import DamagedLog, Fenced, LaneClosed, NamespaceDiffers
+from blender.global_batches.errors import DamagedLog, Fenced, NamespaceDiffers, NamespaceEnded
+from blender.global_batches.json_values import Json
 from blender.global_batches.protocol import checkpoints, floors, names
 from blender.global_batches.protocol.client import Client
 from blender.global_batches.protocol.operations import Routine, Verdict, create, get_all
@@ -25,7 +26,6 @@ from blender.global_batches.protocol.state import (
     Delta,
     Descriptor,
     GapInLog,
-    Json,
     Lane,
     LogState,
     numbered,
@@ -44,14 +44,14 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class StoredBatch:
     """A batch that a process has stored for its lane, and has not seen in the log."""
 
     sequence: int
     """Its number in the lane."""
     offset: Json
     """Where the producer goes on after it."""
-    batch: Descriptor
+    descriptor: Descriptor
 
 
 def load(client: Client) -> Routine[LogState]:
@@ -108,19 +108,19 @@ def take(client: Client, lane: str, incarnation: str) -> Routine[tuple[Claim | N
             return claim, state
         if after.epoch > before.epoch:
             raise _fenced(claim, state)
-        # Otherwise the process before came further: what it committed since belongs into the claim.
+        # Otherwise the process before came further: what it committed since belongs to the claim.
 
 
 def attempt(
-    client: Client, claim: Claim, state: LogState, made: Sequence[Made], closed: bool = False
+    client: Client, claim: Claim, state: LogState, stored: Sequence[StoredBatch], closed: bool = False
 ) -> Routine[LogState]:
-    """Try once to add to the log what it lacks of `made`, and to close the lane; the newest state.
+    """Try once to add to the log what it lacks of `stored`, and to close the lane; the newest state.
 
     Its lane tells what is committed: batches up to its `sequence`, of this attempt or of an earlier one whose
     answer was lost. Raises Fenced, with nothing added, if another process has the lane.
     """
-    lane = _held_lane(claim, state)
-    missing = [one for one in made if one.sequence >= lane.sequence]
+    lane = _claimed_lane(claim, state)
+    missing = [batch for batch in stored if batch.sequence >= lane.sequence]
     if not missing and lane.closed == closed:
         return state
     progress = replace(
@@ -129,8 +129,8 @@ def attempt(
         offset=missing[-1].offset if missing else lane.offset,
         closed=closed,
     )
-    state = yield from _append(client, state, claim.lane, progress, [one.batch for one in missing])
-    _held_lane(claim, state)
+    state = yield from _append(client, state, claim.lane, progress, [batch.descriptor for batch in missing])
+    _claimed_lane(claim, state)
     return state
 
 
@@ -139,7 +139,7 @@ def _append(
 ) -> Routine[LogState]:
     """Create the next version, unless another process does; the newest state, with or without it."""
     if state.is_ended:
-        raise LaneClosed("The namespace was ended and takes no more batches. Create another one.")
+        raise NamespaceEnded("The namespace was ended and takes no more batches. Create another one.")
     delta = Delta(state.version + 1, state.steps, lane, progress, numbered(batches, state.steps))
     verdict = yield from create(names.log(delta.version), delta_to_bytes(delta))
     if verdict is not Verdict.OURS:
@@ -179,7 +179,7 @@ def _walk(client: Client, state: LogState) -> Routine[LogState | None]:
         raise DamagedLog(f"The log is damaged: {error}. Restore it from a copy of the namespace.") from error
 
 
-def _held_lane(claim: Claim, state: LogState) -> Lane:
+def _claimed_lane(claim: Claim, state: LogState) -> Lane:
     """The lane of a claim; raises Fenced if another process has it."""
     lane = state.lane(claim.lane)
     if (lane.epoch, lane.incarnation) != (claim.epoch, claim.incarnation):

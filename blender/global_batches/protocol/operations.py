@@ -100,7 +100,7 @@ def delete(name: str) -> Routine[None]:
     yield Delete(name)
 
 
-def listed(prefix: str) -> Routine[list[str]]:
+def list_names(prefix: str) -> Routine[list[str]]:
     """Names that begin with `prefix`; some may be missing."""
     names: list[str] = yield List(prefix)
     return names
@@ -124,7 +124,13 @@ def create(name: str, body: bytes) -> Routine[Verdict]:
     creation: Creation = yield Create(name, body)
     if creation is Creation.STORED:
         return Verdict.OURS
-    held = yield from get(name)
-    if held is None:
+    stored = yield from get(name)
+    if stored is None:
         return Verdict.UNKNOWN
-    return Verdict.OURS if held == body else Verdict.NOT_OURS
+    return Verdict.OURS if stored == body else Verdict.NOT_OURS
+
+
+def ensure(name: str, body: bytes) -> Routine[None]:
+    """Store an object, unless another process has, and know that one is there."""
+    while (yield from create(name, body)) is Verdict.UNKNOWN:
+        pass

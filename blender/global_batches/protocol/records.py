@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from operator import attrgetter
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from blender.global_batches.errors import DamagedLog
-from blender.global_batches.format.small_json import compact_json
-from blender.global_batches.protocol.state import Delta, Descriptor, Json, Lane, LogState
+from blender.global_batches.json_values import Json, compact_json
+from blender.global_batches.protocol.state import Delta, Descriptor, Lane, LogState
 from blender.rows.checksummed_json import verified_content, with_checksum
 
 Record = TypeVar("Record")
@@ -26,6 +26,7 @@ _COMPRESSED_FROM = 4096  # bytes of JSON
 _ZSTD = b"\x28\xb5\x2f\xfd"  # the first bytes of a frame
 _CHECKSUM = 4  # bytes after an Arrow stream
 _STATE = b"state"
+_LANE_FIELDS = tuple(field.name for field in fields(Lane))
 _DESCRIPTORS = pa.schema(
     [
         ("step", pa.uint64()),
@@ -63,7 +64,7 @@ def delta_to_bytes(delta: Delta) -> bytes:
         "version": delta.version,
         "first_step": delta.first_step,
         "lane": delta.lane,
-        "progress": asdict(delta.progress),
+        "progress": _lane_fields(delta.progress),
         "batches": [
             dict(zip(_FIELDS, _values(batch), strict=True)) | {"footer_hash": batch.footer_hash.hex()}
             for batch in delta.batches
@@ -88,7 +89,7 @@ def delta_from_bytes(body: bytes, name: str) -> Delta:
             ),
         )
 
-    return _parsed(parse, name)
+    return _parse(parse, name)
 
 
 def floor_to_bytes(floor: Floor) -> bytes:
@@ -98,7 +99,7 @@ def floor_to_bytes(floor: Floor) -> bytes:
 
 def floor_from_bytes(body: bytes, name: str) -> Floor:
     """The inverse of `floor_to_bytes`."""
-    return _parsed(lambda: Floor(**_json_from_bytes(body)), name)
+    return _parse(lambda: Floor(**_json_from_bytes(body)), name)
 
 
 def checkpoint_to_bytes(state: LogState) -> bytes:
@@ -107,7 +108,7 @@ def checkpoint_to_bytes(state: LogState) -> bytes:
         "version": state.version,
         "steps": state.steps,
         "content": f"{state.content:032x}",
-        "lanes": {name: asdict(state.lanes[name]) for name in sorted(state.lanes)},
+        "lanes": {name: _lane_fields(state.lanes[name]) for name in sorted(state.lanes)},
         "segments": [f"{content:032x}" for content in state.segments],
     }
     return _table_to_bytes(state.tail, {_STATE: compact_json(content)})
@@ -128,7 +129,7 @@ def checkpoint_from_bytes(body: bytes, name: str) -> LogState:
             tail=tail,
         )
 
-    return _parsed(parse, name)
+    return _parse(parse, name)
 
 
 def segment_to_bytes(batches: Sequence[Descriptor]) -> bytes:
@@ -138,17 +139,22 @@ def segment_to_bytes(batches: Sequence[Descriptor]) -> bytes:
 
 def segment_from_bytes(body: bytes, name: str) -> tuple[Descriptor, ...]:
     """The inverse of `segment_to_bytes`."""
-    return _parsed(lambda: _table_from_bytes(body)[0], name)
+    return _parse(lambda: _table_from_bytes(body)[0], name)
 
 
-def _parsed(parse: Callable[[], Record], name: str) -> Record:
+def _parse(parse: Callable[[], Record], name: str) -> Record:
     try:
         return parse()
-    except (ValueError, KeyError, TypeError, OSError, pa.ArrowException) as error:
+    except (ValueError, KeyError, TypeError, OSError, RecursionError, pa.ArrowException) as error:
         raise DamagedLog(f"{name} is damaged ({error}). Restore it from a copy of the namespace.") from error
 
 
-def _json_to_bytes(content: Json) -> bytes:
+def _lane_fields(lane: Lane) -> dict[str, object]:
+    """The fields as they are: an offset may be nested too deeply to be copied."""
+    return {name: getattr(lane, name) for name in _LANE_FIELDS}
+
+
+def _json_to_bytes(content: Mapping[str, object]) -> bytes:
     body = with_checksum(compact_json(content))
     if len(body) < _COMPRESSED_FROM:
         return body
@@ -158,7 +164,7 @@ def _json_to_bytes(content: Json) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _json_from_bytes(body: bytes) -> Json:
+def _json_from_bytes(body: bytes) -> Any:
     if body.startswith(_ZSTD):
         with pa.CompressedInputStream(pa.BufferReader(body), "zstd") as stream:
             body = stream.read()

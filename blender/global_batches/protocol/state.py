@@ -15,10 +15,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
 
-Json: TypeAlias = Any
-"""A JSON value: what a producer gives as an offset or as an origin."""
+from blender.global_batches.json_values import Json
 
 SEGMENT_STEPS = 10_000
 END = ""
@@ -116,8 +114,8 @@ class LogState:
             version, steps = delta.version, steps + len(delta.batches)
             lanes[delta.lane] = delta.progress
             tail += delta.batches
-        content = self.content + content_of(tail[len(self.tail) :])
-        return LogState(version, steps, content % _CONTENTS, lanes, self.segments, tuple(tail))
+        content = content_of(tail[len(self.tail) :], self.content)
+        return LogState(version, steps, content, lanes, self.segments, tuple(tail))
 
     def full_segments(self, segment_steps: int) -> list[tuple[Descriptor, ...]]:
         """The batches of the tail that fill segments."""
@@ -134,9 +132,9 @@ class LogState:
         )
 
 
-def content_of(batches: Iterable[Descriptor]) -> int:
-    """The sum of the contents of batches modulo 2^128."""
-    return sum(batch.content for batch in batches) % _CONTENTS
+def content_of(batches: Iterable[Descriptor], before: int = 0) -> int:
+    """The sum of the contents of batches, and of the content before them, modulo 2^128."""
+    return sum((batch.content for batch in batches), before) % _CONTENTS
 
 
 def numbered(batches: Sequence[Descriptor], first_step: int) -> tuple[Descriptor, ...]:

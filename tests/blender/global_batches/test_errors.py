@@ -1,4 +1,4 @@
-"""Exit codes of the errors: one for each reaction of a caller."""
+"""The exit codes of the errors."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ def test_every_error_has_the_exit_code_of_its_kind() -> None:
         "InvalidBatch": 2,
         "Fenced": 1,
         "LaneClosed": 2,
+        "WriterClosed": 2,
+        "NamespaceEnded": 2,
         "OtherHistory": 2,
         "DamagedBatch": 11,
         "DamagedLog": 11,

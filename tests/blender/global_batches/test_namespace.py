@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from blender.global_batches.ending import end_namespace
 from blender.global_batches.errors import (
     DamagedLog,
-    LaneClosed,
     NamespaceDiffers,
+    NamespaceEnded,
     NamespaceNotFound,
 )
-from blender.global_batches.namespace import create_namespace, end_namespace, open_namespace
+from blender.global_batches.namespace import create_namespace, open_namespace
 from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.writer import BatchWriter
 from blender.rows.checksummed_json import with_checksum
@@ -34,7 +35,7 @@ def test_a_namespace_is_created_once_and_kept(tmp_path: Path) -> None:
     assert open_namespace(open_store(uri)) == namespace
 
 
-def test_of_many_that_create_it_one_wins(tmp_path: Path) -> None:
+def test_concurrent_creators_agree_on_one_namespace(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         ids = set(pool.map(lambda _: create_namespace(f"{tmp_path}/run", MESH).id, range(8)))
     assert len(ids) == 1
@@ -90,14 +91,23 @@ def test_an_ended_namespace_takes_no_more(tmp_path: Path) -> None:
     end_namespace(uri)
     end_namespace(uri)
     writer.put([{"x": np.arange(3)}], 2)
-    with pytest.raises(LaneClosed, match="The namespace was ended"):
+    with pytest.raises(NamespaceEnded, match="The namespace was ended"):
         writer.close()
-    with pytest.raises(LaneClosed, match="The namespace was ended"):
+    with pytest.raises(NamespaceEnded, match="The namespace was ended"):
         BatchWriter(uri, "b")
 
 
-def test_a_namespace_of_lanes_is_not_ended_by_a_word(tmp_path: Path) -> None:
+def test_end_namespace_refuses_a_number_of_lanes(tmp_path: Path) -> None:
     uri = f"{tmp_path}/run"
     create_namespace(uri, Mesh(), lanes=2)
     with pytest.raises(ConfigurationError, match="ends when its 2 lanes are finished"):
         end_namespace(uri)
+
+
+def test_two_that_end_a_namespace_at_once_both_succeed(tmp_path: Path) -> None:
+    uri = f"{tmp_path}/run"
+    create_namespace(uri, Mesh())
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: end_namespace(uri), range(8)))
+    with pytest.raises(NamespaceEnded):
+        BatchWriter(uri, "a")

@@ -12,6 +12,7 @@ from hypothesis import given
 
 from blender.global_batches.policies import AdaptiveCommit, LaneActivity, Naive
 from blender.global_batches.protocol.state import Delta, Lane, LogState
+from factory.errors import ConfigurationError
 
 WINDOWS = st.floats(1e-4, 10)
 LANES = st.integers(1, 256)
@@ -59,6 +60,14 @@ def test_an_attempt_that_slept_for_an_hour_hides_no_batch_for_longer_than_the_lo
     policy = AdaptiveCommit(jitter=0, longest_gap=30)
     policy.after(0.04, 32)
     assert policy.after(3600, 32) == 30
+
+
+@pytest.mark.parametrize("budget", [0, 1, -0.5, 5])
+def test_a_budget_is_a_part(budget: float) -> None:
+    with pytest.raises(ConfigurationError, match="`conflict_budget` is"):
+        AdaptiveCommit(conflict_budget=budget)
+    with pytest.raises(ConfigurationError, match="`duty_budget` is"):
+        AdaptiveCommit(duty_budget=budget)
 
 
 def test_naive_producers_do_not_wait() -> None:

@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from blender.global_batches.errors import Fenced, InvalidBatch, LaneClosed, NamespaceDiffers
+from blender.global_batches.errors import Fenced, InvalidBatch, LaneClosed, NamespaceDiffers, WriterClosed
 from blender.global_batches.format.cut import cut
 from blender.global_batches.format.footer import Footer
 from blender.global_batches.format.slices import Slices
 from blender.global_batches.namespace import create_namespace
 from blender.global_batches.policies import Naive
-from blender.global_batches.protocol import log
-from blender.global_batches.protocol.client import Client
+from blender.global_batches.protocol import log, names
+from blender.global_batches.protocol.client import CHECKPOINT_VERSIONS, Client
+from blender.global_batches.protocol.operations import get
 from blender.global_batches.protocol.state import LogState
 from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.writer import BatchWriter
@@ -114,7 +115,7 @@ def test_a_closed_writer_says_so(uri: str) -> None:
     writer = BatchWriter(uri, "a")
     writer.close()
     writer.close()
-    with pytest.raises(LaneClosed, match="writer of lane `a` is closed"):
+    with pytest.raises(WriterClosed, match="writer of lane `a` is closed"):
         put(writer, 0)
 
 
@@ -163,6 +164,38 @@ def test_equal_batches_have_equal_content_in_any_lanes(tmp_path: Path) -> None:
     assert len(contents) == 1
 
 
+def nested(levels: int) -> list[object]:
+    """A list in a list in a list."""
+    value: list[object] = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def test_an_offset_that_is_nested_deeply_is_committed(uri: str) -> None:
+    with BatchWriter(uri, "a") as writer:
+        writer.put([{"x": np.array([0])}], nested(500))
+    assert BatchWriter(uri, "a").offset == nested(500)
+
+
+def test_the_figures_count_attempts_and_the_lanes_that_commit(uri: str) -> None:
+    with BatchWriter(uri, "a") as first, BatchWriter(uri, "b") as second:
+        for row in range(3):
+            put(first, row)
+            first.flush()
+            put(second, row)
+            second.flush()
+        assert first.figures.attempts >= 3
+        assert first.figures.lost < first.figures.attempts
+        assert (first.figures.lanes, second.figures.lanes) == (2, 2)
+
+
+def test_the_version_that_is_due_for_a_checkpoint_may_be_a_takeover(uri: str) -> None:
+    for _ in range(CHECKPOINT_VERSIONS):
+        BatchWriter(uri, "a").close()
+    assert open_store(uri).run(get(names.checkpoint(CHECKPOINT_VERSIONS))) is not None
+
+
 @pytest.mark.parametrize("lane", ["", "a/b", "../x", "a" * 65, "ä", ".hidden"])
 def test_a_name_that_no_object_can_have_is_refused(uri: str, lane: str) -> None:
     with pytest.raises(ConfigurationError, match="cannot name a lane"):
@@ -194,6 +227,7 @@ def test_what_cannot_be_stored_is_refused_and_the_lane_goes_on(tmp_path: Path) -
             ({1: 2}, "The offset of a batch is not JSON"),
             (float("nan"), "The offset of a batch is not JSON"),
             ((1, 2), "The offset of a batch is not JSON"),
+            (nested(950), "The offset of a batch is not JSON"),
         ):
             with pytest.raises(InvalidBatch, match=sentence):
                 writer.put(good, offset)

@@ -15,7 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from blender.global_batches.errors import DamagedLog, LaneClosed, NamespaceDiffers, NamespaceNotFound
+from blender.global_batches.errors import (
+    DamagedLog,
+    NamespaceDiffers,
+    NamespaceNotFound,
+    WriterClosed,
+)
 from blender.global_batches.namespace import create_namespace
 from blender.global_batches.policies import Naive
 from blender.global_batches.protocol import log, names
@@ -170,7 +175,7 @@ def test_an_interrupted_writer_commits_what_was_put_while_its_store_answers(uri:
         interrupted()
     writer.close()
     assert (writer.committed, committed(uri)) == (2, 2)
-    with pytest.raises(LaneClosed, match="is closed"):
+    with pytest.raises(WriterClosed, match="is closed"):
         put(writer, 2)
 
 
@@ -195,8 +200,8 @@ print(writer.sequence, writer.committed)
     )
     assert code == 0
     assert output.splitlines() == [
-        "This writer of lane `a` was stopped before its last batches were committed (1). Open another one, "
-        "which goes on before them.",
+        "This writer of lane `a` was stopped before its last batches (1) were committed, or its lane closed. "
+        "Open another one: it goes on there.",
         "This writer of lane `a` is closed. Open the lane by another one.",
         "2 1",
     ]

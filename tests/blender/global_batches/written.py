@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from blender.global_batches.format.cut import ChunkLayout, cut
-from blender.global_batches.format.footer import Json
 from blender.global_batches.format.slices import encode
+from blender.global_batches.json_values import Json
 from blender.global_batches.namespace import Namespace, create_namespace, open_namespace
 from blender.global_batches.protocol import checkpoints, log, names
 from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.log import Made
+from blender.global_batches.protocol.log import StoredBatch
 from blender.global_batches.protocol.operations import Put, Routine
 from blender.global_batches.protocol.state import END, Descriptor
 from blender.global_batches.store.namespace_store import open_store
@@ -69,7 +69,7 @@ class Lane:
             place = Descriptor(
                 0, name, len(batch.body), batch.footer_offset, batch.footer_length, batch.footer_hash
             )
-            made.append(Made(number, number + 1, place))
+            made.append(StoredBatch(number, number + 1, place))
         while self.state.lane(self.lane).sequence < first + len(batches):
             self._attempt(made, closed=False)
 
@@ -78,7 +78,7 @@ class Lane:
         while not self.state.lane(self.lane).closed:
             self._attempt([], closed=True)
 
-    def _attempt(self, made: list[Made], closed: bool) -> None:
+    def _attempt(self, made: list[StoredBatch], closed: bool) -> None:
         self.state = self.store.run(log.attempt(self.client, self.claim, self.state, made, closed))
         self.state = self.store.run(checkpoints.maintain(self.client, self.state))
 

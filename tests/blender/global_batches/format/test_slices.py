@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from blender.global_batches.errors import InvalidBatch
 from blender.global_batches.format.columns import ALIGNMENT, DTYPES, Array
 from blender.global_batches.format.cut import cut
-from blender.global_batches.format.footer import Footer, Json
+from blender.global_batches.format.footer import Footer
 from blender.global_batches.format.slices import EncodedBatch, Slices, encode
-from blender.global_batches.format.small_json import MOST_BYTES
+from blender.global_batches.json_values import MOST_BYTES, Json
 from blender.spec.mesh import Mesh
 
 KIB = 1024

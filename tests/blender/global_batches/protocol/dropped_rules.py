@@ -32,12 +32,12 @@ RULES = {
             (log, "verdict = yield from create(", "verdict = yield from _believed("),
             (
                 log,
-                "def _held_lane(",
+                "def _claimed_lane(",
                 "def _believed(name, body):\n"
                 "    from blender.global_batches.protocol.operations import Create, Creation\n\n"
                 "    stored = (yield Create(name, body)) is Creation.STORED\n"
                 "    return Verdict.OURS if stored else Verdict.NOT_OURS\n\n\n"
-                "def _held_lane(",
+                "def _claimed_lane(",
             ),
             (
                 log,
@@ -89,11 +89,8 @@ RULES = {
     ),
     "segment read back before its checkpoint": Rule(
         (
-            (
-                checkpoints,
-                "    while (yield from create(name, body)) is Verdict.UNKNOWN:\n        pass\n",
-                "    yield from create(name, body)\n",
-            ),
+            (checkpoints, "import Routine, delete,", "import Routine, create, delete,"),
+            (checkpoints, "yield from ensure(segment_name(", "yield from create(segment_name("),
         ),
         seed=16,
     ),
@@ -129,11 +126,12 @@ def without(rule: Rule) -> Iterator[None]:
         source = sources.get(module) or Path(module.__file__ or "").read_text()
         assert source.count(old) == 1, f"{module.__name__} no longer has the lines of this rule: {old}"
         sources[module] = source.replace(old, new)
+    originals = {module: dict(vars(module)) for module in sources}
     try:
         for module, source in sources.items():
             exec(compile(source, f"{module.__name__}, changed", "exec"), module.__dict__)
         yield
     finally:
-        for module in sources:
-            path = Path(module.__file__ or "")
-            exec(compile(path.read_text(), str(path), "exec"), module.__dict__)
+        for module, original in originals.items():
+            vars(module).clear()
+            vars(module).update(original)

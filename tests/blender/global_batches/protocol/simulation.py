@@ -112,8 +112,8 @@ class World:
             case Delete(name):
                 self.objects.pop(name, None)
             case List(prefix):
-                listed = sorted(name for name in self.objects if name.startswith(prefix))
-                return [name for name in listed if not self.forgetful or self.random.random() > 0.2]
+                list_names = sorted(name for name in self.objects if name.startswith(prefix))
+                return [name for name in list_names if not self.forgetful or self.random.random() > 0.2]
         return None
 
     def record(self, name: str, body: bytes) -> None:
@@ -147,7 +147,7 @@ class World:
         if claim is None:
             return
         row, sequence = state.lane(lane).offset or 0, state.lane(lane).sequence
-        made: list[log.Made] = []
+        made: list[log.StoredBatch] = []
         while not state.lane(lane).closed:
             for _ in range(self.random.randint(0 if made else 1, 3)):  # also between two attempts
                 if row < N_ROWS:
@@ -155,11 +155,12 @@ class World:
                     name = names.batch(lane, claim.epoch, sequence, incarnation)
                     yield Put(name, repr(rows).encode())
                     self.rows[footer_hash(rows)] = rows
-                    made.append(log.Made(sequence, rows[2], Descriptor(0, name, 1, 0, 1, footer_hash(rows))))
+                    descriptor = Descriptor(0, name, 1, 0, 1, footer_hash(rows))
+                    made.append(log.StoredBatch(sequence, rows[2], descriptor))
                     row, sequence = rows[2], sequence + 1
             state = yield from log.attempt(knows, claim, state, made, closed=row == N_ROWS)
             committed = [one for one in made if one.sequence < state.lane(lane).sequence]
-            self.acknowledged += [one.batch.footer_hash for one in committed]
+            self.acknowledged += [one.descriptor.footer_hash for one in committed]
             made = made[len(committed) :]
             state = yield from checkpoints.maintain(knows, state)
 

@@ -11,7 +11,7 @@ import pytest
 from blender.global_batches.errors import DamagedLog
 from blender.global_batches.protocol import checkpoints, floors, log, names
 from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.log import Claim, Made
+from blender.global_batches.protocol.log import Claim, StoredBatch
 from blender.global_batches.protocol.records import checkpoint_from_bytes, checkpoint_to_bytes
 from blender.global_batches.protocol.state import Descriptor, LogState
 from tests.blender.global_batches.protocol.memory_store import MemoryStore
@@ -32,7 +32,7 @@ def opened(store: MemoryStore) -> tuple[Claim, LogState]:
 def committed(store: MemoryStore, claim: Claim, state: LogState, *, maintained: bool = True) -> LogState:
     sequence = state.lane("a").sequence
     batch = Descriptor(0, f"batches/a/1/{sequence}", 9, 4, 5, b"%016d" % sequence)
-    state = store.run(log.attempt(client(), claim, state, [Made(sequence, sequence, batch)]))
+    state = store.run(log.attempt(client(), claim, state, [StoredBatch(sequence, sequence, batch)]))
     return store.run(checkpoints.maintain(client(), state)) if maintained else state
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from blender.global_batches.errors import DamagedLog, Fenced, LaneClosed, NamespaceDiffers
-from blender.global_batches.protocol import checkpoints, log, names
+from blender.global_batches.errors import DamagedLog, Fenced, NamespaceDiffers, NamespaceEnded
+from blender.global_batches.protocol import checkpoints, floors, log, names
 from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.log import Claim, Made
+from blender.global_batches.protocol.log import Claim, StoredBatch
 from blender.global_batches.protocol.operations import Create
+from blender.global_batches.protocol.records import Floor, floor_to_bytes
 from blender.global_batches.protocol.state import END, Descriptor, Lane, LogState
 from tests.blender.global_batches.protocol.dropped_rules import Rule, without
 from tests.blender.global_batches.protocol.memory_store import MemoryStore, Stepped
@@ -27,12 +30,12 @@ def batch(name: str) -> Descriptor:
 def commit(store: MemoryStore, claim: Claim, state: LogState, name: str) -> LogState:
     """Commit one batch of a lane, and do what is due after it."""
     knows = client()
-    state = store.run(log.attempt(knows, claim, state, [made(state.lane(claim.lane).sequence, name)]))
+    state = store.run(log.attempt(knows, claim, state, [stored(state.lane(claim.lane).sequence, name)]))
     return store.run(checkpoints.maintain(knows, state))
 
 
-def made(sequence: int, name: str) -> Made:
-    return Made(sequence, name, batch(name))
+def stored(sequence: int, name: str) -> StoredBatch:
+    return StoredBatch(sequence, name, batch(name))
 
 
 def take(store: MemoryStore, lane: str, incarnation: str = "first") -> tuple[Claim, LogState]:
@@ -57,7 +60,7 @@ def test_two_replacements_at_once_leave_one() -> None:
 def test_a_fenced_process_is_told_who_has_the_lane_and_adds_nothing() -> None:
     store = MemoryStore()
     claim, state = take(store, "a")
-    zombie = Stepped(store, log.attempt(client(), claim, state, [made(0, "x")])).until(Create)
+    zombie = Stepped(store, log.attempt(client(), claim, state, [stored(0, "x")])).until(Create)
     take(store, "a", "second")
     with pytest.raises(Fenced, match=r"Process second has taken lane `a` over .* first, can commit no more"):
         zombie.finish()
@@ -85,14 +88,14 @@ def walk_over_a_ghost() -> tuple[list[str], list[str]]:
     for name in ("1", "2", "3"):
         state = commit(store, claim_b, state, name)
     walker = Stepped(store, log.advance(client(), state))
-    sleeper = Stepped(store, log.attempt(client(), claim_a, state, [made(0, "ghost")])).until(Create)
+    sleeper = Stepped(store, log.attempt(client(), claim_a, state, [stored(0, "ghost")])).until(Create)
     for name in ("4", "5", "6"):
         state = commit(store, claim_b, state, name)
     assert names.log(6) not in store.objects
     sleeper.step()
     assert names.log(6) in store.objects
     seen = walker.finish()
-    truth = store.run(log.attempt(client(), claim_a, sleeper.finish(), [made(0, "ghost")]))
+    truth = store.run(log.attempt(client(), claim_a, sleeper.finish(), [stored(0, "ghost")]))
     return [one.name for one in seen.tail], [one.name for one in truth.tail]
 
 
@@ -113,7 +116,7 @@ def test_comparing_the_floor_with_the_end_of_a_walk_is_not_enough() -> None:
 def test_a_commit_without_conflict_asks_the_store_twice() -> None:
     store = MemoryStore()
     claim, state = take(store, "a")
-    commits = Stepped(store, log.attempt(client(), claim, state, [made(0, "1")]))
+    commits = Stepped(store, log.attempt(client(), claim, state, [stored(0, "1")]))
     commits.finish()
     assert [type(operation).__name__ for operation in commits.performed] == ["Create", "Get"]
 
@@ -133,7 +136,7 @@ def test_a_missing_checkpoint_is_named_once_the_versions_before_it_are_gone() ->
 def test_an_attempt_adds_what_the_log_lacks_once_and_then_nothing() -> None:
     store = MemoryStore()
     claim, state = take(store, "a")
-    batches = [made(0, "1"), made(1, "2")]
+    batches = [stored(0, "1"), stored(1, "2")]
     state = store.run(log.attempt(client(), claim, state, batches[:1]))
     state = store.run(log.attempt(client(), claim, state, batches))
     assert [one.name for one in state.tail] == ["1", "2"]
@@ -160,10 +163,30 @@ def test_a_namespace_of_two_lanes_takes_no_third() -> None:
 def test_an_ended_namespace_takes_no_more_batches() -> None:
     store = MemoryStore()
     claim, state = take(store, "a")
-    sleeper = Stepped(store, log.attempt(client(), claim, state, [made(0, "late")])).until(Create)
+    sleeper = Stepped(store, log.attempt(client(), claim, state, [stored(0, "late")])).until(Create)
     end, state = take(store, END)
     store.run(log.attempt(client(), end, state, [], closed=True))
     newest = sleeper.finish()
     assert newest.steps == 0
-    with pytest.raises(LaneClosed, match="The namespace was ended"):
-        store.run(log.attempt(client(), claim, newest, [made(0, "late")]))
+    with pytest.raises(NamespaceEnded, match="The namespace was ended"):
+        store.run(log.attempt(client(), claim, newest, [stored(0, "late")]))
+
+
+def test_a_checkpoint_under_the_name_of_another_is_named() -> None:
+    store = MemoryStore()
+    claim, state = take(store, "a")
+    for name in "1234567":
+        state = commit(store, claim, state, name)
+    right, wrong = names.checkpoint(8), names.checkpoint(6)
+    store.objects[right] = store.objects[wrong]
+    with pytest.raises(DamagedLog, match=f"{right} holds the state after version 6"):
+        store.run(log.load(client()))
+
+
+def test_raising_the_floor_keeps_what_deletion_by_checkpoints_noted() -> None:
+    store = MemoryStore()
+    noted = Floor(version=2, step=7, deleted=5, marks=3, runs={"run": [7]})
+    store.objects[names.floor(1)] = floor_to_bytes(noted)
+    assert store.run(floors.raise_to(client(), 4)) == replace(noted, version=4)
+    assert store.run(floors.raise_to(client(), 3)) == replace(noted, version=4)
+    assert sorted(store.objects) == [names.floor(1), names.floor(2)]

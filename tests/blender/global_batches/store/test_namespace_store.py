@@ -27,7 +27,7 @@ from blender.global_batches.protocol.operations import (
     delete,
     get,
     get_all,
-    listed,
+    list_names,
 )
 from blender.global_batches.store import outage
 from blender.global_batches.store.namespace_store import open_store
@@ -79,7 +79,7 @@ def test_a_path_is_taken_literally(tmp_path: Path) -> None:
     store = open_store(f"file://{tmp_path}/100%20 #1?")
     store.run(put("log/1", b"body"))
     assert (tmp_path / "100%20 #1?" / "log" / "1").exists()
-    assert store.run(listed("log/")) == ["log/1"]
+    assert store.run(list_names("log/")) == ["log/1"]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_operations_are_answered_one_after_the_other(tmp_path: Path) -> None:
         answers.append((yield from get("log/1")))
         answers.append((yield from get_all(["log/2", "log/1"])))
         yield from put("batches/a", b"0123456789")
-        answers.append(sorted((yield from listed(""))))
+        answers.append(sorted((yield from list_names(""))))
         yield from delete("log/1")
         yield from delete("log/1")
         answers.append((yield from get("log/1")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from blender.global_batches.protocol.operations import listed
+from blender.global_batches.protocol.operations import list_names
 from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.store.probe import StoreFacts, probe
 
@@ -15,7 +15,7 @@ def test_a_folder_passes_and_is_left_empty(tmp_path: Path) -> None:
     facts = probe(store)
     assert 0 < facts.loser_s < 30
     assert 0 < facts.winner_s < 30
-    assert store.run(listed("")) == []
+    assert store.run(list_names("")) == []
 
 
 def test_facts_survive_json() -> None:

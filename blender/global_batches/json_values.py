@@ -1,24 +1,32 @@
-"""JSON values of a producer, which are stored beside its batches: offsets and origins."""
+"""JSON values: what a producer gives beside its batches, offsets and origins, and how records hold them."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from blender.global_batches.errors import InvalidBatch
 from factory.errors import first_line
 
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+
 MOST_BYTES = 4096
+_RECORD_LEVELS = 100  # more than a record nests around a value
 
 
-def small_json(value: Any, name: str) -> Any:
+def small_json(value: Json, name: str) -> Json:
     """A copy of the value as a reader gets it; `name` is the subject of errors.
 
     Raises InvalidBatch unless it is JSON that reads back equal, of at most MOST_BYTES.
     """
     try:
         text = compact_json(value)
-        copy = json.loads(text)
+        copy: Json = json.loads(text)
+        nested = value
+        for _ in range(_RECORD_LEVELS):
+            nested = [nested]
+        compact_json(nested)  # raises RecursionError for what no record could hold
         if copy != value:
             raise ValueError("it has tuples, or keys that are not strings")
     except (ValueError, TypeError, RecursionError) as error:
