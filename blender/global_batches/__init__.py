@@ -4,20 +4,30 @@ Where a transform is not deterministic (a model, a rollout, an online packer), t
 repeatable: it is stored, it gets its step by one commit for all ranks, and any run reads that step again. A
 library over an object store or a folder, without a server (BatchWeave, sections 3 to 5).
 
-    from blender.global_batches import BatchReader, BatchWriter, Mesh, create_namespace, cut
+    from blender import BlendLoader
+    from blender.global_batches import BatchDataset, BatchReader, BatchWriter, Mesh, create_namespace, cut
 
-    create_namespace("s3://bucket/run7", Mesh(dp=32, cp=2), lanes=4)
+    mesh = Mesh(dp=32, cp=2)
+    create_namespace("s3://bucket/run7", mesh, lanes=4)         # the data end when 4 lanes are finished
     with BatchWriter("s3://bucket/run7", lane="rollouts-0") as writer:
-        for columns, offset in rollouts(start=writer.offset):
-            writer.put(cut(columns, Mesh(dp=32, cp=2), sequence={"tokens"}), offset)
+        for columns, row in rollouts(start=writer.offset or 0):
+            writer.put(cut(columns, mesh, sequence={"tokens"}), offset=row)
         writer.finish()
 
 A lane is a name, not a process: whoever opens it takes it over, and goes on at the offset that was committed
 with its last batch. A trainer reads from any step on, while producers write:
 
-    reader = BatchReader("s3://bucket/run7", Mesh(dp=32, cp=2, tp=4))
+    reader = BatchReader("s3://bucket/run7", mesh)
     for batch in BlendLoader(BatchDataset(reader)):
         train(batch["tokens"])                      # state_dict(): namespace, step, content before it
+
+    for step in reader.read(StepRange(offset=812), rank):       # the same without torch
+        train(step.tokens)
+
+Endpoint and keys of a bucket are those of the lake (`FACTORY_S3_ENDPOINT` and its neighbors), or `settings`.
+What can go wrong is in `blender.global_batches.errors`, `blender.errors` and `factory.errors`. A reader waits
+for steps that are not committed yet; `with use_context(CallContext(timeout_s=600))` of `blender.call_context`
+bounds the wait.
 """
 
 from typing import TYPE_CHECKING
@@ -30,10 +40,12 @@ if TYPE_CHECKING:
     from blender.global_batches.namespace import create_namespace as create_namespace
     from blender.global_batches.policies import AdaptiveCommit as AdaptiveCommit
     from blender.global_batches.policies import Naive as Naive
+    from blender.global_batches.rank_slice import GlobalBatchSlice as GlobalBatchSlice
     from blender.global_batches.reader import BatchReader as BatchReader
     from blender.global_batches.torch import BatchDataset as BatchDataset
     from blender.global_batches.writer import BatchWriter as BatchWriter
     from blender.spec.mesh import Mesh as Mesh
+    from blender.spec.step_range import StepRange as StepRange
 else:
     from blender.exports import exports
 
@@ -50,6 +62,8 @@ else:
             "AdaptiveCommit": "blender.global_batches.policies",
             "Naive": "blender.global_batches.policies",
             "BatchReader": "blender.global_batches.reader",
+            "GlobalBatchSlice": "blender.global_batches.rank_slice",
+            "StepRange": "blender.spec.step_range",
             "BatchDataset": "blender.global_batches.torch",
         },
     )

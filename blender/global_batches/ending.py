@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import os
+
 from blender.global_batches.errors import Fenced
 from blender.global_batches.namespace import open_namespace
 from blender.global_batches.protocol import checkpoints, log
 from blender.global_batches.protocol.client import incarnation_of_process
 from blender.global_batches.protocol.state import END
-from blender.global_batches.store.namespace_store import open_store
+from blender.global_batches.store.namespace_store import PATIENCE_S, open_store
 from factory.errors import ConfigurationError
 from factory.settings import Settings
 
 
-def end_namespace(uri: str, *, settings: Settings | None = None) -> None:
+def end_namespace(
+    uri: str | os.PathLike[str], *, settings: Settings | None = None, patience_s: float = PATIENCE_S
+) -> None:
     """End a namespace without a number of lanes: no lane goes on, and readers come to the end of data.
 
     Batches that are not committed yet are lost to it. Once more does nothing. Raises ConfigurationError for a
     namespace that its lanes end.
     """
-    store = open_store(uri, settings)
+    store = open_store(uri, settings, patience_s=patience_s)
     namespace = open_namespace(store)
     if namespace.lanes is not None:
         raise ConfigurationError(

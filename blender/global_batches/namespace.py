@@ -8,6 +8,7 @@ open_namespace(store)                           # Namespace(id="0c5e...", dp=32,
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
@@ -18,7 +19,7 @@ from blender.global_batches.json_values import compact_json
 from blender.global_batches.protocol import names
 from blender.global_batches.protocol.client import Client
 from blender.global_batches.protocol.operations import ensure, get
-from blender.global_batches.store.namespace_store import NamespaceStore, open_store
+from blender.global_batches.store.namespace_store import PATIENCE_S, NamespaceStore, open_store
 from blender.global_batches.store.probe import StoreFacts, probe
 from blender.rows.checksummed_json import verified_content, with_checksum
 from blender.spec.mesh import Mesh
@@ -53,7 +54,7 @@ class Namespace:
 
     def client(self) -> Client:
         """What a process that has read nothing yet knows of the log."""
-        return Client(lanes=self.lanes)
+        return Client(namespace=self.id, lanes=self.lanes)
 
     def require_mesh(self, mesh: Mesh) -> None:
         """Raise NamespaceDiffers unless the ranks of a mesh can read these batches."""
@@ -65,23 +66,26 @@ class Namespace:
 
 
 def create_namespace(
-    uri: str,
+    uri: str | os.PathLike[str],
     mesh: Mesh,
     *,
     layout: ChunkLayout = "zigzag",
     lanes: int | None = None,
     settings: Settings | None = None,
+    patience_s: float = PATIENCE_S,
 ) -> Namespace:
     """Create the namespace at an address, after a probe of its store; one that is there and equal is kept.
 
-    Tensor and pipeline parallel ranks read what their peers read, so only dp and cp of the mesh count. Raises
-    NamespaceDiffers if another one is there, and UnsafeStore if the store lets two processes create a name.
+    With `lanes`, that many may be opened, and the data end when all of them are finished; without, lanes
+    come and go, and the data end by `end_namespace`. Tensor and pipeline parallel ranks read what their peers
+    read, so only dp and cp of the mesh count. Raises NamespaceDiffers if another one is there, and
+    UnsafeStore if the store lets two processes create a name.
     """
     if layout not in get_args(ChunkLayout):
         raise ConfigurationError(f"`{layout}` is not a layout of chunks. Use zigzag or contiguous.")
     if lanes is not None:
         lanes = whole_number(lanes, "lanes", least=1)
-    store = open_store(uri, settings)
+    store = open_store(uri, settings, patience_s=patience_s)
     if store.run(get(names.NAMESPACE)) is None:
         namespace = Namespace(
             uuid.uuid4().hex, mesh.dp, mesh.cp, layout, lanes, order="arrival", store=probe(store)

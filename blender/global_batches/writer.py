@@ -17,6 +17,7 @@ store that is away; what was not committed comes again. So it does after a kill.
 
 from __future__ import annotations
 
+import os
 import secrets
 import weakref
 from collections.abc import Mapping, Sequence
@@ -33,10 +34,8 @@ from blender.global_batches.protocol import checkpoints, log, names
 from blender.global_batches.protocol.client import incarnation_of_process
 from blender.global_batches.protocol.operations import put as put_object
 from blender.global_batches.protocol.state import Descriptor
-from blender.global_batches.store.namespace_store import open_store
+from blender.global_batches.store.namespace_store import PATIENCE_S, open_store
 from factory.settings import Settings
-
-PATIENCE_S = 300.0
 
 
 class BatchWriter:
@@ -48,7 +47,7 @@ class BatchWriter:
 
     def __init__(
         self,
-        uri: str,
+        uri: str | os.PathLike[str],
         lane: str,
         *,
         settings: Settings | None = None,
@@ -162,6 +161,10 @@ class BatchWriter:
 
     def _checked(self, slices: Slices | Sequence[Mapping[str, Array]]) -> Slices:
         dp, chunks = self.namespace.dp, self.namespace.chunks
+        if isinstance(slices, Mapping):
+            raise InvalidBatch(
+                "One dict of columns was put. Give one for each dp index in a list, or the result of `cut`."
+            )
         if not isinstance(slices, Slices):
             return Slices(tuple(slices), dp, chunks)
         if (slices.dp, slices.chunks) != (dp, chunks):

@@ -29,12 +29,20 @@ from blender.spec.mesh import Mesh
 ChunkLayout = Literal["zigzag", "contiguous"]
 
 
-def cut(columns: Mapping[str, Array], mesh: Mesh, *, sequence: Collection[str] = ()) -> Slices:
+def cut(columns: Mapping[str, Array], mesh: Mesh, *, sequence: Collection[str] | None = None) -> Slices:
     """The slices of a batch, as views: axis 0 of every column are its rows, axis 1 of some the sequence.
 
-    Rows are divided into `mesh.dp` equal runs, and columns in `sequence` into 2 cp equal chunks if cp > 1.
-    Raises InvalidBatch if they cannot be.
+    Rows are divided into `mesh.dp` equal runs, and columns in `sequence`, which a mesh with cp > 1 requires,
+    into 2 cp equal chunks. Raises InvalidBatch if they cannot be.
     """
+    if isinstance(sequence, str):
+        raise InvalidBatch(f"`sequence` is the text `{sequence}`. Give a set of columns: {{'{sequence}'}}.")
+    if mesh.cp > 1 and sequence is None:
+        raise InvalidBatch(
+            f"`sequence` is not given, and the mesh {mesh} divides sequences. Name the columns whose axis 1 "
+            "is the sequence; every cp index reads all of the others."
+        )
+    sequence = sequence or ()
     require_sequence(sequence, columns)
     for name, array in columns.items():
         require_array(name, array, least_axes=2 if name in sequence else 1)

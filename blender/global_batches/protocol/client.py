@@ -20,6 +20,8 @@ class Client:
     floor: Floor = field(default_factory=Floor)
     floor_index: int = 0
     """The index of that record; 0 before the first."""
+    namespace: str | None = None
+    """The id of the namespace that the process has opened; None reads the log of any."""
     lanes: int | None = None
     """The number of lanes of the namespace; None lets them come and go."""
     checkpoint_versions: int = CHECKPOINT_VERSIONS

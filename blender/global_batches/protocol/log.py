@@ -19,7 +19,7 @@ from blender.global_batches.errors import DamagedLog, Fenced, NamespaceDiffers, 
 from blender.global_batches.json_values import Json
 from blender.global_batches.protocol import checkpoints, floors, names
 from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.operations import Routine, Verdict, create, get_all
+from blender.global_batches.protocol.operations import Routine, Verdict, create, get_all, list_names
 from blender.global_batches.protocol.records import delta_from_bytes, delta_to_bytes
 from blender.global_batches.protocol.state import (
     END,
@@ -88,6 +88,23 @@ def advance(client: Client, state: LogState) -> Routine[LogState]:
     return newer
 
 
+def require_whole(client: Client, state: LogState) -> Routine[None]:
+    """Raise DamagedLog if the version after the newest state is missing, and later ones are there.
+
+    A log that lost a version looks as one that ends before it, and a create would fill the gap.
+    """
+    listed = yield from list_names(names.LOG)
+    last = max((names.number(name) or 0 for name in listed), default=0)
+    if last <= state.version + 1:
+        return
+    newer = yield from _walk(client, state)
+    if newer is not None and newer.version == state.version:
+        raise DamagedLog(
+            f"{names.log(state.version + 1)} is missing, and {names.log(last)} is there. Restore it from a "
+            "copy of the namespace."
+        )
+
+
 def take(client: Client, lane: str, incarnation: str) -> Routine[tuple[Claim | None, LogState]]:
     """Take a lane over from the process that holds it, which can commit no more; no claim if it is closed.
 
@@ -95,6 +112,7 @@ def take(client: Client, lane: str, incarnation: str) -> Routine[tuple[Claim | N
     and NamespaceDiffers if the namespace has all its lanes.
     """
     state = yield from load(client)
+    yield from require_whole(client, state)
     while True:
         before = state.lane(lane)
         if before.closed:
@@ -140,7 +158,9 @@ def _append(
     """Create the next version, unless another process does; the newest state, with or without it."""
     if state.is_ended:
         raise NamespaceEnded("The namespace was ended and takes no more batches. Create another one.")
-    delta = Delta(state.version + 1, state.steps, lane, progress, numbered(batches, state.steps))
+    delta = Delta(
+        state.version + 1, state.steps, lane, progress, numbered(batches, state.steps), client.namespace
+    )
     verdict = yield from create(names.log(delta.version), delta_to_bytes(delta))
     if verdict is not Verdict.OURS:
         return (yield from advance(client, state))
@@ -165,7 +185,14 @@ def _walk(client: Client, state: LogState) -> Routine[LogState | None]:
         for name, body in zip(versions, bodies, strict=True):
             if body is None:
                 break
-            deltas.append(delta_from_bytes(body, name))
+            delta = delta_from_bytes(body, name)
+            if client.namespace not in (None, delta.namespace):
+                raise NamespaceDiffers(
+                    f"{name} was written for a namespace that was deleted, by a process that still ran when "
+                    "this one was created at its address. End that process, and create a namespace at an "
+                    "address of its own."
+                )
+            deltas.append(delta)
         else:
             at_once = _AT_ONCE
             continue

@@ -52,7 +52,7 @@ def number(name: str) -> int | None:
 
 def checked_lane(lane: str) -> str:
     """The name of a lane; raises ConfigurationError unless it can be part of an object's name."""
-    if not _LANE.fullmatch(lane):
+    if not isinstance(lane, str) or not _LANE.fullmatch(lane):
         raise ConfigurationError(
             f"`{lane}` cannot name a lane. Use up to 64 letters, digits, dots, dashes and underscores, "
             "beginning with a letter or digit."

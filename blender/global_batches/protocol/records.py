@@ -61,6 +61,7 @@ class Floor:
 def delta_to_bytes(delta: Delta) -> bytes:
     """A version of the log."""
     content = {
+        "namespace": delta.namespace,
         "version": delta.version,
         "first_step": delta.first_step,
         "lane": delta.lane,
@@ -87,6 +88,7 @@ def delta_from_bytes(body: bytes, name: str) -> Delta:
                 Descriptor(**row | {"footer_hash": bytes.fromhex(row["footer_hash"])})
                 for row in content["batches"]
             ),
+            namespace=content["namespace"],
         )
 
     return _parse(parse, name)

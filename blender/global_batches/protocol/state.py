@@ -77,6 +77,8 @@ class Delta:
     lane: str
     progress: Lane
     batches: tuple[Descriptor, ...] = ()
+    namespace: str | None = None
+    """The id of the namespace that its writer had opened."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ answered as unclear, and the routine reads the name back.
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable
@@ -39,6 +40,9 @@ from factory.settings import Settings
 from factory.settings import settings as settings_of_process
 
 Result = TypeVar("Result")
+
+PATIENCE_S = 300.0
+"""Seconds that a process waits for a store that does not answer, unless it is told otherwise."""
 
 _ANSWER_S = 30.0  # the longest wait for one answer of a bucket
 _LOCAL = re.compile(r"file:/(//)?[^/]")
@@ -123,12 +127,15 @@ class NamespaceStore:
         return creation
 
 
-def open_store(uri: str, settings: Settings | None = None, *, patience_s: float = 300.0) -> NamespaceStore:
+def open_store(
+    uri: str | os.PathLike[str], settings: Settings | None = None, *, patience_s: float = PATIENCE_S
+) -> NamespaceStore:
     """The store at an address: `s3://BUCKET/PREFIX`, `file:///FOLDER` or a path; nothing is read or made yet.
 
     Endpoint and keys of S3 come from `settings`, those of this process by default. Raises ConfigurationError
     for any other address.
     """
+    uri = os.fspath(uri)
     if uri.startswith("s3://"):
         bucket, _, prefix = uri.removeprefix("s3://").partition("/")
         if not bucket:

@@ -102,7 +102,11 @@ def test_sixteen_ranks_ask_for_four_sets_of_slices(layout: ChunkLayout) -> None:
 
 def test_a_column_without_a_sequence_is_stored_once_for_each_cp_index() -> None:
     ids = numbered(8, 64)
-    slices = cut({"ids": ids}, Mesh(dp=2, cp=4))
+    with pytest.raises(
+        InvalidBatch, match="`sequence` is not given, and the mesh pp=1,dp=2,cp=4,tp=1 divides"
+    ):
+        cut({"ids": ids}, Mesh(dp=2, cp=4))
+    slices = cut({"ids": ids}, Mesh(dp=2, cp=4), sequence=())
     assert sum(arrays["ids"].nbytes for arrays in slices.arrays if "ids" in arrays) == 4 * ids.nbytes
 
 

@@ -190,3 +190,30 @@ def test_raising_the_floor_keeps_what_deletion_by_checkpoints_noted() -> None:
     assert store.run(floors.raise_to(client(), 4)) == replace(noted, version=4)
     assert store.run(floors.raise_to(client(), 3)) == replace(noted, version=4)
     assert sorted(store.objects) == [names.floor(1), names.floor(2)]
+
+
+def test_a_gap_is_named_and_not_filled() -> None:
+    store = MemoryStore()
+    claim, state = take(store, "a")
+    for name in "12":
+        state = commit(store, claim, state, name)
+    before = dict(store.objects)
+    del before[names.log(2)]
+    store.objects = dict(before)
+    with pytest.raises(DamagedLog, match=f"{names.log(2)} is missing, and {names.log(3)} is there"):
+        store.run(log.take(Client(checkpoint_versions=100), "b", "first"))
+    assert store.objects == before
+
+
+def test_a_process_of_a_deleted_namespace_is_noticed() -> None:
+    store = MemoryStore()
+    old = Client(namespace="old")
+    claim, state = store.run(log.take(old, "a", "first"))
+    assert claim is not None
+    store.objects.clear()
+    store.run(log.take(Client(namespace="new"), "b", "first"))
+    store.run(log.attempt(old, claim, state, [stored(0, "late")]))
+    with pytest.raises(
+        NamespaceDiffers, match=f"{names.log(2)} was written for a namespace that was deleted"
+    ):
+        store.run(log.load(Client(namespace="new")))
