@@ -35,13 +35,11 @@ class Bucket:
         self._address = f"s3://{bucket}/{prefix}".rstrip("/")
         self.place = f"The store of {self._address} at {settings.s3_endpoint or 'AWS'}"
         self._settings = settings
-        self._pool = ThreadPoolExecutor(
-            _GETS_AT_ONCE, thread_name_prefix="batches-get"
-        )  # starts no thread yet
+        # A thread starts with the first request that needs it.
+        self._pool = ThreadPoolExecutor(_GETS_AT_ONCE, thread_name_prefix="batches-get")
         endpoint = settings.s3_endpoint
-        if endpoint and not endpoint.startswith(
-            ("http://", "https://")
-        ):  # obstore panics at the first request
+        # Without a scheme, obstore would panic at the first request.
+        if endpoint and not endpoint.startswith(("http://", "https://")):
             raise ConfigurationError(
                 f"FACTORY_S3_ENDPOINT is `{endpoint}`. Write it with http:// or https:// before the host."
             )
@@ -64,7 +62,14 @@ class Bucket:
 
     def get_all(self, names: Sequence[str]) -> list[bytes | None]:
         """The answers of `get` for each name, 16 requests at once."""
-        return list(self._pool.map(self.get, names))
+        _refuse_after_fork()  # the threads of the pool do not survive a fork either
+        if len(names) == 1:
+            return [self.get(names[0])]
+        try:
+            answers = self._pool.map(self.get, names)
+        except RuntimeError:  # the interpreter is shutting down, and starts no more requests in threads
+            return [self.get(name) for name in names]
+        return list(answers)
 
     def read(self, name: str, offset: int, length: int) -> memoryview | None:
         """At most `length` bytes from `offset` on, without a copy; None as for `get`."""
@@ -139,7 +144,7 @@ def _refuse_after_fork() -> None:
 def _require_missing(error: FileNotFoundError) -> None:
     """Raise `error` unless the store itself says that the key is missing.
 
-    A gateway whose store is away answers 404 too, and a name believed missing would end a chain too early.
+    A gateway that cannot reach its store answers 404 too, and a name believed missing would end a chain too early.
     """
     if s3_code(error) != "NoSuchKey":
         raise error

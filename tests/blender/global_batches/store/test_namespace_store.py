@@ -242,27 +242,48 @@ def test_an_interrupt_ends_a_wait(nobody: Settings) -> None:
     assert errors.endswith("KeyboardInterrupt\n")
 
 
-def test_a_forked_process_is_told_that_it_cannot_use_a_bucket(nobody: Settings) -> None:
+@pytest.mark.parametrize("routine", ["get('log/1')", "get_all(['log/1', 'log/2'])"])
+def test_a_forked_process_is_told_that_it_cannot_use_a_bucket(nobody: Settings, routine: str) -> None:
     code = (
         "import os\n"
-        "from blender.global_batches.protocol.operations import get\n"
+        "from blender.global_batches.protocol.operations import get, get_all\n"
         "from blender.global_batches.store.namespace_store import open_store\n"
+        "store = open_store('s3://bucket/run', patience_s=0.1)\n"
         "for _ in range(2):\n"
-        "    try: open_store('s3://bucket/run', patience_s=0.1).run(get('log/1'))\n"
+        f"    try: store.run({routine})\n"
         "    except Exception as error: print(type(error).__name__, error, flush=True)\n"
         "    if os.fork(): os.wait(); break\n"
     )
-    output = subprocess.run(
+    output = lines_of(code, nobody)
+    assert output[0].startswith("StoreUnavailable ")
+    assert output[1].startswith("MachineError This process was forked from one that had used a bucket")
+
+
+@pytest.mark.parametrize("names", [["log/1"], ["log/1", "log/2"]])
+def test_a_bucket_is_read_while_the_interpreter_shuts_down(nobody: Settings, names: list[str]) -> None:
+    code = (
+        "import atexit\n"
+        "from blender.global_batches.protocol.operations import get_all\n"
+        "from blender.global_batches.store.namespace_store import open_store\n"
+        "@atexit.register\n"
+        "def read():\n"
+        f"    try: open_store('s3://bucket/run', patience_s=0.1).run(get_all({names}))\n"
+        "    except Exception as error: print(type(error).__name__, flush=True)\n"
+    )
+    assert lines_of(code, nobody) == ["StoreUnavailable"]
+
+
+def lines_of(code: str, settings: Settings) -> list[str]:
+    """What a program prints."""
+    return subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         cwd=ROOT,
-        env=os.environ | nobody.environment(),
-        timeout=60,
+        env=os.environ | settings.environment(),
+        timeout=30,
         check=True,
     ).stdout.splitlines()
-    assert output[0].startswith("StoreUnavailable ")
-    assert output[1].startswith("MachineError This process was forked from one that had used a bucket")
 
 
 def test_the_driver_loads_no_engine() -> None:
