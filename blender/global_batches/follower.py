@@ -1,12 +1,12 @@
 """The log of a namespace as readers follow it: what is committed, and waiting for what is not.
 
-    follower = Follower(store, namespace.client())
+    follower = Follower(store, namespace.client(), require_namespace)
     follower.wait_for(812)                          # True once step 812 is committed
     follower.batch(812)                             # its Descriptor
     follower.content_before(812)                    # equal for equal steps 0 to 811
 
 A follower holds the steps after the last segment, and reads the segments before them when they are needed.
-All iterators of a reader share one: whoever needs a newer state polls, and the others wait for that poll.
+All iterators of a reader share one: the first one whose pause is over polls, for the others too.
 
 Every poll asks for the floor too (`log.advance`). Who only probes the next version, as the paper's consumers
 do, waits for ever for a version that was trimmed while it slept.
@@ -17,35 +17,47 @@ from __future__ import annotations
 import random
 import threading
 from collections import OrderedDict
-from concurrent.futures import Future
+from collections.abc import Callable
+from functools import partial
 
 from blender.call_context import current_context
 from blender.global_batches.protocol import checkpoints, log
 from blender.global_batches.protocol.client import Client
 from blender.global_batches.protocol.state import Descriptor, LogState, content_of
 from blender.global_batches.store.namespace_store import NamespaceStore
+from blender.global_batches.turns import Turns
 
 LONGEST_PAUSE_S = 1.0
 """Seconds between two polls of a namespace in which nothing happens."""
 
 _FIRST_PAUSE_S = 0.01
+_IDLE_POLLS = 60  # a minute, at the longest pause
 _SEGMENTS = 4  # of 10,000 descriptors, 3 MB, each
 _CONTENTS = 1 << 128
 
 
 class Follower:
-    """The newest state of a log that this process has read; safe for many threads."""
+    """The newest state of a log that this process has read; safe for many threads.
+
+    `require_namespace` raises if the namespace was deleted or replaced, which looks like one in which nothing
+    happens. It is called now and then while nothing does.
+    """
 
     def __init__(
-        self, store: NamespaceStore, client: Client, longest_pause_s: float = LONGEST_PAUSE_S
+        self,
+        store: NamespaceStore,
+        client: Client,
+        require_namespace: Callable[[], None],
+        longest_pause_s: float = LONGEST_PAUSE_S,
     ) -> None:
         self._store = store
         self._client = client
+        self._require_namespace = require_namespace
         self._longest_pause_s = longest_pause_s
         self._state = LogState()
         self._is_loaded = False
-        self._poll: Future[None] | None = None
-        self._poll_lock = threading.Lock()
+        self._polls = self._idle_polls = 0
+        self._turns = Turns()
         self._segments: OrderedDict[int, tuple[Descriptor, ...]] = OrderedDict()
         self._segments_lock = threading.Lock()
         self._summed = (0, 0)  # a step, and the content before it
@@ -67,9 +79,10 @@ class Follower:
         """
         state, pause_s = self._state, 0.0
         while step >= state.steps and not self._has_ended(state):
+            version, polls = state.version, self._polls
             current_context().wait(pause_s * random.uniform(0.5, 1.0), self._stalled)
-            version = state.version
-            self._poll_or_join()
+            if self._polls == polls:  # else another thread has polled meanwhile
+                self._poll_or_join()
             state = self._state
             pause_s = min(max(_FIRST_PAUSE_S, 2 * pause_s), self._longest_pause_s)
             if state.version > version:
@@ -106,41 +119,50 @@ class Follower:
 
     def _poll_or_join(self) -> bool:
         """Poll; or, if another thread polls, wait for its poll, which may have begun before this call."""
-        with self._poll_lock:
-            running = self._poll
-            if running is None:
-                mine = self._poll = Future()
-        if running is not None:
-            current_context().result(running, self._stalled)
-            return False
-        try:
-            self._state = self._newest_state()
-        finally:
-            with self._poll_lock:
-                self._poll = None
-            mine.set_result(None)  # also after an error: it is that of this thread's call
-        return True
+        return self._turns.take("poll", self._poll, self._stalled)
 
-    def _newest_state(self) -> LogState:
-        if self._is_loaded:
-            return self._store.run(log.advance(self._client, self._state))
-        state = self._store.run(log.load(self._client))
-        self._is_loaded = True
-        return state
+    def _poll(self) -> None:
+        if not self._is_loaded:
+            self._state = self._store.run(log.load(self._client))
+            self._is_loaded = True
+            self._polls += 1
+            return
+        state = self._store.run(log.advance(self._client, self._state))
+        is_idle = state.version == self._state.version
+        self._state = state
+        self._polls += 1
+        self._idle_polls = self._idle_polls + 1 if is_idle else 0
+        if self._idle_polls == _IDLE_POLLS:
+            self._idle_polls = 0
+            self._require_namespace()
 
     def _segment(self, state: LogState, segment: int) -> tuple[Descriptor, ...]:
+        while (batches := self._kept_segment(segment)) is None:
+            self._turns.take(segment, partial(self._read_segment, state, segment), self._unread)
+        return batches
+
+    def _kept_segment(self, segment: int) -> tuple[Descriptor, ...] | None:
         with self._segments_lock:
-            if segment not in self._segments:
-                first = segment * self._client.segment_steps
-                batches = self._store.run(checkpoints.read_segment(self._client, state, first))
-                self._segments[segment] = batches
-                if len(self._segments) > _SEGMENTS:
-                    self._segments.popitem(last=False)
-            self._segments.move_to_end(segment)
-            return self._segments[segment]
+            batches = self._segments.get(segment)
+            if batches is not None:
+                self._segments.move_to_end(segment)
+            return batches
+
+    def _read_segment(self, state: LogState, segment: int) -> None:
+        if self._kept_segment(segment) is not None:  # another thread has just read it
+            return
+        first = segment * self._client.segment_steps
+        batches = self._store.run(checkpoints.read_segment(self._client, state, first))
+        with self._segments_lock:
+            self._segments[segment] = batches
+            if len(self._segments) > _SEGMENTS:
+                self._segments.popitem(last=False)
 
     def _stalled(self) -> str:
         return (
             f"{self._store.uri} has {self.steps:,} steps, and the next one was not committed in time. Look "
             "whether its producers run, or give the call more time."
         )
+
+    def _unread(self) -> str:
+        return f"{self._store.uri} did not answer in time. Give the call more time, or look at the store."

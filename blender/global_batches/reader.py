@@ -21,9 +21,9 @@ from typing import Any
 
 from blender.call_context import CallContext, current_context, use_context
 from blender.errors import CallCancelled, EndOfData, InvalidRequest
-from blender.global_batches.errors import OtherHistory
+from blender.global_batches.errors import NamespaceDiffers, OtherHistory
 from blender.global_batches.follower import LONGEST_PAUSE_S, Follower
-from blender.global_batches.namespace import open_namespace
+from blender.global_batches.namespace import open_namespace, require_unchanged
 from blender.global_batches.rank_slice import GlobalBatchSlice, read_slice
 from blender.global_batches.store.namespace_store import open_store
 from blender.prefetch import Prefetcher
@@ -31,6 +31,7 @@ from blender.spec.mesh import Coordinate, Mesh
 from blender.spec.step_range import StepRange
 from blender.spec.whole_number import whole_number
 from blender.step_source import StepSource
+from factory.errors import MachineError
 from factory.settings import Settings
 
 PREFETCH_BYTES = 64 << 20
@@ -44,7 +45,7 @@ class BatchReader(StepSource[int]):
     """The steps of a namespace; a share is a rank of `mesh`, by default that of the batches.
 
     Safe for many threads. It may be pickled, and opens the namespace again in each process; it may not be
-    forked. `patience_s` bounds the wait for an answer of the store, `longest_pause_s` the time between two
+    forked. Unpickling raises NamespaceDiffers if the namespace was created anew. `patience_s` bounds the wait for an answer of the store, `longest_pause_s` the time between two
     looks for new steps. Raises NamespaceNotFound, and NamespaceDiffers for a mesh of another dp or cp.
     """
 
@@ -63,7 +64,12 @@ class BatchReader(StepSource[int]):
         self.id = self.namespace.id
         self.mesh = mesh or Mesh(dp=self.namespace.dp, cp=self.namespace.cp)
         self.namespace.require_mesh(self.mesh)
-        self._follower = Follower(self._store, self.namespace.client(), longest_pause_s)
+        self._follower = Follower(
+            self._store,
+            self.namespace.client(),
+            partial(require_unchanged, self._store, self.namespace),
+            longest_pause_s,
+        )
         self._options: dict[str, Any] = {
             "settings": settings,
             "patience_s": patience_s,
@@ -72,7 +78,7 @@ class BatchReader(StepSource[int]):
         self._process = os.getpid()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(BatchReader, **self._options), (self.uri, self.mesh)
+        return partial(_opened_again, **self._options), (self.uri, self.mesh, self.id)
 
     @property
     def steps(self) -> int:
@@ -85,10 +91,11 @@ class BatchReader(StepSource[int]):
 
         Steps are read ahead by threads, which end with the iterator, within PREFETCH_BYTES. Raises EndOfData
         after the last step of a namespace that has ended, if the range has more; at its step DamagedBatch or
-        DamagedLog; and Stalled at the deadline of the call that this thread works for.
+        DamagedLog; Stalled at the deadline of the call that this thread works for; and, while it waits,
+        NamespaceNotFound or NamespaceDiffers within some 60 polls after the namespace was deleted.
         """
         if self._process != os.getpid():  # a fork lacks the threads of the store's client
-            raise InvalidRequest(
+            raise MachineError(
                 "This process was forked after its parent had opened the reader. Start workers with `spawn` "
                 "or `forkserver`."
             )
@@ -172,7 +179,9 @@ class BatchReader(StepSource[int]):
                 while pending:
                     yield call.result(pending.popleft(), self._stalled)
         finally:
-            pool.shutdown(cancel_futures=True)
+            # A request in flight may outlast the deadline, and its thread ends after it without being waited for.
+            call.cancel(CallCancelled("The reader of the steps has stopped."))
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _slice(self, step: int, place: Coordinate, call: CallContext) -> GlobalBatchSlice:
         with use_context(call):
@@ -188,6 +197,17 @@ class BatchReader(StepSource[int]):
 
     def _stalled(self) -> str:
         return f"{self.uri} did not answer in time. Give the call more time, or look at the store."
+
+
+def _opened_again(uri: str, mesh: Mesh, namespace_id: str, **options: Any) -> BatchReader:
+    """A reader that was pickled, in the process that unpickles it."""
+    reader = BatchReader(uri, mesh, **options)
+    if reader.id != namespace_id:
+        raise NamespaceDiffers(
+            f"The namespace at {uri} was deleted and created anew since this reader was pickled. Open a reader "
+            "of the new one, from its step 0."
+        )
+    return reader
 
 
 def _numbers(steps: StepRange) -> Iterator[int]:

@@ -104,7 +104,7 @@ class NamespaceStore:
     def _repeated(self, request: Callable[[], Result]) -> Result:
         outage = Outage(self._patience, "has not answered")
         while True:
-            current_context().check()
+            current_context().check_deadline(self._out_of_time)
             started = time.monotonic()
             try:
                 answer = request()
@@ -116,7 +116,7 @@ class NamespaceStore:
 
     def _create(self, name: str, body: bytes) -> Creation:
         """One try; the pause after an unclear one keeps a routine that goes on from flooding the store."""
-        current_context().check()
+        current_context().check_deadline(self._out_of_time)
         started = time.monotonic()
         try:
             creation = self._objects.create(name, body)
@@ -125,6 +125,12 @@ class NamespaceStore:
             return Creation.UNCLEAR
         self._unclear_creates.end()
         return creation
+
+    def _out_of_time(self) -> str:
+        return (
+            f"The time of the call was over before the next request to {self.uri}. Give the call more time, or "
+            "ask for less."
+        )
 
 
 def open_store(

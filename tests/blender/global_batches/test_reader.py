@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
@@ -19,11 +20,19 @@ from hypothesis import strategies as st
 
 from blender.call_context import CallContext, use_context
 from blender.errors import CallCancelled, EndOfData, InvalidRequest, Stalled
-from blender.global_batches.errors import DamagedBatch, DamagedLog, NamespaceDiffers, OtherHistory
+from blender.global_batches.errors import (
+    DamagedBatch,
+    DamagedLog,
+    NamespaceDiffers,
+    NamespaceNotFound,
+    OtherHistory,
+)
 from blender.global_batches.format.cut import ChunkLayout, chunks_of
 from blender.global_batches.protocol import names
 from blender.global_batches.rank_slice import GlobalBatchSlice
 from blender.global_batches.reader import BatchReader
+from blender.global_batches.store.folder import Folder
+from blender.global_batches.store.objects import NoAnswer
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
 from tests.blender.global_batches.counted import counted
@@ -227,16 +236,21 @@ def test_ranks_see_the_same_steps_while_four_lanes_write(tmp_path: Path) -> None
 
 
 def test_iterators_of_one_reader_share_its_polls(tmp_path: Path) -> None:
-    uri = new_namespace(tmp_path, lanes=1)
-    lane = Lane(uri)
-    reader = fast_reader(uri)
-    with ThreadPoolExecutor(4) as pool:
-        readers = [pool.submit(read, reader, 0, 0, None) for _ in range(4)]
-        for number in range(10):
-            lane.put(batch(number))
-            time.sleep(0.01)
-        lane.close()
-        assert [one.result(60) for one in readers] == [list(range(10))] * 4
+    polls = []
+    for iterators in (1, 4):
+        uri = new_namespace(tmp_path / str(iterators), lanes=1)
+        lane = Lane(uri)
+        reader = BatchReader(uri, longest_pause_s=0.1)
+        requests = counted(reader)
+        with ThreadPoolExecutor(iterators) as pool:
+            readers = [pool.submit(read, reader) for _ in range(iterators)]
+            for number in range(10):
+                lane.put(batch(number))
+                time.sleep(0.1)
+            lane.close()
+            assert [one.result(60) for one in readers] == [list(range(10))] * iterators
+        polls.append(requests.operations["floor"])
+    assert polls[1] < 2 * polls[0]
 
 
 def test_a_reader_that_slept_while_the_log_was_trimmed_goes_on(
@@ -249,11 +263,11 @@ def test_a_reader_that_slept_while_the_log_was_trimmed_goes_on(
     reader = fast_reader(uri)
     steps = reader.read(StepRange(), 0)
     assert first_number(next(steps)) == 0
-    reader._follower._poll_lock.acquire()  # the reader sleeps
+    reader._follower._turns._lock.acquire()  # the reader sleeps
     for number in range(1, 40):
         lane.put(batch(number))
     assert not (tmp_path / names.log(3)).exists()
-    reader._follower._poll_lock.release()
+    reader._follower._turns._lock.release()
     assert [first_number(step) for step in islice(steps, 39)] == list(range(1, 40))
 
 
@@ -290,9 +304,84 @@ def test_a_log_without_checkpoints_is_not_reloaded_by_every_poll(
 def test_polls_become_rare_while_nothing_comes(tmp_path: Path) -> None:
     reader = BatchReader(new_namespace(tmp_path))
     requests = counted(reader)
-    with use_context(CallContext(timeout_s=1)), pytest.raises(Stalled, match="has 0 steps, and the next"):
+    with (
+        use_context(CallContext(timeout_s=1)),
+        pytest.raises(Stalled, match="has 0 steps, and the next|The time"),
+    ):
         next(reader.read(StepRange(), 0))
     assert 3 < requests.operations["log"] < 30
+
+
+@pytest.mark.parametrize("is_replaced, error", [(False, NamespaceNotFound), (True, NamespaceDiffers)])
+def test_a_waiting_reader_is_told_that_its_namespace_is_gone(
+    tmp_path: Path, is_replaced: bool, error: type[Exception]
+) -> None:
+    uri = new_namespace(tmp_path / "run")
+    Lane(uri).put(batch(0))
+    reader = fast_reader(uri)
+    steps = reader.read(StepRange(), 0)
+    next(steps)
+    shutil.rmtree(uri)
+    if is_replaced:
+        new_namespace(tmp_path / "run")
+    with use_context(CallContext(timeout_s=20)), pytest.raises(error):
+        read(reader, offset=1)
+
+
+@pytest.mark.parametrize("request_of", ["a batch", "a segment"])
+def test_a_deadline_is_kept_while_the_store_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request_of: str
+) -> None:
+    small_log(monkeypatch, checkpoint_versions=4, segment_steps=4)
+    uri = new_namespace(tmp_path)
+    lane = Lane(uri)
+    for number in range(9):
+        lane.put(batch(number))
+    reader = BatchReader(uri)
+    reader._follower.poll()
+    answer = threading.Event()
+    before = set(reading_threads())
+
+    def silent(folder: Folder, name: str, *_: Any) -> Any:
+        assert answer.wait(30)
+        raise NoAnswer(name)
+
+    monkeypatch.setattr(Folder, "read" if request_of == "a batch" else "get", silent)
+    started = time.monotonic()
+    with use_context(CallContext(timeout_s=0.3)), pytest.raises(Stalled, match="did not answer in time"):
+        next(reader.read(StepRange(0, 2), 0))
+    assert time.monotonic() - started < 5
+    assert len(threads := [thread for thread in reading_threads() if thread not in before]) > 1
+    answer.set()
+    assert ends(threads)
+
+
+def test_a_state_does_not_wait_for_a_segment_beyond_its_deadline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_log(monkeypatch, checkpoint_versions=4, segment_steps=4)
+    uri = new_namespace(tmp_path)
+    lane = Lane(uri)
+    for number in range(9):
+        lane.put(batch(number))
+    reader = BatchReader(uri)
+    reader._follower.poll()
+    asked, answer = threading.Event(), threading.Event()
+    get = Folder.get
+
+    def slow(folder: Folder, name: str) -> bytes | None:
+        asked.set()
+        assert answer.wait(30)
+        return get(folder, name)
+
+    monkeypatch.setattr(Folder, "get", slow)
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(reader.state, 2)
+        assert asked.wait(10)
+        with use_context(CallContext(timeout_s=0.2)), pytest.raises(Stalled, match="did not answer in time"):
+            reader.state(3)
+        answer.set()
+        assert other.result(10) == BatchReader(uri).state(2)
 
 
 def test_a_cancelled_call_ends_the_wait(tmp_path: Path) -> None:
@@ -585,6 +674,14 @@ def test_an_impossible_range_is_refused_at_once(tmp_path: Path, steps: StepRange
 
 def test_an_empty_range_reads_nothing(tmp_path: Path) -> None:
     assert read(BatchReader(new_namespace(tmp_path)), 0, 3, 0) == []
+
+
+def test_a_pickled_reader_refuses_another_namespace_at_its_address(tmp_path: Path) -> None:
+    pickled = pickle.dumps(BatchReader(new_namespace(tmp_path / "run")))
+    shutil.rmtree(tmp_path / "run")
+    new_namespace(tmp_path / "run")
+    with pytest.raises(NamespaceDiffers, match="created anew since this reader was pickled"):
+        pickle.loads(pickled)
 
 
 def test_a_pickled_reader_opens_the_namespace_again(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from blender.global_batches.torch import BatchDataset, slice_tensors
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
 from blender.torch import BlendLoader
+from factory.errors import MachineError
 from tests.blender.global_batches.written import Lane, batch, new_namespace
 
 
@@ -107,7 +108,7 @@ def test_workers_read_every_step_once_in_order(dataset: BatchDataset) -> None:
 
 def test_a_forked_worker_is_refused_in_a_sentence(dataset: BatchDataset) -> None:
     forked = DataLoader(dataset, batch_size=None, num_workers=1, multiprocessing_context="fork")
-    with pytest.raises(InvalidRequest, match="forked after its parent had opened the reader"):
+    with pytest.raises(MachineError, match="forked after its parent had opened the reader"):
         list(forked)
 
 
