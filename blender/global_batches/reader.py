@@ -44,9 +44,9 @@ _STEP_BYTES = 64 << 10  # what a step counts besides its columns, so that tiny o
 class BatchReader(StepSource[int]):
     """The steps of a namespace; a share is a rank of `mesh`, by default that of the batches.
 
-    Safe for many threads. It may be pickled, and opens the namespace again in each process; it may not be
-    forked. Unpickling raises NamespaceDiffers if the namespace was created anew. `patience_s` bounds the wait for an answer of the store, `longest_pause_s` the time between two
-    looks for new steps. Raises NamespaceNotFound, and NamespaceDiffers for a mesh of another dp or cp.
+    Safe for many threads. It may be pickled, and opens the namespace again in each process, which raises
+    NamespaceDiffers if another one is there; it may not be forked. `patience_s` bounds the wait for an answer
+    of the store, `longest_pause_s` the time between two looks for new steps. Raises NamespaceNotFound, and NamespaceDiffers for a mesh of another dp or cp.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class BatchReader(StepSource[int]):
                 while pending:
                     yield call.result(pending.popleft(), self._stalled)
         finally:
-            # A request in flight may outlast the deadline, and its thread ends after it without being waited for.
+            # A request in flight may outlast the deadline: its thread ends after it, and is not waited for.
             call.cancel(CallCancelled("The reader of the steps has stopped."))
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -204,8 +204,8 @@ def _opened_again(uri: str, mesh: Mesh, namespace_id: str, **options: Any) -> Ba
     reader = BatchReader(uri, mesh, **options)
     if reader.id != namespace_id:
         raise NamespaceDiffers(
-            f"The namespace at {uri} was deleted and created anew since this reader was pickled. Open a reader "
-            "of the new one, from its step 0."
+            f"The namespace at {uri} was deleted and created anew since this reader was pickled. Open "
+            "a reader of the new one, from its step 0."
         )
     return reader
 

@@ -23,8 +23,8 @@ class Turns:
     def take(self, key: Hashable, work: Callable[[], None], stalled: Callable[[], str]) -> bool:
         """Do the work and return True; or wait until the thread that does it has ended, and return False.
 
-        The work may have failed in the other thread, whose error is raised there alone. The wait ends with the
-        current call: it raises Stalled with the sentence of `stalled`, or the reason of a cancellation.
+        The work may have failed in the other thread, whose error is raised there alone. The wait ends with
+        the current call: it raises Stalled with the sentence of `stalled`, or the reason of a cancellation.
         """
         own: Future[None] = Future()
         try:

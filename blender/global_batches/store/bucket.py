@@ -92,9 +92,8 @@ class Bucket:
             try:
                 obstore.put(self._store, name, body, mode="create", use_multipart=False)
             except AlreadyExistsError as error:
-                if _CONFLICT in str(error):  # two creates met; S3 says so even if it stored neither
-                    raise NoAnswer(cause(error)) from error
-                return Creation.TAKEN
+                # Two creates met, and S3 says so even if it stored neither. It is an answer: no outage.
+                return Creation.UNCLEAR if _CONFLICT in str(error) else Creation.TAKEN
         return Creation.STORED
 
     def put(self, name: str, body: bytes) -> None:
@@ -144,7 +143,8 @@ def _refuse_after_fork() -> None:
 def _require_missing(error: FileNotFoundError) -> None:
     """Raise `error` unless the store itself says that the key is missing.
 
-    A gateway that cannot reach its store answers 404 too, and a name believed missing would end a chain too early.
+    A gateway that cannot reach its store answers 404 too, and a name believed missing would end a chain too
+    early.
     """
     if s3_code(error) != "NoSuchKey":
         raise error

@@ -128,8 +128,8 @@ class NamespaceStore:
 
     def _out_of_time(self) -> str:
         return (
-            f"The time of the call was over before the next request to {self.uri}. Give the call more time, or "
-            "ask for less."
+            f"The time of the call was over before the next request to {self.uri}. Give the call more time, "
+            "or ask for less."
         )
 
 

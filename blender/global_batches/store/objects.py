@@ -34,7 +34,10 @@ class Objects(Protocol):
         """At most `length` bytes from `offset` on, fewer where the object ends; None as for `get`."""
 
     def create(self, name: str, body: bytes) -> Creation:
-        """Store an object unless the name is taken, in one try; raises NoAnswer where that is unclear."""
+        """Store an object unless the name is taken, in one try.
+
+        UNCLEAR if the store says so, at once; NoAnswer, after which the caller pauses, if it says nothing.
+        """
 
     def put(self, name: str, body: bytes) -> None:
         """Store an object, or replace it."""

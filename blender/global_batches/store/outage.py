@@ -20,7 +20,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 
 
 class Patience:
-    """The longest wait for one store, and whether its present silence was logged; shared by all threads."""
+    """The longest wait for one store, and whether an outage was logged; shared by all threads."""
 
     def __init__(self, place: str, limit_s: float) -> None:
         self.place = place
@@ -33,12 +33,12 @@ class Patience:
 class Outage:
     """The time that tries without an answer have cost; an answer ends it. Threads may share one.
 
-    `silence` continues the sentence that begins with the store: "has not answered".
+    `failure` continues the sentence that begins with the store: "has not answered".
     """
 
-    def __init__(self, patience: Patience, silence: str) -> None:
+    def __init__(self, patience: Patience, failure: str) -> None:
         self._patience = patience
-        self._silence = silence
+        self._failure = failure
         self._lock = threading.Lock()
         self._waited_s = 0.0
         self._counted_until = 0.0
@@ -53,7 +53,7 @@ class Outage:
         self._count_since(started)
         self._tries += 1
         self._patience.pauses += 1
-        sentence = f"{self._patience.place} {self._silence} for {self._waited_s:.0f} s ({error})."
+        sentence = f"{self._patience.place} {self._failure} for {self._waited_s:.0f} s ({error})."
         left_s = self._patience.limit_s - self._waited_s
         if left_s <= 0:
             raise StoreUnavailable(

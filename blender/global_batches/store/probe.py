@@ -17,8 +17,10 @@ from dataclasses import asdict, dataclass
 from blender.global_batches.errors import UnsafeStore
 from blender.global_batches.protocol.operations import Create, Creation, Routine, delete, get
 from blender.global_batches.store.namespace_store import NamespaceStore
+from factory.errors import MachineError
 
 _CREATORS = 32
+_START_S = 60.0  # for a process that cannot start that many threads
 _BODY_BYTES = 1024  # as a small version of a log
 _REMEDY = (
     "Batches would be lost without a word. Take a store with conditional writes (If-None-Match), or a folder "
@@ -74,10 +76,16 @@ def probe(store: NamespaceStore) -> StoreFacts:
 
 
 def _race(store: NamespaceStore, name: str) -> list[_Attempt]:
-    start = threading.Barrier(_CREATORS)
+    start = threading.Barrier(_CREATORS, timeout=_START_S)
 
     def attempt(body: bytes) -> _Attempt:
-        start.wait()
+        try:
+            start.wait()
+        except threading.BrokenBarrierError as error:
+            raise MachineError(
+                f"The probe of {store.uri} could not run {_CREATORS} threads at once. Raise this process's "
+                "limit of threads, then try again."
+            ) from error
         return _attempt(store, name, body)
 
     with ThreadPoolExecutor(_CREATORS, thread_name_prefix="probe") as pool:

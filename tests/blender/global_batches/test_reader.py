@@ -306,7 +306,7 @@ def test_polls_become_rare_while_nothing_comes(tmp_path: Path) -> None:
     requests = counted(reader)
     with (
         use_context(CallContext(timeout_s=1)),
-        pytest.raises(Stalled, match="has 0 steps, and the next|The time"),
+        pytest.raises(Stalled, match=r"has 0 steps, and the next|The time"),
     ):
         next(reader.read(StepRange(), 0))
     assert 3 < requests.operations["log"] < 30

@@ -33,7 +33,7 @@ class Proxy:
         """Requests received, by method."""
         self.strips_conditions = False
         self.answers_instead: tuple[int, bytes] | None = None
-        """A status and a body that every request gets, as from a gateway whose store is away."""
+        """A status and a body that every request gets, as from a gateway that cannot reach its store."""
         self._lock = threading.Lock()
         self._lost_requests: Counter[str] = Counter()
         self._lost_answers: Counter[str] = Counter()

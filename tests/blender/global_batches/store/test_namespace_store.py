@@ -1,4 +1,4 @@
-"""The driver: addresses, the five operations, waiting for a store that is away."""
+"""The driver: addresses, the five operations, waiting for a store that does not answer."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -20,6 +21,7 @@ from blender.call_context import CallContext, use_context
 from blender.errors import CallCancelled, Stalled, StoreUnavailable
 from blender.global_batches.protocol.operations import (
     Create,
+    Creation,
     Put,
     Routine,
     Verdict,
@@ -34,7 +36,11 @@ from blender.global_batches.store.namespace_store import open_store
 from factory.errors import ConfigurationError
 from factory.settings import Settings
 from tests.blender.global_batches.store.creators import check_one_winner_each
+from tests.blender.global_batches.store.proxy import Proxy
 from tests.ports import free_ports
+
+if TYPE_CHECKING:
+    from tests.engines.processes import ObjectStore
 
 ROOT = Path(__file__).parents[3]
 
@@ -202,8 +208,33 @@ def test_creates_that_stay_unclear_end_too(nobody: Settings) -> None:
     assert 0.9 < time.monotonic() - started < 5
 
 
-def create_alone() -> Routine[None]:
-    yield Create("log/1", b"body")
+def create_alone() -> Routine[Creation]:
+    creation: Creation = yield Create("log/1", b"body")
+    return creation
+
+
+def test_a_conflict_is_an_answer_and_no_outage(nobody: Settings) -> None:
+    proxy = Proxy(cast("ObjectStore", None))  # forwards nothing
+    proxy.answers_instead = (409, b"<Error><Code>ConditionalRequestConflict</Code></Error>")
+    try:
+        settings = nobody.model_copy(update={"s3_endpoint": proxy.endpoint})
+        store = open_store("s3://bucket/run", settings, patience_s=1.0)
+        until = time.monotonic() + 1.5
+        while time.monotonic() < until:
+            assert store.run(create_alone()) is Creation.UNCLEAR
+        assert store.pauses == 0
+    finally:
+        proxy.leave()
+
+
+@pytest.mark.parametrize("asks", [get("log/1"), create_alone()])
+def test_no_request_begins_after_the_deadline(tmp_path: Path, asks: Routine[object]) -> None:
+    store = open_store(str(tmp_path))
+    with (
+        use_context(CallContext(timeout_s=0)),
+        pytest.raises(Stalled, match="before the next request to file"),
+    ):
+        store.run(asks)
 
 
 def test_a_wait_ends_with_its_call(nobody: Settings) -> None:

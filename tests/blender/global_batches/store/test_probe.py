@@ -1,13 +1,23 @@
-"""The probe of a store, on a folder; its refusals are tested with a real store in `tests/engines`."""
+"""The probe of a store; `tests/engines` has one that really overwrites."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
+from typing import cast
 
-from blender.global_batches.protocol.operations import list_names
-from blender.global_batches.store.namespace_store import open_store
+import pytest
+
+from blender.global_batches.errors import UnsafeStore
+from blender.global_batches.protocol.operations import Creation, list_names
+from blender.global_batches.store import probe as probe_module
+from blender.global_batches.store.namespace_store import NamespaceStore, open_store
+from blender.global_batches.store.objects import Objects
 from blender.global_batches.store.probe import StoreFacts, probe
+from factory.errors import MachineError
 
 
 def test_a_folder_passes_and_is_left_empty(tmp_path: Path) -> None:
@@ -21,3 +31,51 @@ def test_a_folder_passes_and_is_left_empty(tmp_path: Path) -> None:
 def test_facts_survive_json() -> None:
     facts = StoreFacts(winner_s=0.25, loser_s=1 / 3)
     assert StoreFacts.from_json(json.loads(json.dumps(facts.to_json()))) == facts
+
+
+class Faulty:
+    """Objects in memory that confirm the creates of some numbers, and keep `kept` of their bytes."""
+
+    place = "The store"
+
+    def __init__(self, confirmed: set[int], kept: Callable[[bytes], bytes]) -> None:
+        self._confirmed, self._kept = confirmed, kept
+        self._numbers = count(1)
+        self.bodies: dict[str, bytes] = {}
+
+    def get(self, name: str) -> bytes | None:
+        return self.bodies.get(name)
+
+    def create(self, name: str, body: bytes) -> Creation:
+        if next(self._numbers) not in self._confirmed:
+            return Creation.TAKEN
+        self.bodies[name] = self._kept(body)
+        return Creation.STORED
+
+    def delete(self, name: str) -> None:
+        del self.bodies[name]
+
+
+@pytest.mark.parametrize(
+    "faulty, sentence",
+    [
+        (Faulty({1}, lambda body: body[:-1]), "holds other bytes than those of the create that won"),
+        (Faulty({1, 33}, bytes), "overwrites an object that a create-only put must keep"),
+    ],
+)
+def test_a_store_that_breaks_the_rule_is_refused_and_left_empty(faulty: Faulty, sentence: str) -> None:
+    with pytest.raises(UnsafeStore, match=f"^memory {sentence}"):
+        probe(NamespaceStore("memory", cast("Objects", faulty), patience_s=1))
+    assert faulty.bodies == {}
+
+
+def test_a_process_that_cannot_start_all_creators_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def smaller(threads: int, **options: str) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(threads - 1, **options)
+
+    monkeypatch.setattr(probe_module, "ThreadPoolExecutor", smaller)
+    monkeypatch.setattr(probe_module, "_START_S", 0.3)
+    with pytest.raises(MachineError, match="could not run 32 threads at once"):
+        probe(open_store(str(tmp_path / "run")))
