@@ -14,6 +14,7 @@ do, waits for ever for a version that was trimmed while it slept.
 
 from __future__ import annotations
 
+import logging
 import random
 import threading
 from collections import OrderedDict
@@ -31,6 +32,7 @@ LONGEST_PAUSE_S = 1.0
 """Seconds between two polls of a namespace in which nothing happens."""
 
 _FIRST_PAUSE_S = 0.01
+_LOG = logging.getLogger(__name__)
 _IDLE_POLLS = 60  # a minute, at the longest pause
 _SEGMENTS = 4  # of 10,000 descriptors, 3 MB, each
 _CONTENTS = 1 << 128
@@ -123,7 +125,9 @@ class Follower:
 
     def _poll(self) -> None:
         if not self._is_loaded:
-            self._state = self._store.run(log.load(self._client))
+            state = self._store.run(log.load(self._client))
+            self._store.run(log.require_whole(self._client, state))
+            self._state = state
             self._is_loaded = True
             self._polls += 1
             return
@@ -135,6 +139,8 @@ class Follower:
         if self._idle_polls == _IDLE_POLLS:
             self._idle_polls = 0
             self._require_namespace()
+            self._store.run(log.require_whole(self._client, state))
+            _LOG.warning("%s", self._waits())
 
     def _segment(self, state: LogState, segment: int) -> tuple[Descriptor, ...]:
         while (batches := self._kept_segment(segment)) is None:
@@ -159,9 +165,17 @@ class Follower:
                 self._segments.popitem(last=False)
 
     def _stalled(self) -> str:
+        return f"{self._waits()} Look whether its producers run, or give the call more time."
+
+    def _waits(self) -> str:
+        """What a reader waits for: the lanes that may still commit."""
+        state = self._state
+        lanes = [f"`{name}`" for name, lane in sorted(state.lanes.items()) if not lane.closed]
+        if self._client.lanes is not None and len(state.lanes) < self._client.lanes:
+            lanes.append(f"{self._client.lanes - len(state.lanes)} that nobody has opened")
         return (
-            f"{self._store.uri} has {self.steps:,} steps, and the next one was not committed in time. Look "
-            "whether its producers run, or give the call more time."
+            f"{self._store.uri} has {state.steps:,} steps, and the next one is not committed in time. Lanes "
+            f"that are not finished: {', '.join(lanes) or 'none'}."
         )
 
     def _unread(self) -> str:

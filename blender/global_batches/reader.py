@@ -46,7 +46,8 @@ class BatchReader(StepSource[int]):
 
     Safe for many threads. It may be pickled, and opens the namespace again in each process, which raises
     NamespaceDiffers if another one is there; it may not be forked. `patience_s` bounds the wait for an answer
-    of the store, `longest_pause_s` the time between two looks for new steps. Raises NamespaceNotFound, and NamespaceDiffers for a mesh of another dp or cp.
+    of the store, `longest_pause_s` the time between two looks for new steps. Raises NamespaceNotFound, and
+    NamespaceDiffers for a mesh of another dp or cp.
     """
 
     def __init__(

@@ -1,7 +1,9 @@
 """Work that several threads want done, and one of them does.
 
-turns = Turns()
-turns.take("poll", poll, lambda: "The poll took too long.")     # True if this thread has polled
+    turns = Turns()
+    turns.take("poll", poll, lambda: "The poll took too long.")     # True if this thread has polled
+
+Another thread that comes meanwhile waits for the work instead of doing it again.
 """
 
 from __future__ import annotations

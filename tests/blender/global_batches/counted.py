@@ -24,7 +24,7 @@ class Requests:
         return self._read(name, offset, length)
 
     def _counted_answer(self, operation: Any) -> Any:
-        names = getattr(operation, "names", None) or (operation.name,)
+        names = getattr(operation, "names", None) or (getattr(operation, "name", "") or operation.prefix,)
         self.operations.update(name.partition("/")[0] for name in names)
         return self._answer(operation)
 
