@@ -18,7 +18,8 @@ import logging
 import random
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from functools import partial
 
 from blender.call_context import current_context
@@ -26,7 +27,6 @@ from blender.global_batches.protocol import checkpoints, log
 from blender.global_batches.protocol.client import Client
 from blender.global_batches.protocol.state import Descriptor, LogState, content_of
 from blender.global_batches.store.namespace_store import NamespaceStore
-from blender.global_batches.turns import Turns
 
 LONGEST_PAUSE_S = 1.0
 """Seconds between two polls of a namespace in which nothing happens."""
@@ -180,3 +180,33 @@ class Follower:
 
     def _unread(self) -> str:
         return f"{self._store.uri} did not answer in time. Give the call more time, or look at the store."
+
+
+class Turns:
+    """For each piece of work, by its key, at most one thread that does it; safe for many threads."""
+
+    def __init__(self) -> None:
+        self._running: dict[Hashable, Future[None]] = {}
+        self._lock = threading.Lock()
+
+    def take(self, key: Hashable, work: Callable[[], None], stalled: Callable[[], str]) -> bool:
+        """Do the work and return True; or wait until the thread that does it has ended, and return False.
+
+        The work may have failed in the other thread, whose error is raised there alone. The wait ends with
+        the current call: it raises Stalled with the sentence of `stalled`, or the reason of a cancellation.
+        """
+        own: Future[None] = Future()
+        try:
+            with self._lock:
+                running = self._running.setdefault(key, own)
+            if running is own:
+                work()
+        finally:  # also where an interrupt came before `work`
+            with self._lock:
+                if self._running.get(key) is own:
+                    del self._running[key]
+            own.set_result(None)
+        if running is own:
+            return True
+        current_context().result(running, stalled)
+        return False

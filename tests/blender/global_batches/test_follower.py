@@ -1,4 +1,4 @@
-"""Work that several threads want done is done by one of them."""
+"""Work that the threads of a follower want done is done by one of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from blender.call_context import CallContext, use_context
 from blender.errors import Stalled
-from blender.global_batches.turns import Turns
+from blender.global_batches.follower import Turns
 
 
 def nothing() -> None:
