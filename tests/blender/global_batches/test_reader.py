@@ -351,7 +351,8 @@ def test_a_deadline_is_kept_while_the_store_does_not_answer(
     with use_context(CallContext(timeout_s=0.3)), pytest.raises(Stalled, match="did not answer in time"):
         next(reader.read(StepRange(0, 2), 0))
     assert time.monotonic() - started < 5
-    assert len(threads := [thread for thread in reading_threads() if thread not in before]) > 1
+    threads = [thread for thread in reading_threads() if thread not in before]
+    assert threads  # at least that of the request
     answer.set()
     assert ends(threads)
 
