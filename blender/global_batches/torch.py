@@ -35,7 +35,8 @@ class BatchDataset(StepDataset[int]):
     """Every step of a namespace from `offset` on, up to `stop` or to the end of data, through `transform`.
 
     `rank` defaults to that of `torch.distributed`, or of torchrun's environment, whose number of ranks must
-    be that of the reader's mesh. Waits for steps that are not committed yet.
+    be that of the reader's mesh. Waits for steps that are not committed yet. A loop over a loader with
+    workers that is left during such a wait keeps its worker until the next step, or until the process ends.
     """
 
     def __init__(
