@@ -128,8 +128,8 @@ def require_unchanged(store: NamespaceStore, namespace: Namespace) -> None:
     """Raise NamespaceNotFound or NamespaceDiffers if the namespace was deleted, or created anew, since."""
     if open_namespace(store).id != namespace.id:
         raise NamespaceDiffers(
-            f"The namespace at {store.uri} was deleted and created anew while this process wrote to it. "
-            "Create the new one at an address of its own, and start its writers again."
+            f"The namespace at {store.uri} was deleted and created anew while this process used it. "
+            "Create the new one at an address of its own, and start this process again."
         )
 
 
