@@ -25,7 +25,7 @@ from functools import partial
 from blender.call_context import current_context
 from blender.global_batches.protocol import checkpoints, log
 from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.state import Descriptor, LogState, content_of
+from blender.global_batches.protocol.state import END, Descriptor, LogState, content_of
 from blender.global_batches.store.namespace_store import NamespaceStore
 
 LONGEST_PAUSE_S = 1.0
@@ -35,7 +35,6 @@ _FIRST_PAUSE_S = 0.01
 _LOG = logging.getLogger(__name__)
 _IDLE_POLLS = 60  # a minute, at the longest pause
 _SEGMENTS = 4  # of 10,000 descriptors, 3 MB, each
-_CONTENTS = 1 << 128
 
 
 class Follower:
@@ -106,12 +105,12 @@ class Follower:
         first = segment * segment_steps
         summed_step, content = self._summed
         if not first <= summed_step <= step:
-            summed_step, content = first, sum(state.segments[:segment])
+            summed_step, content = first, content_of((), sum(state.segments[:segment]))
         if summed_step < step:
             batches = state.tail if segment == len(state.segments) else self._segment(state, segment)
-            content += content_of(batches[summed_step - first : step - first])
-        self._summed = step, content % _CONTENTS
-        return self._summed[1]
+            content = content_of(batches[summed_step - first : step - first], content)
+        self._summed = step, content
+        return content
 
     def _has_ended(self, state: LogState) -> bool:
         """Whether nothing can follow a state: all lanes of the namespace are closed, or somebody ended it."""
@@ -170,9 +169,10 @@ class Follower:
     def _waits(self) -> str:
         """What a reader waits for: the lanes that may still commit."""
         state = self._state
-        lanes = [f"`{name}`" for name, lane in sorted(state.lanes.items()) if not lane.closed]
-        if self._client.lanes is not None and len(state.lanes) < self._client.lanes:
-            lanes.append(f"{self._client.lanes - len(state.lanes)} that nobody has opened")
+        opened = {name: lane for name, lane in sorted(state.lanes.items()) if name != END}
+        lanes = [f"`{name}`" for name, lane in opened.items() if not lane.closed]
+        if self._client.lanes is not None and len(opened) < self._client.lanes:
+            lanes.append(f"{self._client.lanes - len(opened)} that nobody has opened")
         return (
             f"{self._store.uri} has {state.steps:,} steps, and the next one is not committed in time. Lanes "
             f"that are not finished: {', '.join(lanes) or 'none'}."

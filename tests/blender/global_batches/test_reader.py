@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from blender.call_context import CallContext, use_context
 from blender.errors import CallCancelled, EndOfData, InvalidRequest, Stalled
+from blender.global_batches import follower
 from blender.global_batches.errors import (
     DamagedBatch,
     DamagedLog,
@@ -28,10 +29,11 @@ from blender.global_batches.errors import (
     OtherHistory,
 )
 from blender.global_batches.format.cut import ChunkLayout, chunks_of
-from blender.global_batches.protocol import names
+from blender.global_batches.protocol import log, names
 from blender.global_batches.rank_slice import GlobalBatchSlice
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.store.folder import Folder
+from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.store.objects import NoAnswer
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
@@ -310,6 +312,34 @@ def test_polls_become_rare_while_nothing_comes(tmp_path: Path) -> None:
     ):
         next(reader.read(StepRange(), 0))
     assert 3 < requests.operations["log"] < 30
+
+
+def test_a_wait_that_was_too_long_names_the_lanes_that_may_still_commit(tmp_path: Path) -> None:
+    uri = new_namespace(tmp_path, lanes=3)
+    Lane(uri, "a").close()
+    Lane(uri, "b")
+    with use_context(CallContext(timeout_s=1)), pytest.raises(Stalled) as raised:
+        next(BatchReader(uri).read(StepRange(), 0))
+    assert "has 0 steps" in str(raised.value)
+    assert "Lanes that are not finished: `b`, 1 that nobody has opened." in str(raised.value)
+
+
+@pytest.mark.parametrize("is_opened_before", [False, True])
+def test_a_log_that_lost_a_version_is_damaged_and_not_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_opened_before: bool
+) -> None:
+    monkeypatch.setattr(follower, "_IDLE_POLLS", 3)
+    uri = new_namespace(tmp_path)
+    lane = Lane(uri)
+    for number in range(5):
+        lane.put(batch(number))
+    (tmp_path / names.log(3)).rename(tmp_path / "aside")
+    steps = (reader := BatchReader(uri, longest_pause_s=0.01)).read(StepRange(), 0)
+    if is_opened_before:
+        reader._follower._state = open_store(uri).run(log.load(reader._follower._client))
+        reader._follower._is_loaded = True
+    with pytest.raises(DamagedLog, match=f"{names.log(3)} is missing, and {names.log(6)} is there"):
+        list(steps)
 
 
 @pytest.mark.parametrize("is_replaced, error", [(False, NamespaceNotFound), (True, NamespaceDiffers)])
