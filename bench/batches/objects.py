@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from blender.global_batches.protocol.operations import Creation
-from blender.global_batches.store.objects import Objects
+from blender.global_batches.store.folder import Folder
 
 
 class Memory:
@@ -52,50 +54,32 @@ class Calls:
     """What was read from a store."""
 
     requests: int = 0
-    """Names that were asked for, also those that nothing has."""
+    """Names that were asked for, also those that nothing has, and lists."""
     round_trips: int = 0
     """Waits for an answer; requests that are sent at once are one."""
     n_bytes: int = 0
 
 
-class Counted:
-    """The reads of other objects, counted."""
+class CountedFolder(Folder):
+    """A folder whose reads of whole objects are counted, and its lists."""
 
-    def __init__(self, objects: Objects) -> None:
-        self.place = objects.place
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
         self.calls = Calls()
-        self._objects = objects
-
-    def get(self, name: str) -> bytes | None:
-        """Count and pass on."""
-        return self._count([self._objects.get(name)])[0]
 
     def get_all(self, names: Sequence[str]) -> list[bytes | None]:
-        """Count and pass on."""
-        return self._count(self._objects.get_all(names))
-
-    def _count(self, bodies: list[bytes | None]) -> list[bytes | None]:
-        self.calls.requests += len(bodies)
-        self.calls.round_trips += 1
-        self.calls.n_bytes += sum(len(body) for body in bodies if body is not None)
+        """Count and pass on; `get` is one of these."""
+        bodies = super().get_all(names)
+        self._count(len(names), sum(len(body) for body in bodies if body is not None))
         return bodies
 
-    def read(self, name: str, offset: int, length: int) -> memoryview | None:
-        """Nothing that is measured reads batches."""
-        raise NotImplementedError
+    def list(self, prefix: str) -> builtins.list[str]:
+        """Count and pass on."""
+        names = super().list(prefix)
+        self._count(1, sum(map(len, names)))
+        return names
 
-    def create(self, name: str, body: bytes) -> Creation:
-        """Nothing that is measured writes."""
-        raise NotImplementedError
-
-    def put(self, name: str, body: bytes) -> None:
-        """Nothing that is measured writes."""
-        raise NotImplementedError
-
-    def delete(self, name: str) -> None:
-        """Nothing that is measured deletes."""
-        raise NotImplementedError
-
-    def list(self, prefix: str) -> list[str]:
-        """Nothing that is measured lists."""
-        raise NotImplementedError
+    def _count(self, requests: int, n_bytes: int) -> None:
+        self.calls.requests += requests
+        self.calls.round_trips += 1
+        self.calls.n_bytes += n_bytes

@@ -16,13 +16,12 @@ from statistics import median
 
 from rich.console import Console
 
-from bench.batches.objects import Calls, Counted, Memory
+from bench.batches.objects import Calls, CountedFolder, Memory
 from bench.harness import Report, Row, table
 from blender.global_batches.protocol import checkpoints, log, names
 from blender.global_batches.protocol.client import Client
 from blender.global_batches.protocol.log import StoredBatch
 from blender.global_batches.protocol.state import Descriptor, LogState
-from blender.global_batches.store.folder import Folder
 from blender.global_batches.store.namespace_store import NamespaceStore
 
 # Just after a checkpoint, and just before the next one, when a start reads most versions.
@@ -111,11 +110,12 @@ def write(objects: dict[str, bytes], folder: Path) -> None:
 
 
 def start(folder: Path, client: Client) -> Start:
-    """Load the newest state of the log in a folder."""
-    objects = Counted(Folder(folder))
+    """Load the newest state of the log in a folder, and look whether a version is missing."""
+    objects = CountedFolder(folder)
     store = NamespaceStore(f"{folder}", objects, 0.0)
     began, cpu_began = time.perf_counter(), time.process_time()
     state = store.run(log.load(client))
+    store.run(log.require_whole(client, state))
     s, cpu_s = time.perf_counter() - began, time.process_time() - cpu_began
     return Start(state, objects.calls, s, cpu_s)
 
