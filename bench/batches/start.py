@@ -57,10 +57,10 @@ def measure(report: Report, progress: Console) -> None:
             write(objects, Path(folder))
             starts = [start(Path(folder), Client()) for _ in range(ROUNDS)]
         versions = f"{state.version:,}"
-        right = all(equal(one.state, state) for one in starts)
-        report.check(f"{versions} versions: each start finds the state that the log was left in", right)
+        is_right = all(equal(run.state, state) for run in starts)
+        report.check(f"{versions} versions: each start finds the state that the log was left in", is_right)
         calls = starts[0].calls
-        s, cpu_s = median(one.s for one in starts), median(one.cpu_s for one in starts)
+        s, cpu_s = median(run.s for run in starts), median(run.cpu_s for run in starts)
         left = sum(map(len, objects.values()))
         shown.add_row(
             versions,

@@ -162,7 +162,7 @@ def test_a_writer_without_a_store_ends_by_a_sentence_and_the_next_one_goes_on(
     for call in (lambda: put(writer, 2), writer.flush, lambda: put(writer, 2), writer.close):
         started = time.monotonic()
         with pytest.raises(
-            StoreUnavailable, match=r"has not answered for [12] s .*Start it, or mend the way"
+            StoreUnavailable, match=r"has not answered for [12] s .*Start it, or repair the connection"
         ):
             call()
         assert time.monotonic() - started < 6

@@ -57,7 +57,7 @@ class Outage:
         left_s = self._patience.limit_s - self._waited_s
         if left_s <= 0:
             raise StoreUnavailable(
-                f"{sentence} Start it, or mend the way to it, then start again: what is committed stays."
+                f"{sentence} Start it, or repair the connection, and start again: what is committed stays."
             ) from error
         if self._waited_s >= WARNING_S and not self._patience.logged:
             self._patience.logged = True

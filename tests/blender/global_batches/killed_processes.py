@@ -57,16 +57,16 @@ def produce(uri: str, lane: str, folder: Path) -> None:
     """Write batches until the finish is asked for, and note them."""
     dice = random.Random()
     with BatchWriter(uri, lane) as writer, (folder / f"made-{lane}").open("a") as notes:
-        row, told = writer.offset or 0, writer.committed
+        row, n_committed = writer.offset or 0, writer.committed
         is_at_work(folder)
         while not (folder / FINISH).exists() and not writer.is_finished:
             stop, seed = row + dice.randint(1, 3), dice.getrandbits(32)
             note(notes, sequence=writer.sequence, made=[row, stop, seed])
             writer.put(slices_of(lane, row, stop, seed), stop)
             row = stop
-            if writer.committed != told:
-                told = writer.committed
-                note(notes, committed=told)
+            if writer.committed != n_committed:
+                n_committed = writer.committed
+                note(notes, committed=n_committed)
             time.sleep(dice.uniform(0, 0.02))
         writer.finish()
         note(notes, committed=writer.committed)
@@ -141,12 +141,12 @@ class Run:
     def hit(self) -> bool:
         """Kill a process at work or pause it; a paused producer is replaced, and wakes as a zombie."""
         victims = [
-            one
-            for one in self.processes
-            if not one.wakes_at
-            and not one.is_replaced
-            and one.process.poll() is None
-            and self.is_at_work(one)
+            running
+            for running in self.processes
+            if not running.wakes_at
+            and not running.is_replaced
+            and running.process.poll() is None
+            and self.is_at_work(running)
         ]
         if not victims:
             return False
@@ -161,34 +161,34 @@ class Run:
             self.start(victim.kind, victim.name)
         return True
 
-    def is_at_work(self, one: Running) -> bool:
+    def is_at_work(self, running: Running) -> bool:
         """Whether a process has begun to write or read."""
-        return (self.folder / f"at-work-{one.process.pid}").exists()
+        return (self.folder / f"at-work-{running.process.pid}").exists()
 
     def tend(self) -> None:
         """Wake the paused; start again what was killed or fenced, unless another process does its work."""
-        for one in list(self.processes):
-            if one.wakes_at and time.monotonic() > one.wakes_at:
-                one.process.send_signal(signal.SIGCONT)
-                one.wakes_at = 0.0
-            code = one.process.poll()
+        for running in list(self.processes):
+            if running.wakes_at and time.monotonic() > running.wakes_at:
+                running.process.send_signal(signal.SIGCONT)
+                running.wakes_at = 0.0
+            code = running.process.poll()
             if code is None:
                 continue
-            self.processes.remove(one)
-            _, errors = one.process.communicate()
+            self.processes.remove(running)
+            _, errors = running.process.communicate()
             if code == 0:
-                self.ended.add(one.name)
+                self.ended.add(running.name)
                 continue
             assert code == -signal.SIGKILL or "Fenced" in errors, errors
             self.fenced += code != -signal.SIGKILL
-            if one.name not in self.ended and all(other.name != one.name for other in self.processes):
-                self.start(one.kind, one.name)
+            if running.name not in self.ended and all(other.name != running.name for other in self.processes):
+                self.start(running.kind, running.name)
 
     def stop(self) -> None:
         """End every process."""
-        for one in self.processes:
-            one.process.kill()
-            one.process.communicate()
+        for running in self.processes:
+            running.process.kill()
+            running.process.communicate()
 
 
 def check_run(uri: str, folder: Path, kills: int, seed: int, settings: Settings, **environment: str) -> Run:
@@ -208,7 +208,7 @@ def check_run(uri: str, folder: Path, kills: int, seed: int, settings: Settings,
         deadline = time.monotonic() + _END_S
         while run.processes:
             run.tend()
-            assert time.monotonic() < deadline, f"{[one.name for one in run.processes]} do not end"
+            assert time.monotonic() < deadline, f"{[running.name for running in run.processes]} do not end"
             time.sleep(0.02)
     finally:
         run.stop()
@@ -233,18 +233,18 @@ def _compare(store: NamespaceStore, folder: Path) -> None:
     expected, steps = [], []
     for batch in batches:
         lane = batch.name.split("/")[1]
-        made_here = [one["made"] for one in made[lane] if one.get("sequence") == sequences[lane]]
-        encoded = {footer: one for one in made_here for footer in [_footer_hash(lane, one)]}
+        made_here = [entry["made"] for entry in made[lane] if entry.get("sequence") == sequences[lane]]
+        encoded = {footer: entry for entry in made_here for footer in [_footer_hash(lane, entry)]}
         first, stop, seed = encoded[batch.footer_hash]  # else the log holds what nobody made
         assert first == rows[lane], f"rows of lane {lane} twice or missing before row {first}"
         rows[lane], sequences[lane] = stop, sequences[lane] + 1
         expected.append(batch)
         arrays = slices_of(lane, first, stop, seed).arrays
-        noise = [int(one["noise"].astype(np.int64).sum()) for one in arrays]
+        noise = [int(entry["noise"].astype(np.int64).sum()) for entry in arrays]
         steps.append((lane, [first, stop], noise))
     for lane in LANES:
-        told = max(one["committed"] for one in made[lane] if "committed" in one)
-        assert state.lane(lane).sequence == sequences[lane] == told
+        last_committed = max(entry["committed"] for entry in made[lane] if "committed" in entry)
+        assert state.lane(lane).sequence == sequences[lane] == last_committed
         assert state.lane(lane).offset == (rows[lane] or None)
     assert state.content == content_of(numbered(expected, 0))
     for rank in range(MESH.dp):
@@ -253,11 +253,11 @@ def _compare(store: NamespaceStore, folder: Path) -> None:
 
 def _compare_reader(notes: list[dict[str, Any]], steps: list[Any], rank: int) -> None:
     following = 0
-    for one in notes:
-        lane, rows, noise = steps[one["step"]]
-        assert (one["lane"], one["rows"], one["noise"]) == (lane, rows, noise[rank])
-        assert one["step"] in (following, following - 1), "a step was left out, or an old state loaded"
-        following = one["step"] + 1
+    for entry in notes:
+        lane, rows, noise = steps[entry["step"]]
+        assert (entry["lane"], entry["rows"], entry["noise"]) == (lane, rows, noise[rank])
+        assert entry["step"] in (following, following - 1), "a step was left out, or an old state loaded"
+        following = entry["step"] + 1
     assert following == len(steps)
 
 

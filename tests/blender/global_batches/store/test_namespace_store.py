@@ -179,7 +179,7 @@ def test_a_store_that_stays_away_is_one_sentence_after_the_patience(
     assert 0.9 < time.monotonic() - started < 5
     assert str(raised.value) == (
         f"The store of s3://bucket/run at {nobody.s3_endpoint} has not answered for 1 s "
-        "(Connection refused). Start it, or mend the way to it, then start again: what is committed stays."
+        "(Connection refused). Start it, or repair the connection, and start again: what is committed stays."
     )
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
