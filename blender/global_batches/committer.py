@@ -9,10 +9,10 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 from blender.call_context import CallContext, use_context
 from blender.errors import CallCancelled
+from blender.global_batches.commit_figures import CommitFigures
 from blender.global_batches.errors import LaneClosed, WriterClosed
 from blender.global_batches.json_values import Json
 from blender.global_batches.policies import LaneActivity, Policy
@@ -25,19 +25,6 @@ from factory.errors import MachineError
 
 _END_S = 1.0
 _RUNNING: weakref.WeakSet[Committer] = weakref.WeakSet()
-
-
-@dataclass
-class CommitFigures:
-    """What a writer's attempts came to."""
-
-    attempts: int = 0
-    lost: int = 0
-    """Attempts that added nothing: another producer created the version, or a request was lost."""
-    gap: float = 0.0
-    """Seconds from the last attempt to the next one."""
-    lanes: int = 1
-    """Lanes that committed lately."""
 
 
 class Committer:
@@ -62,6 +49,7 @@ class Committer:
         self._process = os.getpid()
         self._changed = threading.Condition()
         self._stored: deque[StoredBatch] = deque()
+        self._stored_at: deque[float] = deque()
         self._closing = self._urgent = self._draining = self._stopped = False
         self._error: BaseException | None = None
         self._activity = LaneActivity(state)
@@ -102,6 +90,7 @@ class Committer:
         """Let the next attempt take a batch along."""
         with self._changed:
             self._stored.append(StoredBatch(self._lane().sequence + len(self._stored), offset, batch))
+            self._stored_at.append(time.monotonic())
             self._changed.notify_all()
 
     def require_open(self) -> None:
@@ -204,11 +193,13 @@ class Committer:
     def _attempt(self) -> float:
         """Try once to commit what there is; the gap until the next attempt."""
         with self._changed:
-            stored, closing = list(self._stored), self._closing
+            stored, stored_at, closing = list(self._stored), list(self._stored_at), self._closing
         figures = self._figures
         pauses = self._store.pauses
         started = time.monotonic()
-        state = self._store.run(log.attempt(self._client, self._claim, self._state, stored, closing))
+        figures.attempts += 1
+        report = figures.report(stored_for=[started - at for at in stored_at])
+        state = self._store.run(log.attempt(self._client, self._claim, self._state, stored, closing, report))
         ended = time.monotonic()
         lane = state.lane(self._claim.lane)
         is_committed = lane.closed == closing and (not stored or lane.sequence > stored[-1].sequence)
@@ -218,11 +209,12 @@ class Committer:
             self._state = state
             while self._stored and self._stored[0].sequence < lane.sequence:
                 self._stored.popleft()
-            figures.attempts += 1
+                figures.add_batch(ended - self._stored_at.popleft())
             figures.lost += not is_committed
             self._changed.notify_all()
         figures.lanes = self._activity.live(state, ended, figures.gap)
         if self._store.pauses == pauses:  # the length of an outage is not that of an attempt
+            figures.add_attempt(ended - started)
             figures.gap = self._policy.after(ended - started, figures.lanes)
         if is_committed:
             state = self._store.run(checkpoints.maintain(self._client, state))

@@ -29,6 +29,10 @@ class WriterClosed(ConfigurationError):
     """This writer was closed or stopped; another one may open the lane."""
 
 
+class UnevenLanes(ConfigurationError):
+    """Lanes of assigned order end with different steps; what would never be read is not committed."""
+
+
 class NamespaceEnded(ConfigurationError):
     """The namespace was ended: no lane takes more batches."""
 

@@ -25,7 +25,7 @@ from functools import partial
 from blender.call_context import current_context
 from blender.global_batches.protocol import checkpoints, log
 from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.state import END, Descriptor, LogState, content_of
+from blender.global_batches.protocol.state import Descriptor, LogState, content_of
 from blender.global_batches.store.namespace_store import NamespaceStore
 
 LONGEST_PAUSE_S = 1.0
@@ -79,7 +79,7 @@ class Follower:
         Raises Stalled at the deadline of the current call, and the reason if that is cancelled.
         """
         state, pause_s = self._state, 0.0
-        while step >= state.steps and not self._has_ended(state):
+        while step >= state.steps and not self._client.order.has_ended(state):
             version, polls = state.version, self._polls
             current_context().wait(pause_s * random.uniform(0.5, 1.0), self._stalled)
             if self._polls == polls:  # else another thread has polled meanwhile
@@ -111,12 +111,6 @@ class Follower:
             content = content_of(batches[summed_step - first : step - first], content)
         self._summed = step, content
         return content
-
-    def _has_ended(self, state: LogState) -> bool:
-        """Whether nothing can follow a state: all lanes of the namespace are closed, or somebody ended it."""
-        lanes = self._client.lanes
-        closed = sum(lane.closed for lane in state.lanes.values())
-        return state.is_ended or (lanes is not None and closed >= lanes)
 
     def _poll_or_join(self) -> bool:
         """Poll; or, if another thread polls, wait for its poll, which may have begun before this call."""
@@ -167,15 +161,11 @@ class Follower:
         return f"{self._waits()} Look whether its producers run, or give the call more time."
 
     def _waits(self) -> str:
-        """What a reader waits for: the lanes that may still commit."""
-        state = self._state
-        opened = {name: lane for name, lane in sorted(state.lanes.items()) if name != END}
-        lanes = [f"`{name}`" for name, lane in opened.items() if not lane.closed]
-        if self._client.lanes is not None and len(opened) < self._client.lanes:
-            lanes.append(f"{self._client.lanes - len(opened)} that nobody has opened")
+        """What a reader waits for: the lanes that may commit the next step."""
+        lanes = ", ".join(self._client.order.owing(self._state)) or "none"
         return (
-            f"{self._store.uri} has {state.steps:,} steps, and the next one is not committed in time. Lanes "
-            f"that are not finished: {', '.join(lanes) or 'none'}."
+            f"{self._store.uri} has {self._state.steps:,} steps, and the next one is not committed in time. "
+            f"Lanes that may commit it: {lanes}."
         )
 
     def _unread(self) -> str:

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import uuid
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from blender.errors import InvalidRequest
 from blender.global_batches.errors import DamagedLog, NamespaceDiffers, NamespaceNotFound
 from blender.global_batches.format.cut import ChunkLayout
 from blender.global_batches.json_values import compact_json
 from blender.global_batches.protocol import names
 from blender.global_batches.protocol.client import Client
 from blender.global_batches.protocol.operations import ensure, get
+from blender.global_batches.protocol.order import Arrival, Assigned
 from blender.global_batches.store.namespace_store import PATIENCE_S, NamespaceStore, open_store
 from blender.global_batches.store.probe import StoreFacts, probe
 from blender.rows.checksummed_json import verified_content, with_checksum
@@ -29,8 +32,8 @@ from factory.settings import Settings
 
 FORMAT = 1
 
-Order = Literal["arrival"]
-"""How steps are numbered: in the order in which batches are committed (the paper, section 4.2)."""
+OrderName = Literal["arrival", "assigned"]
+"""How steps are numbered: `blender.global_batches.protocol.order`."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,10 @@ class Namespace:
     layout: ChunkLayout
     lanes: int | None
     """The number of lanes, after whose closing the data end; None lets them come and go."""
-    order: Order
+    order: OrderName
     store: StoreFacts
+    created_at: float
+    """Seconds since 1970, by the clock of its creator; for people."""
 
     @property
     def chunks(self) -> int:
@@ -54,7 +59,23 @@ class Namespace:
 
     def client(self) -> Client:
         """What a process that has read nothing yet knows of the log."""
-        return Client(namespace=self.id, lanes=self.lanes)
+        return Client(namespace=self.id, order=self.log_order)
+
+    def step_of(self, lane: str, sequence: int) -> int:
+        """The step of a batch of a lane in assigned order. Raises InvalidRequest in arrival order."""
+        if not isinstance(order := self.log_order, Assigned):
+            raise InvalidRequest(
+                "In arrival order a batch gets its step when it is committed. Number the batches by their "
+                "lane and `sequence`, or create a namespace of assigned order."
+            )
+        return order.step(lane, sequence)
+
+    @property
+    def log_order(self) -> Arrival | Assigned:
+        """The order as the log applies it."""
+        if self.order == "assigned" and self.lanes is not None:
+            return Assigned(self.lanes)
+        return Arrival(self.lanes)
 
     def require_mesh(self, mesh: Mesh) -> None:
         """Raise NamespaceDiffers unless the ranks of a mesh can read these batches."""
@@ -71,24 +92,34 @@ def create_namespace(
     *,
     layout: ChunkLayout = "zigzag",
     lanes: int | None = None,
+    order: OrderName = "arrival",
     settings: Settings | None = None,
     patience_s: float = PATIENCE_S,
 ) -> Namespace:
     """Create the namespace at an address, after a probe of its store; one that is there and equal is kept.
 
     With `lanes`, that many may be opened, and the data end when all of them are finished; without, lanes
-    come and go, and the data end by `end_namespace`. Tensor and pipeline parallel ranks read what their peers
+    come and go, and the data end by `end_namespace`. Assigned `order` needs `lanes`, which are named by the
+    numbers from 0 on: step i is that of lane i mod lanes, and the data end at the first step of a finished
+    lane. Tensor and pipeline parallel ranks read what their peers
     read, so only dp and cp of the mesh count. Raises NamespaceDiffers if another one is there, and
     UnsafeStore if the store lets two processes create a name.
     """
     if layout not in get_args(ChunkLayout):
         raise ConfigurationError(f"`{layout}` is not a layout of chunks. Use zigzag or contiguous.")
+    if order not in get_args(OrderName):
+        raise ConfigurationError(f"`{order}` is not an order of steps. Use arrival or assigned.")
     if lanes is not None:
         lanes = whole_number(lanes, "lanes", least=1)
+    elif order == "assigned":
+        raise ConfigurationError(
+            "Assigned order deals the steps to a fixed number of lanes. Give `lanes`, such as 4, or use "
+            "arrival order, in which lanes come and go."
+        )
     store = open_store(uri, settings, patience_s=patience_s)
     if store.run(get(names.NAMESPACE)) is None:
         namespace = Namespace(
-            uuid.uuid4().hex, mesh.dp, mesh.cp, layout, lanes, order="arrival", store=probe(store)
+            uuid.uuid4().hex, mesh.dp, mesh.cp, layout, lanes, order, probe(store), time.time()
         )
         store.run(ensure(names.NAMESPACE, _to_bytes(namespace)))
     namespace = open_namespace(store)
@@ -96,6 +127,7 @@ def create_namespace(
     for name, requested, stored in (
         ("layout", layout, namespace.layout),
         ("lanes", lanes, namespace.lanes),
+        ("order", order, namespace.order),
     ):
         if requested != stored:
             raise NamespaceDiffers(
@@ -147,4 +179,5 @@ def _from_content(content: dict[str, Any]) -> Namespace:
         lanes=content["lanes"],
         order=content["order"],
         store=StoreFacts.from_json(content["store"]),
+        created_at=content["created_at"],
     )

@@ -23,7 +23,8 @@ import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from blender.global_batches.committer import CommitFigures, Committer, stop
+from blender.global_batches.commit_figures import CommitFigures
+from blender.global_batches.committer import Committer, stop
 from blender.global_batches.errors import InvalidBatch, LaneClosed, WriterClosed
 from blender.global_batches.format.columns import Array
 from blender.global_batches.format.slices import EncodedBatch, Slices, encode
@@ -42,27 +43,29 @@ class BatchWriter:
     """The producer of one lane of a namespace, for one thread; opening it takes the lane over.
 
     `policy` decides how often batches are committed. The writer waits up to `patience_s` for a store that
-    does not answer. Raises NamespaceNotFound, and Fenced if another process opens the lane at this moment.
+    does not answer. Raises NamespaceNotFound, NamespaceDiffers if the namespace has no such lane, and Fenced
+    if another process opens the lane at this moment.
     """
 
     def __init__(
         self,
         uri: str | os.PathLike[str],
-        lane: str,
+        lane: str | int,
         *,
         settings: Settings | None = None,
         policy: Policy | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        self.lane = names.checked_lane(lane)
+        self.lane = lane = names.checked_lane(str(lane) if isinstance(lane, int) else lane)
         self._store = open_store(uri, settings, patience_s=patience_s)
         self.namespace = open_namespace(self._store)
         client = self.namespace.client()
-        claim, state = self._store.run(log.take(client, lane, incarnation_of_process()))
-        state = self._store.run(checkpoints.maintain(client, state))
-        self._opened = state.lane(lane)
         self.figures = CommitFigures()
         """What the attempts of this writer came to."""
+        report = self.figures.report()
+        claim, state = self._store.run(log.take(client, lane, incarnation_of_process(), report))
+        state = self._store.run(checkpoints.maintain(client, state))
+        self._opened = state.lane(lane)
         self.is_finished = claim is None
         """Whether the lane is closed: it takes no more batches."""
         self._is_closed = False
@@ -89,6 +92,11 @@ class BatchWriter:
     def sequence(self) -> int:
         """The number of batches that the lane has, with those that are put and not committed yet."""
         return self._opened.sequence if self._committer is None else self._committer.sequence
+
+    @property
+    def next_step(self) -> int:
+        """The step of the next batch. Raises InvalidRequest in arrival order, where the log numbers it."""
+        return self.namespace.step_of(self.lane, self.sequence)
 
     @property
     def committed(self) -> int:

@@ -7,6 +7,7 @@ import secrets
 import socket
 from dataclasses import dataclass, field
 
+from blender.global_batches.protocol.order import Arrival, Order
 from blender.global_batches.protocol.records import Floor
 from blender.global_batches.protocol.state import SEGMENT_STEPS
 
@@ -22,8 +23,8 @@ class Client:
     """The index of that record; 0 before the first."""
     namespace: str | None = None
     """The id of the namespace that the process has opened; None reads the log of any."""
-    lanes: int | None = None
-    """The number of lanes of the namespace; None lets them come and go."""
+    order: Order = field(default_factory=Arrival)
+    """Which lanes the namespace has, and which steps their batches get."""
     checkpoint_versions: int = CHECKPOINT_VERSIONS
     """Versions between two checkpoints, the same for all processes."""
     segment_steps: int = SEGMENT_STEPS

@@ -22,7 +22,6 @@ from blender.global_batches.protocol.client import Client
 from blender.global_batches.protocol.operations import Routine, Verdict, create, get_all, list_names
 from blender.global_batches.protocol.records import delta_from_bytes, delta_to_bytes
 from blender.global_batches.protocol.state import (
-    END,
     Delta,
     Descriptor,
     GapInLog,
@@ -105,11 +104,13 @@ def require_whole(client: Client, state: LogState) -> Routine[None]:
         )
 
 
-def take(client: Client, lane: str, incarnation: str) -> Routine[tuple[Claim | None, LogState]]:
+def take(
+    client: Client, lane: str, incarnation: str, report: Json = None
+) -> Routine[tuple[Claim | None, LogState]]:
     """Take a lane over from the process that holds it, which can commit no more; no claim if it is closed.
 
     The state says where to go on. Raises Fenced if another process takes the lane at the same time and wins,
-    and NamespaceDiffers if the namespace has all its lanes.
+    and NamespaceDiffers if the namespace has no such lane.
     """
     state = yield from load(client)
     yield from require_whole(client, state)
@@ -117,9 +118,9 @@ def take(client: Client, lane: str, incarnation: str) -> Routine[tuple[Claim | N
         before = state.lane(lane)
         if before.closed:
             return None, state
-        _require_room(client, state, lane)
+        client.order.require_lane(state, lane)
         claim = Claim(lane, before.epoch + 1, incarnation)
-        progress = replace(before, epoch=claim.epoch, incarnation=incarnation)
+        progress = replace(before, epoch=claim.epoch, incarnation=incarnation, report=report)
         state = yield from _append(client, state, lane, progress, ())
         after = state.lane(lane)
         if (after.epoch, after.incarnation) == (claim.epoch, incarnation):
@@ -130,12 +131,18 @@ def take(client: Client, lane: str, incarnation: str) -> Routine[tuple[Claim | N
 
 
 def attempt(
-    client: Client, claim: Claim, state: LogState, stored: Sequence[StoredBatch], closed: bool = False
+    client: Client,
+    claim: Claim,
+    state: LogState,
+    stored: Sequence[StoredBatch],
+    closed: bool = False,
+    report: Json = None,
 ) -> Routine[LogState]:
     """Try once to add to the log what it lacks of `stored`, and to close the lane; the newest state.
 
     Its lane tells what is committed: batches up to its `sequence`, of this attempt or of an earlier one whose
-    answer was lost. Raises Fenced, with nothing added, if another process has the lane.
+    answer was lost. Raises Fenced, with nothing added, if another process has the lane, and UnevenLanes if
+    the lanes of assigned order do not end with the same step.
     """
     lane = _claimed_lane(claim, state)
     missing = [batch for batch in stored if batch.sequence >= lane.sequence]
@@ -146,7 +153,9 @@ def attempt(
         sequence=lane.sequence + len(missing),
         offset=missing[-1].offset if missing else lane.offset,
         closed=closed,
+        report=report,
     )
+    client.order.require_one_end(state, claim.lane, progress)
     state = yield from _append(client, state, claim.lane, progress, [batch.descriptor for batch in missing])
     _claimed_lane(claim, state)
     return state
@@ -158,9 +167,8 @@ def _append(
     """Create the next version, unless another process does; the newest state, with or without it."""
     if state.is_ended:
         raise NamespaceEnded("The namespace was ended and takes no more batches. Create another one.")
-    delta = Delta(
-        state.version + 1, state.steps, lane, progress, numbered(batches, state.steps), client.namespace
-    )
+    steps = client.order.steps(state, lane, len(batches))
+    delta = Delta(state.version + 1, state.steps, lane, progress, numbered(batches, steps), client.namespace)
     verdict = yield from create(names.log(delta.version), delta_to_bytes(delta))
     if verdict is not Verdict.OURS:
         return (yield from advance(client, state))
@@ -212,16 +220,6 @@ def _claimed_lane(claim: Claim, state: LogState) -> Lane:
     if (lane.epoch, lane.incarnation) != (claim.epoch, claim.incarnation):
         raise _fenced(claim, state)
     return lane
-
-
-def _require_room(client: Client, state: LogState, lane: str) -> None:
-    lanes = sorted(state.lanes.keys() - {END})
-    if client.lanes is not None and lane not in {*lanes, END} and len(lanes) >= client.lanes:
-        raise NamespaceDiffers(
-            f"Lane `{lane}` would be one more than the {client.lanes} of the namespace: "
-            f"{', '.join(f'`{name}`' for name in lanes)}. Take over one of them, or create a namespace with "
-            "more lanes."
-        )
 
 
 def _fenced(claim: Claim, state: LogState) -> Fenced:

@@ -109,26 +109,30 @@ def checkpoint_to_bytes(state: LogState) -> bytes:
     content = {
         "version": state.version,
         "steps": state.steps,
+        "n_bytes": state.n_bytes,
         "content": f"{state.content:032x}",
         "lanes": {name: _lane_fields(state.lanes[name]) for name in sorted(state.lanes)},
         "segments": [f"{content:032x}" for content in state.segments],
     }
-    return _table_to_bytes(state.tail, {_STATE: compact_json(content)})
+    return _table_to_bytes([*state.tail, *state.waiting], {_STATE: compact_json(content)})
 
 
 def checkpoint_from_bytes(body: bytes, name: str) -> LogState:
     """The inverse of `checkpoint_to_bytes`."""
 
     def parse() -> LogState:
-        tail, metadata = _table_from_bytes(body)
+        batches, metadata = _table_from_bytes(body)
         content = json.loads(metadata[_STATE])
+        n_visible = sum(batch.step < content["steps"] for batch in batches)
         return LogState(
             version=content["version"],
             steps=content["steps"],
             content=int(content["content"], 16),
             lanes={name: Lane(**lane) for name, lane in content["lanes"].items()},
             segments=tuple(int(segment, 16) for segment in content["segments"]),
-            tail=tail,
+            tail=batches[:n_visible],
+            waiting=batches[n_visible:],
+            n_bytes=content["n_bytes"],
         )
 
     return _parse(parse, name)

@@ -7,7 +7,7 @@
 
 The state after a version is a pure function of the log up to that version (the paper's manifest, section 4.2,
 as the fold of deltas). The descriptors of its oldest steps lie in segments, of which it keeps the content
-alone.
+alone. Its steps have no gap: a batch whose step comes later than the next one waits for those before it.
 """
 
 from __future__ import annotations
@@ -65,6 +65,8 @@ class Lane:
     """Where its producer goes on: what it gave with the last committed batch."""
     closed: bool = False
     """Whether the producer has finished the lane."""
+    report: Json = None
+    """What its producer last said of its commits, for people alone: `CommitFigures.report`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Delta:
 
     version: int
     first_step: int
-    """The number of steps before this version."""
+    """The steps that were visible before this version."""
     lane: str
     progress: Lane
     batches: tuple[Descriptor, ...] = ()
@@ -87,13 +89,18 @@ class LogState:
 
     version: int = 0
     steps: int = 0
+    """The number of visible steps: each of them and all before it are committed."""
     content: int = 0
     """The sum of the contents of all steps modulo 2^128: it does not depend on who committed them when."""
     lanes: Mapping[str, Lane] = field(default_factory=dict)
     segments: tuple[int, ...] = ()
     """The content of each segment of SEGMENT_STEPS steps, from step 0 on."""
     tail: tuple[Descriptor, ...] = ()
-    """The batches of the steps after the segments."""
+    """The batches of the visible steps after the segments."""
+    waiting: tuple[Descriptor, ...] = ()
+    """The batches of later steps, ascending: committed, and not visible before those that are missing."""
+    n_bytes: int = 0
+    """The bytes of all committed batches."""
 
     def lane(self, name: str) -> Lane:
         """A lane; one that nobody has taken is new."""
@@ -107,17 +114,27 @@ class LogState:
     def after(self, *deltas: Delta) -> LogState:
         """The state after the deltas; raises GapInLog unless they follow it one by one."""
         version, steps, lanes, tail = self.version, self.steps, dict(self.lanes), list(self.tail)
+        waiting = {batch.step: batch for batch in self.waiting}
+        n_bytes = self.n_bytes
         for delta in deltas:
             if (delta.version, delta.first_step) != (version + 1, steps):
                 raise GapInLog(
                     f"version {delta.version} begins with step {delta.first_step}, and version {version} "
                     f"ends before step {steps}"
                 )
-            version, steps = delta.version, steps + len(delta.batches)
+            version = delta.version
             lanes[delta.lane] = delta.progress
-            tail += delta.batches
+            for batch in delta.batches:
+                if batch.step < steps or batch.step in waiting:
+                    raise GapInLog(f"version {version} has step {batch.step}, which an earlier one has")
+                waiting[batch.step] = batch
+                n_bytes += batch.n_bytes
+            while steps in waiting:
+                tail.append(waiting.pop(steps))
+                steps += 1
         content = content_of(tail[len(self.tail) :], self.content)
-        return LogState(version, steps, content, lanes, self.segments, tuple(tail))
+        later = tuple(waiting[step] for step in sorted(waiting))
+        return LogState(version, steps, content, lanes, self.segments, tuple(tail), later, n_bytes)
 
     def full_segments(self, segment_steps: int) -> list[tuple[Descriptor, ...]]:
         """The batches of the tail that fill segments."""
@@ -139,6 +156,6 @@ def content_of(batches: Iterable[Descriptor], before: int = 0) -> int:
     return sum((batch.content for batch in batches), before) % _CONTENTS
 
 
-def numbered(batches: Sequence[Descriptor], first_step: int) -> tuple[Descriptor, ...]:
-    """Batches with their steps, in arrival order: as they stand in the log."""
-    return tuple(replace(batch, step=first_step + index) for index, batch in enumerate(batches))
+def numbered(batches: Sequence[Descriptor], steps: Iterable[int]) -> tuple[Descriptor, ...]:
+    """Batches with their steps, as they stand in the log."""
+    return tuple(replace(batch, step=step) for batch, step in zip(batches, steps, strict=True))

@@ -246,7 +246,7 @@ def _compare(store: NamespaceStore, folder: Path) -> None:
         last_committed = max(entry["committed"] for entry in made[lane] if "committed" in entry)
         assert state.lane(lane).sequence == sequences[lane] == last_committed
         assert state.lane(lane).offset == (rows[lane] or None)
-    assert state.content == content_of(numbered(expected, 0))
+    assert state.content == content_of(numbered(expected, range(len(expected))))
     for rank in range(MESH.dp):
         _compare_reader(_notes(folder / f"read-{rank}"), steps, rank)
 

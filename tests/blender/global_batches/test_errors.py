@@ -21,6 +21,7 @@ def test_every_error_has_the_exit_code_of_its_kind() -> None:
         "Fenced": 1,
         "LaneClosed": 2,
         "WriterClosed": 2,
+        "UnevenLanes": 2,
         "NamespaceEnded": 2,
         "OtherHistory": 2,
         "DamagedBatch": 11,

@@ -150,7 +150,7 @@ def test_a_wait_that_was_too_long_names_the_lanes_that_may_still_commit(tmp_path
     with use_context(CallContext(timeout_s=1)), pytest.raises(Stalled) as raised:
         next(BatchReader(uri).read(StepRange(), 0))
     assert "has 0 steps" in str(raised.value)
-    assert "Lanes that are not finished: `b`, 1 that nobody has opened." in str(raised.value)
+    assert "Lanes that may commit it: `b`, 1 that nobody has opened." in str(raised.value)
 
 
 @pytest.mark.parametrize("is_opened_before", [False, True])

@@ -1,7 +1,8 @@
 """Producers and readers of one namespace over a store that loses, forgets and repeats, one call at a time.
 
 A world is a function of its seed: which process goes on, which stalls, dies and is replaced, which request or
-answer is lost, and which request arrives a second time, late. The code is that of the package.
+answer is lost, and which request arrives a second time, late. The code is that of the package. In a world of
+assigned order the steps are known before it begins.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from blender.global_batches.protocol.operations import (
     Put,
     Routine,
 )
+from blender.global_batches.protocol.order import Arrival, Assigned
 from blender.global_batches.protocol.records import (
     checkpoint_from_bytes,
     delta_from_bytes,
@@ -35,8 +37,10 @@ from blender.global_batches.protocol.records import (
 )
 from blender.global_batches.protocol.state import Delta, Descriptor, LogState, content_of
 
-LANES = ("a", "b", "c")
+LANES = ("0", "1", "2")
 N_ROWS = 18  # of each lane; a batch has one to three
+ARRIVAL = Arrival()
+ROWS_ASSIGNED = {"0": 18, "1": 18, "2": 16}  # two a batch: the last step is the 26th
 SEGMENT_STEPS = 6
 LAST_TURN = 40_000
 
@@ -66,8 +70,9 @@ class Process:
 class World:
     """One run of the simulation; `run` returns the invariants that it broke, by the times of each."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, order: Arrival | Assigned = ARRIVAL) -> None:
         self.random = random.Random(seed)
+        self.order = order
         self.forgetful = seed % 2 == 1
         """Whether a LIST forgets a fifth of the names."""
         self.checkpoint_versions = self.random.choice((1, 2, 4))
@@ -90,8 +95,19 @@ class World:
 
     @property
     def steps(self) -> list[Descriptor]:
-        """The true sequence of batches."""
-        return [batch for delta in self.log for batch in delta.batches]
+        """The true sequence of batches, up to the first step that is missing."""
+        batches = {batch.step: batch for delta in self.log for batch in delta.batches}
+        missing = next(step for step in range(len(batches) + 1) if step not in batches)
+        return [batches[step] for step in range(missing)]
+
+    def n_rows(self, lane: str) -> int:
+        """The rows of a lane."""
+        return ROWS_ASSIGNED[lane] if isinstance(self.order, Assigned) else N_ROWS
+
+    def next_rows(self, lane: str, row: int) -> Rows:
+        """The rows of the batch that begins with a row: an assigned one is the same from any producer."""
+        n = 2 if isinstance(self.order, Assigned) else self.random.randint(1, 3)
+        return lane, row, min(row + n, self.n_rows(lane))
 
     # The store
 
@@ -138,7 +154,9 @@ class World:
 
     def client(self) -> Client:
         """A client of a small namespace."""
-        return Client(checkpoint_versions=self.checkpoint_versions, segment_steps=SEGMENT_STEPS)
+        return Client(
+            order=self.order, checkpoint_versions=self.checkpoint_versions, segment_steps=SEGMENT_STEPS
+        )
 
     def producer(self, lane: str, incarnation: str) -> Routine[None]:
         """Make the batches of a lane from where it stands, commit them, and finish the lane."""
@@ -150,15 +168,15 @@ class World:
         made: list[log.StoredBatch] = []
         while not state.lane(lane).closed:
             for _ in range(self.random.randint(0 if made else 1, 3)):  # also between two attempts
-                if row < N_ROWS:
-                    rows = lane, row, min(row + self.random.randint(1, 3), N_ROWS)
+                if row < self.n_rows(lane):
+                    rows = self.next_rows(lane, row)
                     name = names.batch(lane, claim.epoch, sequence, incarnation)
                     yield Put(name, repr(rows).encode())
                     self.rows[footer_hash(rows)] = rows
                     descriptor = Descriptor(0, name, 1, 0, 1, footer_hash(rows))
                     made.append(log.StoredBatch(sequence, rows[2], descriptor))
                     row, sequence = rows[2], sequence + 1
-            state = yield from log.attempt(knows, claim, state, made, closed=row == N_ROWS)
+            state = yield from log.attempt(knows, claim, state, made, closed=row == self.n_rows(lane))
             committed = [one for one in made if one.sequence < state.lane(lane).sequence]
             self.acknowledged += [one.descriptor.footer_hash for one in committed]
             made = made[len(committed) :]
@@ -169,7 +187,7 @@ class World:
         knows = self.client()
         state = yield from log.load(knows)
         step, returns = 0, 0
-        while step < state.steps or not all(state.lane(lane).closed for lane in LANES):
+        while step < state.steps or not self.has_ended(state):
             if step == state.steps:
                 newer = yield from self.poll(knows, state)
                 if newer.version < state.version:
@@ -186,8 +204,19 @@ class World:
             step += 1
             if returns < 2 and self.random.random() < 0.05:
                 step, returns = self.random.randint(0, step), returns + 1
-        if state.content != content_of(self.steps[: state.steps]):
+        if state.content != content_of(self.steps[: state.steps]) or state.waiting:
             self.broken["a reader's content differs"] += 1
+
+    def has_ended(self, state: LogState) -> bool:
+        """Whether a reader need not wait for a step that is not there."""
+        all_closed = all(state.lane(lane).closed for lane in LANES)
+        if isinstance(self.order, Arrival):
+            return all_closed
+        if all_closed and not self.order.has_ended(state):
+            self.broken["all lanes are closed, and the data have not ended"] += 1
+        if self.order.has_ended(state) and state.steps != sum(ROWS_ASSIGNED.values()) // 2:
+            self.broken["the data ended before their last step"] += 1
+        return self.order.has_ended(state)
 
     def poll(self, knows: Client, state: LogState) -> Routine[LogState]:
         """What a reader does while there is no next step."""
@@ -310,10 +339,14 @@ class World:
         if not wanted <= self.done:
             self.broken[f"not done: {', '.join(sorted(wanted - self.done))}"] += 1
         batches = [self.rows[batch.footer_hash] for batch in self.steps]
+        if isinstance(self.order, Assigned):
+            expected = [(str(step % 3), step // 3 * 2, step // 3 * 2 + 2) for step in range(26)]
+            if batches != expected:
+                self.broken["a step is not that of its lane"] += 1
         for lane in set(LANES) & self.done:
             bounds = [rows[1:] for rows in batches if rows[0] == lane]
             ends = [0, *(stop for _, stop in bounds)]
-            if [first for first, _ in bounds] != ends[:-1] or ends[-1] != N_ROWS:
+            if [first for first, _ in bounds] != ends[:-1] or ends[-1] != self.n_rows(lane):
                 self.broken["rows of a lane twice, out of order or missing"] += 1
         if not set(self.acknowledged) <= {batch.footer_hash for batch in self.steps}:
             self.broken["acknowledged, and not visible"] += 1

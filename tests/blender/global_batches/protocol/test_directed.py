@@ -11,6 +11,7 @@ from blender.global_batches.protocol import checkpoints, floors, log, names
 from blender.global_batches.protocol.client import Client
 from blender.global_batches.protocol.log import Claim, StoredBatch
 from blender.global_batches.protocol.operations import Create
+from blender.global_batches.protocol.order import Arrival
 from blender.global_batches.protocol.records import Floor, floor_to_bytes
 from blender.global_batches.protocol.state import END, Descriptor, Lane, LogState
 from tests.blender.global_batches.protocol.dropped_rules import Rule, without
@@ -155,9 +156,9 @@ def test_a_closed_lane_is_not_taken() -> None:
 def test_a_namespace_of_two_lanes_takes_no_third() -> None:
     store = MemoryStore()
     for lane in ("a", "b", "a"):
-        store.run(log.take(Client(lanes=2), lane, "first"))
+        store.run(log.take(Client(order=Arrival(2)), lane, "first"))
     with pytest.raises(NamespaceDiffers, match=r"Lane `c` would be one more than the 2 .*: `a`, `b`"):
-        store.run(log.take(Client(lanes=2), "c", "first"))
+        store.run(log.take(Client(order=Arrival(2)), "c", "first"))
 
 
 def test_an_ended_namespace_takes_no_more_batches() -> None:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import pytest
 
+from blender.global_batches.protocol.order import Arrival, Assigned
 from tests.blender.global_batches.protocol.dropped_rules import RULES, Rule, without
 from tests.blender.global_batches.protocol.simulation import World
 
 SEEDS_OF_A_RULE = 2000  # within which a dropped rule breaks an invariant
 
 
-def test_no_interleaving_breaks_an_invariant(batch_seeds: int) -> None:
+@pytest.mark.parametrize("order", [Arrival(), Assigned(3)], ids=["arrival", "assigned"])
+def test_no_interleaving_breaks_an_invariant(batch_seeds: int, order: Arrival | Assigned) -> None:
     broken = {}
     for seed in range(batch_seeds):
-        if kinds := World(seed).run():
+        if kinds := World(seed, order).run():
             broken[seed] = dict(kinds)
     assert not broken
 

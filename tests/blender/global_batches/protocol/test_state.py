@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
 from blender.global_batches.errors import DamagedLog
 from blender.global_batches.protocol import names
+from blender.global_batches.protocol.order import Arrival, Assigned
 from blender.global_batches.protocol.records import (
     Floor,
     checkpoint_from_bytes,
@@ -39,19 +42,27 @@ HASHES = st.binary(min_size=16, max_size=16)
 
 @st.composite
 def logs(draw: st.DrawFn, versions: int = 12) -> list[Delta]:
-    """The deltas of a log from version 1 on."""
+    """The deltas of a log from version 1 on, in arrival or assigned order."""
     deltas: list[Delta] = []
-    steps = 0
+    order = draw(st.sampled_from([Arrival(), Assigned(3)]))
+    state = LogState()
     for version in range(1, draw(st.integers(0, versions)) + 1):
-        lane = draw(st.sampled_from("abc"))
+        lane = draw(st.sampled_from("012"))
         batches = tuple(
             Descriptor(0, f"batches/{lane}/{version}-{index}", 100, 64, 36, draw(HASHES))
             for index in range(draw(st.integers(0, 4)))
         )
-        progress = Lane(version, f"host:{version}", version, draw(OFFSETS), draw(st.booleans()))
-        deltas.append(Delta(version, steps, lane, progress, numbered(batches, steps)))
-        steps += len(batches)
+        sequence = state.lane(lane).sequence + len(batches)
+        progress = Lane(version, f"host:{version}", sequence, draw(OFFSETS), draw(st.booleans()))
+        steps = order.steps(state, lane, len(batches))
+        deltas.append(Delta(version, state.steps, lane, progress, numbered(batches, steps)))
+        state = state.after(deltas[-1])
     return deltas
+
+
+def committed(deltas: list[Delta]) -> list[Descriptor]:
+    """The batches of all steps that are there, by step."""
+    return sorted((batch for delta in deltas for batch in delta.batches), key=lambda batch: batch.step)
 
 
 @given(logs(), st.integers(0, 12), st.integers(1, 5))
@@ -71,26 +82,42 @@ def test_folding_on_from_a_checkpoint_is_folding_from_the_start(
     expected = whole.without_full_segments(segment_steps)
     assert read.after(*deltas[version:]).without_full_segments(segment_steps) == expected
     assert one_by_one.without_full_segments(segment_steps) == expected
-    assert whole.content == content_of(batch for delta in deltas for batch in delta.batches)
+    batches = committed(deltas)
+    assert whole.content == content_of(batches[: whole.steps])
+    assert [batch.step for batch in batches[: whole.steps]] == list(range(whole.steps))
+    assert list(whole.waiting) == batches[whole.steps :]
+    assert whole.steps not in {batch.step for batch in whole.waiting}
+    assert whole.n_bytes == sum(batch.n_bytes for batch in batches)
 
 
 @given(logs())
 def test_content_does_not_depend_on_who_committed_the_steps_when(deltas: list[Delta]) -> None:
-    batches = [batch for delta in deltas for batch in delta.batches]
+    batches = committed(deltas)[: LogState().after(*deltas).steps]
     alone = [Delta(1 + index, index, "other", Lane(1), (batch,)) for index, batch in enumerate(batches)]
     assert LogState().after(*alone).content == LogState().after(*deltas).content
 
 
+def test_a_step_that_is_there_already_is_refused() -> None:
+    batch = Descriptor(0, "x", 1, 0, 1, bytes(16))
+    for step, earlier in ((0, 0), (4, 4)):
+        deltas = [
+            Delta(1, 0, "0", Lane(1), (replace(batch, step=earlier),)),
+            Delta(2, int(earlier == 0), "1", Lane(1), (replace(batch, step=step),)),
+        ]
+        with pytest.raises(GapInLog, match=f"version 2 has step {step}, which an earlier one has"):
+            LogState().after(*deltas)
+
+
 def test_content_tells_an_exchange_of_two_steps() -> None:
     first, second = (Descriptor(0, "x", 1, 0, 1, bytes([index]) * 16) for index in (1, 2))
-    assert content_of(numbered((first, second), 0)) != content_of(numbered((second, first), 0))
+    assert content_of(numbered((first, second), (0, 1))) != content_of(numbered((second, first), (0, 1)))
 
 
 @given(logs(), st.data())
 def test_a_log_with_a_gap_is_refused(deltas: list[Delta], data: st.DataObject) -> None:
     if len(deltas) > 1:
         left_out = data.draw(st.integers(0, len(deltas) - 2))
-        with pytest.raises(GapInLog, match=f"version {left_out + 2} begins with step"):
+        with pytest.raises(GapInLog, match=f"version {left_out + 2} (begins with|has) step"):
             LogState().after(*deltas[:left_out], *deltas[left_out + 1 :])
 
 
@@ -116,7 +143,9 @@ def test_a_floor_is_read_as_it_was_written() -> None:
 
 @given(st.data())
 def test_any_flipped_byte_of_a_record_is_named(data: st.DataObject) -> None:
-    batches = numbered(tuple(Descriptor(0, "x", 1, 0, 1, bytes([index]) * 16) for index in range(3)), 0)
+    batches = numbered(
+        tuple(Descriptor(0, "x", 1, 0, 1, bytes([index]) * 16) for index in range(3)), range(3)
+    )
     state = LogState().after(Delta(1, 0, "a", Lane(1, "me", 3, {"row": 3}), batches))
     record = data.draw(st.sampled_from(["delta", "floor", "checkpoint", "segment"]))
     body, parse = {

@@ -1,0 +1,129 @@
+"""Which step the batches of a lane get, which lanes there are, and where the data end.
+
+    Arrival(lanes=4).steps(state, "rollouts-0", 3)      # range(811, 814): after whatever is committed
+    Assigned(lanes=4).steps(state, "2", 3)              # range(10, 22, 4): the steps i with i mod 4 = 2
+
+In arrival order (the paper, section 4.2) a step is the place of a batch in the log, so it depends on who was
+faster. In assigned order it follows from the lane and the number of the batch in its lane: the sequence of
+steps is that of the producers, whoever of them dies or comes first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from blender.global_batches.errors import NamespaceDiffers, UnevenLanes
+from blender.global_batches.protocol.state import END, Lane, LogState
+
+
+class Order(Protocol):
+    """The order of a namespace."""
+
+    @property
+    def lanes(self) -> int | None:
+        """The number of lanes; None lets them come and go."""
+
+    def steps(self, state: LogState, lane: str, n: int) -> range:
+        """The steps of the next `n` batches of a lane, after a state."""
+
+    def require_lane(self, state: LogState, lane: str) -> None:
+        """Raise NamespaceDiffers unless a lane may be opened."""
+
+    def require_one_end(self, state: LogState, lane: str, progress: Lane) -> None:
+        """Raise UnevenLanes if a lane that comes so far leaves a step that nobody will ever read."""
+
+    def owing(self, state: LogState) -> list[str]:
+        """The lanes, as a sentence names them, that may commit the next step."""
+
+    def has_ended(self, state: LogState) -> bool:
+        """Whether no step can follow those of a state."""
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Steps are numbered as their batches are committed."""
+
+    lanes: int | None = None
+
+    def steps(self, state: LogState, lane: str, n: int) -> range:  # noqa: ARG002
+        """See `Order.steps`."""
+        return range(state.steps, state.steps + n)
+
+    def require_lane(self, state: LogState, lane: str) -> None:
+        """See `Order.require_lane`."""
+        opened = sorted(state.lanes.keys() - {END})
+        if self.lanes is not None and lane not in {*opened, END} and len(opened) >= self.lanes:
+            raise NamespaceDiffers(
+                f"Lane `{lane}` would be one more than the {self.lanes} of the namespace: "
+                f"{', '.join(f'`{name}`' for name in opened)}. Take over one of them, or create a namespace "
+                "with more lanes."
+            )
+
+    def require_one_end(self, state: LogState, lane: str, progress: Lane) -> None:
+        """Every batch gets the next step."""
+
+    def owing(self, state: LogState) -> list[str]:
+        """See `Order.owing`."""
+        opened = {name: lane for name, lane in sorted(state.lanes.items()) if name != END}
+        lanes = [f"`{name}`" for name, lane in opened.items() if not lane.closed]
+        if self.lanes is not None and len(opened) < self.lanes:
+            lanes.append(f"{self.lanes - len(opened)} that nobody has opened")
+        return lanes
+
+    def has_ended(self, state: LogState) -> bool:
+        """See `Order.has_ended`."""
+        n_closed = sum(lane.closed for lane in state.lanes.values())
+        return state.is_ended or (self.lanes is not None and n_closed >= self.lanes)
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """Steps are dealt to lanes `0` to `lanes - 1` in turn."""
+
+    lanes: int
+
+    def steps(self, state: LogState, lane: str, n: int) -> range:
+        """See `Order.steps`."""
+        first = self.step(lane, state.lane(lane).sequence)
+        return range(first, first + n * self.lanes, self.lanes)
+
+    def require_lane(self, state: LogState, lane: str) -> None:  # noqa: ARG002
+        """See `Order.require_lane`."""
+        if lane not in self._names():
+            raise NamespaceDiffers(
+                f"Lane `{lane}` is not one of this namespace, whose steps are dealt to {self.lanes} lanes: "
+                f"`0` to `{self.lanes - 1}`. Write to one of them."
+            )
+
+    def require_one_end(self, state: LogState, lane: str, progress: Lane) -> None:
+        """See `Order.require_one_end`: the first step that a closed lane lacks ends the data for all."""
+        after = {name: state.lane(name) for name in self._names()} | {lane: progress}
+        end, name = min(
+            ((self.step(name, one.sequence), name) for name, one in after.items() if one.closed),
+            default=(None, ""),
+        )
+        last, last_name = max((self.step(name, one.sequence - 1), name) for name, one in after.items())
+        if end is not None and last > end:
+            raise UnevenLanes(
+                f"Step {last:,} of lane `{last_name}` would never be read: lane `{name}` ends the data "
+                f"before step {end:,}. Let the producers of all lanes end with the same step."
+            )
+
+    def owing(self, state: LogState) -> list[str]:
+        """See `Order.owing`."""
+        name = str(state.steps % self.lanes)
+        if self.has_ended(state):
+            return []
+        return [f"`{name}`" if name in state.lanes else f"`{name}`, which nobody has opened"]
+
+    def has_ended(self, state: LogState) -> bool:
+        """See `Order.has_ended`: the lane of the first step that is missing will never commit it."""
+        return state.lane(str(state.steps % self.lanes)).closed
+
+    def step(self, lane: str, sequence: int) -> int:
+        """The step of a batch by its number in its lane."""
+        return int(lane) + self.lanes * sequence
+
+    def _names(self) -> list[str]:
+        return [str(index) for index in range(self.lanes)]
