@@ -24,6 +24,11 @@ with its last batch. A trainer reads from any step on, while producers write:
     for step in reader.read(StepRange(offset=812), rank):       # the same without torch
         train(step.tokens)
 
+The steps of a blend are written without a loop of one's own, by any number of processes:
+
+    create_namespace("s3://bucket/run8", mesh, lanes=8, order="assigned")     # step i is of lane i mod 8
+    Producer("s3://bucket/run8", BlendProduction(open_blend("4f1c...")), [0, 1]).run()
+
 Endpoint and keys of a bucket are those of the lake (`FACTORY_S3_ENDPOINT` and its neighbors), or `settings`.
 What can go wrong is in `blender.global_batches.errors`, `blender.errors` and `factory.errors`. A reader waits
 for steps that are not committed yet; `with use_context(CallContext(timeout_s=600))` of `blender.call_context`
@@ -33,6 +38,7 @@ bounds the wait.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from blender.global_batches.blend_production import BlendProduction as BlendProduction
     from blender.global_batches.ending import end_namespace as end_namespace
     from blender.global_batches.format.cut import cut as cut
     from blender.global_batches.format.slices import Slices as Slices
@@ -40,8 +46,11 @@ if TYPE_CHECKING:
     from blender.global_batches.namespace import create_namespace as create_namespace
     from blender.global_batches.policies import AdaptiveCommit as AdaptiveCommit
     from blender.global_batches.policies import Naive as Naive
+    from blender.global_batches.producer import Producer as Producer
     from blender.global_batches.rank_slice import GlobalBatchSlice as GlobalBatchSlice
     from blender.global_batches.reader import BatchReader as BatchReader
+    from blender.global_batches.stored_rows import packed_rows as packed_rows
+    from blender.global_batches.stored_rows import packed_slices as packed_slices
     from blender.global_batches.torch import BatchDataset as BatchDataset
     from blender.global_batches.writer import BatchWriter as BatchWriter
     from blender.spec.mesh import Mesh as Mesh
@@ -61,6 +70,10 @@ else:
             "BatchWriter": "blender.global_batches.writer",
             "AdaptiveCommit": "blender.global_batches.policies",
             "Naive": "blender.global_batches.policies",
+            "Producer": "blender.global_batches.producer",
+            "BlendProduction": "blender.global_batches.blend_production",
+            "packed_slices": "blender.global_batches.stored_rows",
+            "packed_rows": "blender.global_batches.stored_rows",
             "BatchReader": "blender.global_batches.reader",
             "GlobalBatchSlice": "blender.global_batches.rank_slice",
             "StepRange": "blender.spec.step_range",

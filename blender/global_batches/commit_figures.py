@@ -27,6 +27,8 @@ class CommitFigures:
     """Attempts that added nothing: another producer created the version, or a request was lost."""
     batches: int = 0
     """Batches that were committed."""
+    n_bytes: int = 0
+    """Bytes of the batches that were committed."""
     waited: float = 0.0
     """The seconds from the storing of each batch to its commit, summed over the committed batches."""
     gap: float = 0.0
@@ -41,14 +43,20 @@ class CommitFigures:
         """The mean of the seconds from the storing of a batch to its commit; None before the first."""
         return self.waited / self.batches if self.batches else None
 
+    @property
+    def rate(self) -> float | None:
+        """Attempts in a second, by the window and the gap; None before the first."""
+        return 1 / (self.window + self.gap) if self.window else None
+
     def add_attempt(self, seconds: float) -> None:
         """Count the time of an attempt whose store answered."""
         window = seconds if self.window is None else self.window
         self.window = window + _SMOOTHING * (seconds - window)
 
-    def add_batch(self, waited: float) -> None:
+    def add_batch(self, n_bytes: int, waited: float) -> None:
         """Count a batch that was committed `waited` seconds after it was stored."""
         self.batches += 1
+        self.n_bytes += n_bytes
         self.waited += waited
 
     def report(self, stored_for: Sequence[float] = ()) -> Json:

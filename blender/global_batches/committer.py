@@ -208,8 +208,8 @@ class Committer:
         with self._changed:
             self._state = state
             while self._stored and self._stored[0].sequence < lane.sequence:
-                self._stored.popleft()
-                figures.add_batch(ended - self._stored_at.popleft())
+                batch = self._stored.popleft()
+                figures.add_batch(batch.descriptor.n_bytes, ended - self._stored_at.popleft())
             figures.lost += not is_committed
             self._changed.notify_all()
         figures.lanes = self._activity.live(state, ended, figures.gap)

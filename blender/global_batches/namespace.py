@@ -53,6 +53,11 @@ class Namespace:
     """Seconds since 1970, by the clock of its creator; for people."""
 
     @property
+    def mesh(self) -> Mesh:
+        """The mesh for whose ranks the batches are cut."""
+        return Mesh(dp=self.dp, cp=self.cp)
+
+    @property
     def chunks(self) -> int:
         """The parts of a sequence in a batch."""
         return 1 if self.cp == 1 else 2 * self.cp

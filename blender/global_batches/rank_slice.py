@@ -34,6 +34,8 @@ class GlobalBatchSlice:
     """The columns by name, read-only."""
     origin: Json
     """What the producer gave with the batch, to find it again."""
+    place: Coordinate
+    """The place in the mesh whose slice it is."""
 
     def __getattr__(self, name: str) -> Any:
         arrays = self.__dict__.get("arrays", {})
@@ -65,7 +67,7 @@ def read_slice(
         arrays = {name: array if name in footer.sequence else array.copy() for name, array in arrays.items()}
     for array in arrays.values():
         array.flags.writeable = False
-    return GlobalBatchSlice(batch.step, arrays, footer.origin)
+    return GlobalBatchSlice(batch.step, arrays, footer.origin, place)
 
 
 def _read_footer(store: NamespaceStore, namespace: Namespace, batch: Descriptor) -> Footer:

@@ -19,7 +19,8 @@ import torch
 from blender.errors import InvalidRequest
 from blender.global_batches.rank_slice import GlobalBatchSlice
 from blender.global_batches.reader import BatchReader
-from blender.torch import StepDataset, rank_of_ranks
+from blender.global_batches.stored_rows import is_packed_rows, packed_rows
+from blender.torch import FIELDS, StepDataset, rank_of_ranks
 
 
 def slice_tensors(step: GlobalBatchSlice) -> dict[str, Any]:
@@ -29,6 +30,14 @@ def slice_tensors(step: GlobalBatchSlice) -> dict[str, Any]:
     """
     columns: dict[str, Any] = {name: torch.from_dlpack(array) for name, array in step.arrays.items()}
     return columns | {"offset": step.offset}
+
+
+def step_tensors(step: GlobalBatchSlice) -> dict[str, Any]:
+    """What `BlendDataset` gives of packed rows, and all columns of other batches."""
+    if not is_packed_rows(step):
+        return slice_tensors(step)
+    rows = packed_rows(step)
+    return {name: torch.from_dlpack(getattr(rows, name)) for name in FIELDS} | {"offset": step.offset}
 
 
 class BatchDataset(StepDataset[int]):
@@ -46,7 +55,7 @@ class BatchDataset(StepDataset[int]):
         offset: int = 0,
         stop: int | None = None,
         rank: int | None = None,
-        transform: Callable[[Any], Any] = slice_tensors,
+        transform: Callable[[Any], Any] = step_tensors,
     ) -> None:
         if rank is None:
             rank, ranks = rank_of_ranks()

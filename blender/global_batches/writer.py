@@ -20,7 +20,7 @@ from __future__ import annotations
 import os
 import secrets
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from blender.global_batches.commit_figures import CommitFigures
@@ -154,9 +154,8 @@ class BatchWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
-        if kind is not None and issubclass(kind, KeyboardInterrupt) and self._committer is not None:
-            self._is_closed = True
-            stop([self._committer])  # whoever interrupts does not wait for a store that may be away
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            stop_writers([self])  # whoever interrupts does not wait for a store that may be away
         else:
             self.close()
 
@@ -181,6 +180,16 @@ class BatchWriter:
                 f"{dp} of {chunks}. Cut it for the mesh dp={dp},cp={self.namespace.cp}."
             )
         return slices
+
+
+def stop_writers(writers: Collection[BatchWriter]) -> None:
+    """End writers soon, also those that other threads use: as an interrupt of their block does.
+
+    They have a second to commit what was put; what was not committed comes again.
+    """
+    for writer in writers:
+        writer._is_closed = True
+    stop([writer._committer for writer in writers if writer._committer is not None])
 
 
 def _descriptor(name: str, encoded: EncodedBatch) -> Descriptor:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from blender.loading.costs import Backbone as Backbone
     from blender.loading.costs import Encoder as Encoder
     from blender.loading.costs import tokens as tokens
+    from blender.loading.durable import PlannedProduction as PlannedProduction
+    from blender.loading.durable import planned_step as planned_step
+    from blender.loading.durable_torch import planned_tensors as planned_tensors
     from blender.loading.embedded import open_loading as open_loading
     from blender.loading.graph import DGraph as DGraph
     from blender.loading.plan import Plan as Plan
@@ -58,6 +61,9 @@ else:
             "open_loading": "blender.loading.embedded",
             "LoadingClient": "blender.loading.client",
             "LoadedStep": "blender.loading.step",
+            "PlannedProduction": "blender.loading.durable",
+            "planned_step": "blender.loading.durable",
+            "planned_tensors": "blender.loading.durable_torch",
             "LoadingDataset": "blender.loading.torch",
         },
     )

@@ -14,6 +14,7 @@ from typing import Generic, TypeVar
 
 import pyarrow as pa
 
+from blender.call_context import current_context
 from blender.errors import EndOfData, InvalidRequest
 from blender.loading.planner import Planner
 from blender.loading.roles.constructor import DataConstructor
@@ -77,8 +78,9 @@ class Loader(Generic[Encoded]):
                 self._start(SourceLoader(blend, source_numbers, self._plans), f"source loader {number}")
             )
         constructor = DataConstructor(self._plans, source_loaders, encode, spec.chunking)
+        self._constructor = self._start(constructor, "constructor", CONSTRUCTORS)
         self._shared = SharedBatches(
-            self._start(constructor, "constructor", CONSTRUCTORS),
+            self._constructor,
             [one for one in self.first_plan.consumers if one.bucket in self.buckets],
             spec.chunking,
             size,
@@ -143,6 +145,30 @@ class Loader(Generic[Encoded]):
             yield offset, step.pop()  # not held here while a rank reads it
             self._shared.taken(offset, rank)
             offset += stride
+
+    def whole_steps(self, steps: StepRange) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+        """Each step of a range, with the uncut rows of its buckets; waits within the call of this thread.
+
+        Raises InvalidRequest, Stalled, the errors of reading, and EndOfData as `batches` does.
+        """
+        self.blend.order.check(steps, WHOLE_STEP)
+        offset, call = steps.offset, current_context()
+
+        def stalled() -> str:
+            return (
+                f"The rows of step {offset:,} were not ready in time. Ask again, or give the call more time."
+            )
+
+        while steps.stop is None or offset < steps.stop:
+            try:
+                asked = [self._constructor.ask("rows", offset, bucket) for bucket in self.buckets]
+                rows = [call.result(answer, stalled) for answer in asked]
+            except EndOfData:
+                if steps.stop is None:
+                    return
+                raise
+            yield offset, rows
+            offset += steps.stride
 
     def close(self) -> None:
         """End the threads."""

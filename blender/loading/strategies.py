@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 
 from blender.errors import InvalidRequest
@@ -18,7 +17,7 @@ from blender.loading.graph import DGraph
 from blender.loading.plan import Plan
 from blender.loading.spec import LoadingSpec
 from blender.loading.tree import ClientPlaceTree
-from factory.errors import first_line
+from blender.named_function import named_function
 
 Strategy = Callable[[StepColumns, ClientPlaceTree, LoadingSpec], Plan]
 
@@ -51,23 +50,9 @@ def strategy(name: str) -> Strategy:
     """The strategy of a name; raises InvalidRequest for one that is unknown or cannot be imported."""
     if name in _STRATEGIES:
         return _STRATEGIES[name]
-    module, _, function = name.partition(":")
-    if not function:
+    if ":" not in name:
         known = ", ".join(f"`{known}`" for known in _STRATEGIES)
         raise InvalidRequest(
             f"There is no strategy `{name}`. Use {known}, or one of your own as `module:function`."
         )
-    try:
-        planning = getattr(importlib.import_module(module), function)
-    except (Exception, SystemExit) as error:  # a module may raise anything, also exit
-        cause = f"{type(error).__name__}: {first_line(error)}"
-        raise InvalidRequest(
-            f"The strategy `{name}` cannot be imported ({cause}). Correct its module, or put it on "
-            "PYTHONPATH."
-        ) from error
-    if not callable(planning):
-        raise InvalidRequest(
-            f"The strategy `{name}` is a {type(planning).__name__}. Name a function of a step, a "
-            "tree and a spec."
-        )
-    return planning
+    return named_function(name, "strategy", "a step, a tree and a spec")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,12 +114,12 @@ class SampleFile:
 
 
 class _Scraped(Collector):
-    def __init__(self, read: Callable[[], Samples]) -> None:
-        self._read = read
+    def __init__(self, families: Sequence[Family], read: Callable[[], Samples]) -> None:
+        self._families, self._read = families, read
 
     def collect(self) -> Iterator[Metric]:
         found = self._read()
-        for family in FAMILIES:
+        for family in self._families:
             kind = GaugeMetricFamily if family.gauge else CounterMetricFamily
             metric = kind(family.name, family.help, labels=family.labels)
             for labels, value in _of(family.name, found):
@@ -134,13 +134,15 @@ def _of(family: str, found: Samples) -> list[tuple[tuple[str, ...], float]]:
     return sorted((labels, value) for (name, labels), value in found.items() if name == family)
 
 
-def serve_metrics(host: str, port: int, read: Callable[[], Samples]) -> ScrapeServer:
+def serve_metrics(
+    host: str, port: int, read: Callable[[], Samples], families: Sequence[Family] = FAMILIES
+) -> ScrapeServer:
     """Answer scrapes of `http://host:port/metrics` in a thread, until the server's `shutdown`.
 
     Raises MachineError if the port cannot be bound.
     """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Scraped(read))
+    registry.register(_Scraped(families, read))
     try:
         server = ScrapeServer(host, port, make_wsgi_app(registry))
     except OSError as error:

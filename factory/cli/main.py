@@ -12,6 +12,7 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from factory.cli import error_boundary
+from factory.cli.batches import batches_app
 from factory.cli.blend import blend_app
 from factory.cli.export import export
 from factory.cli.loading import loading_app
@@ -47,6 +48,7 @@ blender_app = typer.Typer(help="Inspect a blend before training on it.", no_args
 app.add_typer(blender_app, name="blender")
 app.add_typer(blend_app, name="blend")
 app.add_typer(loading_app, name="loading")
+app.add_typer(batches_app, name="batches")
 app.add_typer(tokenizer_app, name="tokenizer")
 console = Console(highlight=False)
 

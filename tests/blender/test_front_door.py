@@ -61,4 +61,4 @@ def test_the_examples_of_readme_and_docs_import_from_the_front_door() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     imported = {line for page in pages for line in page.read_text().splitlines() if "from blender" in line}
     modules = {line.split()[1] for line in imported if line.startswith("from blender")}
-    assert modules == {"blender", "blender.loading", "blender.pages"}
+    assert modules == {"blender", "blender.global_batches", "blender.loading", "blender.pages"}

@@ -175,7 +175,7 @@ def _append(
     floor = yield from floors.current(client)
     if delta.version <= floor.version:  # the name was deleted and taken again, or is ours from long ago
         return (yield from load(client))
-    return state.after(delta)
+    return _after(state, (delta,))
 
 
 def _walk(client: Client, state: LogState) -> Routine[LogState | None]:
@@ -208,6 +208,10 @@ def _walk(client: Client, state: LogState) -> Routine[LogState | None]:
     floor = yield from floors.current(client)
     if floor.version > state.version:
         return None
+    return _after(state, deltas)
+
+
+def _after(state: LogState, deltas: Sequence[Delta]) -> LogState:
     try:
         return state.after(*deltas)
     except GapInLog as error:

@@ -11,7 +11,7 @@ import re
 
 from factory.errors import ConfigurationError
 
-NAMESPACE = "namespace.json"
+NAMESPACE, SOURCE = "namespace.json", "source.json"
 LOG, CHECKPOINTS, SEGMENTS, FLOORS, BATCHES = "log/", "checkpoint/", "segment/", "floor/", "batches/"
 
 _DIGITS = 20  # names sort as their numbers do

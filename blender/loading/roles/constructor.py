@@ -2,6 +2,7 @@
 
     constructor = DataConstructor(planner, loaders, encode=lambda rows: rows)
     constructor.make(offset=1_000, bucket=0)    # {View(piece=Piece(0, 2), tokens=True): RecordBatch, ...}
+    constructor.rows(offset=1_000, bucket=0)    # RecordBatch: whole rows, to be stored
 
 Ranks of a bucket that read the same view share one copy. The rows have two more columns than a blend's:
 `microbatch` (int32), ascending, and `plan` (uint64), the hash of the plan.
@@ -64,14 +65,22 @@ class DataConstructor(Generic[Encoded]):
 
     def make(self, offset: int, bucket: int) -> dict[View, Encoded]:
         """The batch of a bucket by view; raises InvalidRequest, EndOfData and the errors of reading."""
+        plan, rows = self._planned(offset, bucket)
+        views = {View.of(one, self._chunking) for one in plan.consumers if one.bucket == bucket}
+        return {view: self._encode(view.cut(rows)) for view in views}
+
+    def rows(self, offset: int, bucket: int) -> pa.RecordBatch:
+        """The rows of a bucket, before they are cut for its ranks; raises what `make` raises."""
+        return self._planned(offset, bucket)[1]
+
+    def _planned(self, offset: int, bucket: int) -> tuple[Plan, pa.RecordBatch]:
+        """The plan of a step, and the rows of a bucket in its order."""
         takes = [loader.ask("take", offset, bucket) for loader in self._loaders]
         plan: Plan = self._planner.result("plan", offset)
         call = current_context()
         stalled = f"The rows of step {offset:,} did not arrive in time. Ask again, or raise the call's time."
         parts = [call.result(take, lambda: stalled) for take in takes]
-        rows = _collected(plan, bucket, parts)
-        views = {View.of(one, self._chunking) for one in plan.consumers if one.bucket == bucket}
-        return {view: self._encode(view.cut(rows)) for view in views}
+        return plan, _collected(plan, bucket, parts)
 
 
 def _collected(plan: Plan, bucket: int, parts: Sequence[Taken]) -> pa.RecordBatch:

@@ -117,6 +117,11 @@ class Running:
     """When a paused process goes on; 0 for one that runs."""
     is_replaced: bool = False
 
+    @property
+    def work(self) -> tuple[str, str]:
+        """What it does, which another process may do in its place."""
+        return self.kind, self.name
+
 
 @dataclass
 class Run:
@@ -127,14 +132,22 @@ class Run:
     environment: Mapping[str, str]
     dice: random.Random
     processes: list[Running] = field(default_factory=list)
-    ended: set[str] = field(default_factory=set)
+    ended: set[tuple[str, str]] = field(default_factory=set)
+    """The work that is done."""
     fenced: int = 0
+
+    def command(self, kind: str, name: str) -> list[str]:
+        """The command of a process."""
+        return [sys.executable, "-m", __name__, kind, self.uri, name, str(self.folder)]
 
     def start(self, kind: str, name: str) -> None:
         """Start a process."""
-        command = [sys.executable, "-m", __name__, kind, self.uri, name, str(self.folder)]
         process = subprocess.Popen(
-            command, cwd=ROOT, env=os.environ | self.environment, stderr=subprocess.PIPE, text=True
+            self.command(kind, name),
+            cwd=ROOT,
+            env=os.environ | self.environment,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         self.processes.append(Running(kind, name, process))
 
@@ -165,6 +178,10 @@ class Run:
         """Whether a process has begun to write or read."""
         return (self.folder / f"at-work-{running.process.pid}").exists()
 
+    def is_fenced(self, errors: str) -> bool:
+        """Whether a process ended because another one has its lane."""
+        return "Fenced" in errors
+
     def tend(self) -> None:
         """Wake the paused; start again what was killed or fenced, unless another process does its work."""
         for running in list(self.processes):
@@ -177,11 +194,11 @@ class Run:
             self.processes.remove(running)
             _, errors = running.process.communicate()
             if code == 0:
-                self.ended.add(running.name)
+                self.ended.add(running.work)
                 continue
-            assert code == -signal.SIGKILL or "Fenced" in errors, errors
+            assert code == -signal.SIGKILL or self.is_fenced(errors), errors
             self.fenced += code != -signal.SIGKILL
-            if running.name not in self.ended and all(other.name != running.name for other in self.processes):
+            if running.work not in self.ended and all(other.work != running.work for other in self.processes):
                 self.start(running.kind, running.name)
 
     def stop(self) -> None:
@@ -201,9 +218,9 @@ def check_run(uri: str, folder: Path, kills: int, seed: int, settings: Settings,
         for rank in range(MESH.dp):
             run.start("read", f"{rank}")
         while kills:
-            _tend_for(run, run.dice.uniform(0.1, 1.0))
+            tend_for(run, run.dice.uniform(0.1, 1.0))
             kills -= run.hit()
-        _tend_for(run, 1.0)
+        tend_for(run, 1.0)
         (folder / FINISH).touch()
         deadline = time.monotonic() + _END_S
         while run.processes:
@@ -216,7 +233,7 @@ def check_run(uri: str, folder: Path, kills: int, seed: int, settings: Settings,
     return run
 
 
-def _tend_for(run: Run, seconds: float) -> None:
+def tend_for(run: Run, seconds: float) -> None:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         run.tend()
@@ -227,7 +244,7 @@ def _compare(store: NamespaceStore, folder: Path) -> None:
     client = Client()
     state = store.run(log.load(client))
     batches = _batches(store, client, state)
-    made = {lane: _notes(folder / f"made-{lane}") for lane in LANES}
+    made = {lane: notes_of(folder / f"made-{lane}") for lane in LANES}
     sequences = dict.fromkeys(LANES, 0)
     rows = dict.fromkeys(LANES, 0)
     expected, steps = [], []
@@ -248,7 +265,7 @@ def _compare(store: NamespaceStore, folder: Path) -> None:
         assert state.lane(lane).offset == (rows[lane] or None)
     assert state.content == content_of(numbered(expected, range(len(expected))))
     for rank in range(MESH.dp):
-        _compare_reader(_notes(folder / f"read-{rank}"), steps, rank)
+        _compare_reader(notes_of(folder / f"read-{rank}"), steps, rank)
 
 
 def _compare_reader(notes: list[dict[str, Any]], steps: list[Any], rank: int) -> None:
@@ -274,7 +291,7 @@ def _footer_hash(lane: str, made: list[int]) -> bytes:
     return footer_hash(encoded.body[begin : begin + encoded.footer_length])
 
 
-def _notes(file: Path) -> list[dict[str, Any]]:
+def notes_of(file: Path) -> list[dict[str, Any]]:
     """The lines of a process and of those that replaced it; the last one may be cut by a kill."""
     notes = []
     for line in file.read_text().splitlines():

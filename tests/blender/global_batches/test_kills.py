@@ -6,10 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from blender.global_batches.blend_production import BlendProduction
+from blender.global_batches.namespace import create_namespace
+from blender.global_batches.policies import Naive
+from blender.global_batches.producer import Producer
+from blender.local import LocalBlender, open_blend
+from blender.records import Source
 from factory.settings import Settings
+from tests.blender.global_batches.killed_blend_producers import LANES, MESH, check_blend_run, state_of
 from tests.blender.global_batches.killed_processes import check_run
+from tests.blender.lakes import CODE, make_lake
 
 pytestmark = pytest.mark.process
+
+N_ROWS = 24_000  # of the blend of producers that are killed: some seconds of work
 
 
 def test_every_batch_arrives_once_whoever_is_killed(
@@ -18,3 +28,31 @@ def test_every_batch_arrives_once_whoever_is_killed(
     notes = tmp_path / "notes"
     notes.mkdir()
     check_run(f"{tmp_path}/run", notes, batch_kills, batch_seed, Settings(home=tmp_path))
+
+
+@pytest.mark.parametrize("producers", [["0..3"], ["0", "1", "2", "3"]], ids=["1 producer", "4 producers"])
+def test_a_blend_comes_out_the_same_whichever_producer_is_killed(
+    tmp_path: Path, batch_kills: int, batch_seed: int, producers: list[str]
+) -> None:
+    lake = make_lake(tmp_path / "home", code=N_ROWS)
+    blend = LocalBlender(lake).create([Source(CODE, weight=8)], seed=7).id
+    undisturbed = f"{tmp_path}/undisturbed"
+    create_namespace(undisturbed, MESH, lanes=LANES, order="assigned")
+    Producer(undisturbed, BlendProduction(open_blend(blend, lake)), policy=Naive).run()
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    uri, home = f"{tmp_path}/killed", str(lake.home)
+    state = check_blend_run(
+        uri,
+        notes,
+        blend,
+        producers,
+        batch_kills,
+        batch_seed,
+        lake,
+        FACTORY_HOME=home,
+        FACTORY_CACHE=str(lake.cache),
+    )
+    whole = state_of(undisturbed, lake)
+    assert (state.content, state.steps) == (whole.content, whole.steps)
+    assert whole.steps == N_ROWS // 8

@@ -1,7 +1,8 @@
 """The rules of the protocol, each as the lines that hold it and the lines that a world without it has.
 
-    with without(RULES["epochs"]):
-        World(seed).run()                           # breaks an invariant for some seed
+    rule = RULES["epochs"]
+    with without(rule.changes):
+        World(rule.seed).run()                      # breaks an invariant
 
 A test of the test: were an interleaving unable to tell a protocol without a rule from the whole, its silence
 would prove nothing.
@@ -14,21 +15,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import TypeAlias
 
 from blender.global_batches.protocol import checkpoints, floors, log
+
+Changes: TypeAlias = tuple[tuple[ModuleType, str, str], ...]
+"""Modules, with lines of each and what stands there instead."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Lines of modules, and what stands there instead; `seed` is one that is known to need the rule."""
+    """The lines that hold a rule, and what stands there without it."""
 
-    changes: tuple[tuple[ModuleType, str, str], ...]
-    seed: int = 0
+    seed: int
+    """The first world of arrival order that breaks an invariant without the rule."""
+    changes: Changes
 
 
 RULES = {
     "read-back": Rule(
-        (
+        seed=2,
+        changes=(
             (log, "verdict = yield from create(", "verdict = yield from _believed("),
             (
                 log,
@@ -48,19 +55,21 @@ RULES = {
                 "        return newer\n"
                 "    floor",
             ),
-        )
+        ),
     ),
-    "floor after a create": Rule(((log, "if delta.version <= floor.version:", "if False:"),), seed=1),
+    "floor after a create": Rule(seed=1, changes=((log, "if delta.version <= floor.version:", "if False:"),)),
     "floor after a create, off by one": Rule(
-        ((log, "if delta.version <= floor.version:", "if delta.version < floor.version:"),),
-        seed=14,
+        seed=2, changes=((log, "if delta.version <= floor.version:", "if delta.version < floor.version:"),)
     ),
     "epochs": Rule(
-        ((log, "if (lane.epoch, lane.incarnation) != (claim.epoch, claim.incarnation):", "if False:"),),
-        seed=2,
+        seed=5,
+        changes=(
+            (log, "if (lane.epoch, lane.incarnation) != (claim.epoch, claim.incarnation):", "if False:"),
+        ),
     ),
     "incarnations": Rule(
-        (
+        seed=0,
+        changes=(
             (
                 log,
                 "if (lane.epoch, lane.incarnation) != (claim.epoch, claim.incarnation):",
@@ -72,35 +81,40 @@ RULES = {
                 "if after.epoch == claim.epoch:",
             ),
         ),
-        seed=37,
     ),
     "fence rebuilt after a lost race": Rule(
-        (
+        seed=15,
+        changes=(
             (
                 log,
                 "    while True:\n        before = state.lane(lane)\n",
                 "    before = state.lane(lane)\n    while True:\n",
             ),
         ),
-        seed=28,
     ),
     "checkpoint read before its floor": Rule(
-        ((checkpoints, "if version <= 0 or (yield from read(version)) is None:", "if version <= 0:"),)
+        seed=0,
+        changes=(
+            (checkpoints, "if version <= 0 or (yield from read(version)) is None:", "if version <= 0:"),
+        ),
     ),
     "segment read back before its checkpoint": Rule(
-        (
+        seed=18,
+        changes=(
             (checkpoints, "import Routine, delete,", "import Routine, create, delete,"),
             (checkpoints, "yield from ensure(segment_name(", "yield from create(segment_name("),
         ),
-        seed=16,
     ),
-    "walk confirmed by the floor": Rule(((log, "if floor.version > state.version:", "if False:"),)),
+    "walk confirmed by the floor": Rule(
+        seed=0, changes=((log, "if floor.version > state.version:", "if False:"),)
+    ),
     "floor after a poll that read nothing": Rule(
-        ((log, "if floor.version > state.version:", "if deltas and floor.version > state.version:"),),
-        seed=1,
+        seed=0,
+        changes=((log, "if floor.version > state.version:", "if deltas and floor.version > state.version:"),),
     ),
     "floor as a chain": Rule(
-        (
+        seed=1,
+        changes=(
             (floors, "import Routine, create\n", "import Put, Routine, get\n"),
             (
                 floors,
@@ -113,16 +127,15 @@ RULES = {
                 "yield Put(names.floor(1), raised)",
             ),
         ),
-        seed=1,
     ),
 }
 
 
 @contextmanager
-def without(rule: Rule) -> Iterator[None]:
+def without(changes: Changes) -> Iterator[None]:
     """Run the changed modules in place of the package's."""
     sources: dict[ModuleType, str] = {}
-    for module, old, new in rule.changes:
+    for module, old, new in changes:
         source = sources.get(module) or Path(module.__file__ or "").read_text()
         assert source.count(old) == 1, f"{module.__name__} no longer has the lines of this rule: {old}"
         sources[module] = source.replace(old, new)

@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from blender.global_batches.errors import DamagedLog, Fenced
+from blender.global_batches.errors import DamagedLog, Fenced, UnevenLanes
 from blender.global_batches.protocol import checkpoints, log, names
 from blender.global_batches.protocol.client import Client
 from blender.global_batches.protocol.operations import (
@@ -328,8 +328,8 @@ class World:
             self.processes.remove(process)
             if all(other.name != process.name or other.number < process.number for other in self.processes):
                 self.spawn(process.kind, process.name)  # its supervisor starts it again
-        except DamagedLog as error:
-            self.broken[f"damaged: {type(error).__name__}"] += 1
+        except (DamagedLog, UnevenLanes) as error:
+            self.broken[type(error).__name__] += 1
             self.processes.remove(process)
 
     # The end

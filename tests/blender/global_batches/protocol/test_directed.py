@@ -14,7 +14,7 @@ from blender.global_batches.protocol.operations import Create
 from blender.global_batches.protocol.order import Arrival
 from blender.global_batches.protocol.records import Floor, floor_to_bytes
 from blender.global_batches.protocol.state import END, Descriptor, Lane, LogState
-from tests.blender.global_batches.protocol.dropped_rules import Rule, without
+from tests.blender.global_batches.protocol.dropped_rules import without
 from tests.blender.global_batches.protocol.memory_store import MemoryStore, Stepped
 
 EVERY = 2  # versions between checkpoints
@@ -108,7 +108,7 @@ def test_a_walk_over_a_name_that_was_created_anew_begins_again() -> None:
 
 def test_comparing_the_floor_with_the_end_of_a_walk_is_not_enough() -> None:
     with without(
-        Rule(((log, "if floor.version > state.version:", "if floor.version > state.version + len(deltas):"),))
+        ((log, "if floor.version > state.version:", "if floor.version > state.version + len(deltas):"),)
     ):
         seen, _ = walk_over_a_ghost()
     assert seen == ["1", "2", "3", "ghost", "5", "6"]

@@ -1,0 +1,205 @@
+"""A sequence of steps written to the lanes of a namespace, by one process or by several.
+
+    producer = Producer("s3://bucket/run7", BlendProduction(open_blend("4f1c...")), lanes=[0, 1])
+    producer.run()                                  # until the data end; its lanes are finished then
+    producer.lanes[0].writer.figures.mean_lag       # 1.31 seconds from a batch to its commit
+
+Lane l of L gets the steps i with i mod L = l. A producer begins where its lanes stand, so one that was killed
+is started again with the same words, on any machine, and the steps come out the same. Of two that write one
+lane the later one goes on, and the earlier one keeps its other lanes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+
+from blender.errors import InvalidRequest, Stalled
+from blender.global_batches.errors import Fenced
+from blender.global_batches.format.slices import Slices
+from blender.global_batches.json_values import Json
+from blender.global_batches.namespace import Namespace, open_namespace
+from blender.global_batches.policies import AdaptiveCommit, Policy
+from blender.global_batches.source import record_source
+from blender.global_batches.store.namespace_store import PATIENCE_S, open_store
+from blender.global_batches.writer import BatchWriter, stop_writers
+from blender.spec.step_range import StepRange
+from factory.settings import Settings
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ProducedBatch:
+    """A step of a production."""
+
+    step: int
+    """Its number in the sequence; in assigned order also in the namespace."""
+    slices: Slices
+    origin: Json
+    """What is stored with the batch, to find its documents again."""
+
+
+class Production(ABC):
+    """A sequence of steps that producers divide among themselves: any of them makes any step."""
+
+    @property
+    @abstractmethod
+    def source(self) -> Mapping[str, Json]:
+        """What the steps are made of: equal for all producers of a namespace."""
+
+    @abstractmethod
+    def require_fit(self, namespace: Namespace) -> None:
+        """Raise InvalidRequest or NamespaceDiffers unless the steps can be cut for a namespace."""
+
+    @abstractmethod
+    def batches(self, steps: StepRange, namespace: Namespace) -> Iterator[ProducedBatch]:
+        """The steps of a range, up to the end of the data."""
+
+
+@dataclass
+class ProducedLane:
+    """A lane that a producer writes."""
+
+    name: str
+    writer: BatchWriter
+    error: BaseException | None = None
+    """What ended it before the data did."""
+    has_ended: bool = False
+
+    @property
+    def state(self) -> str:
+        """What it does, as a person reads it."""
+        if self.writer.is_finished:
+            return "finished"
+        if self.is_taken_over:
+            return "taken over"
+        return "stopped" if self.has_ended else "running"
+
+    @property
+    def is_taken_over(self) -> bool:
+        """Whether another process writes the lane."""
+        return isinstance(self.error, Fenced)
+
+
+@dataclass
+class Producer:
+    """Writes some lanes of a namespace, by default all, each in a thread of its own.
+
+    Opening it takes the lanes over. Raises InvalidRequest for lanes that the namespace lacks, what
+    `Production.require_fit` raises, and NamespaceDiffers if the namespace is filled from another source.
+    """
+
+    uri: str | os.PathLike[str]
+    production: Production
+    lanes_wanted: Sequence[int] | None = None
+    settings: Settings | None = None
+    policy: Callable[[], Policy] = AdaptiveCommit
+    patience_s: float = PATIENCE_S
+    lanes: list[ProducedLane] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        store = open_store(self.uri, self.settings, patience_s=self.patience_s)
+        self.namespace = open_namespace(store)
+        self.dealt = self._dealt()
+        numbers = self._numbers()
+        self.production.require_fit(self.namespace)
+        record_source(store, self.namespace, self.production.source)
+        self._stopped = threading.Event()
+        with ExitStack() as opened:
+            for number in numbers:
+                writer = BatchWriter(
+                    self.uri,
+                    number,
+                    settings=self.settings,
+                    policy=self.policy(),
+                    patience_s=self.patience_s,
+                )
+                opened.callback(stop_writers, [writer])
+                self.lanes.append(ProducedLane(f"{number}", writer, has_ended=writer.is_finished))
+            opened.pop_all()
+
+    def next_step(self, lane: ProducedLane) -> int:
+        """The step of the next batch of a lane."""
+        return int(lane.name) + len(self.dealt) * lane.writer.sequence
+
+    def run(self) -> None:
+        """Write until the data end, or until all lanes are taken over.
+
+        Raises Fenced in the latter case, and the first other error of a lane; so does an interrupt end it.
+        All lanes then stop: what was put has a second to be committed.
+        """
+        ended: SimpleQueue[ProducedLane] = SimpleQueue()
+        running = [lane for lane in self.lanes if not lane.has_ended]
+        try:
+            for lane in running:
+                thread = threading.Thread(
+                    target=self._write, args=(lane, ended), name=f"produce-{lane.name}", daemon=True
+                )
+                thread.start()
+            for _ in running:
+                self._note_end(ended.get())
+        except BaseException:
+            self.stop()
+            raise
+        if running and all(lane.is_taken_over for lane in running):
+            raise running[-1].error or AssertionError
+
+    def stop(self) -> None:
+        """End all lanes soon, from any thread; they stay open for the next producer."""
+        self._stopped.set()
+        stop_writers([lane.writer for lane in self.lanes])
+
+    def _dealt(self) -> range:
+        """The lanes to which the steps are dealt."""
+        if self.namespace.lanes is None:
+            raise InvalidRequest(
+                f"The namespace at {self.uri} lets lanes come and go, and a sequence of steps is dealt to a "
+                "fixed number of them. Create one with a number of lanes."
+            )
+        return range(self.namespace.lanes)
+
+    def _numbers(self) -> list[int]:
+        """The lanes to write."""
+        numbers = self.dealt if self.lanes_wanted is None else sorted(set(self.lanes_wanted))
+        outside = [number for number in numbers if number not in self.dealt]
+        if outside or not numbers:
+            raise InvalidRequest(
+                f"Lane {outside[0] if outside else '(none)'} was asked for, and the namespace at {self.uri} "
+                f"has lanes 0 to {len(self.dealt) - 1}. Produce these, or create a namespace with more."
+            )
+        return list(numbers)
+
+    def _write(self, lane: ProducedLane, ended: SimpleQueue[ProducedLane]) -> None:
+        """Write a lane to the end of the data: the work of its thread."""
+        try:
+            while not (self._stopped.is_set() or lane.writer.is_finished):
+                try:
+                    self._write_steps(lane)
+                except Stalled as stalled:  # the tables of a live source still grow
+                    _LOG.warning("Lane `%s` waits for its next step: %s", lane.name, stalled)
+        except BaseException as error:  # raised, or logged, by the thread that runs the producer
+            lane.error = error
+        finally:
+            lane.has_ended = True
+            ended.put(lane)
+
+    def _write_steps(self, lane: ProducedLane) -> None:
+        n, writer = len(self.dealt), lane.writer
+        for batch in self.production.batches(StepRange(self.next_step(lane), None, n), self.namespace):
+            if self._stopped.is_set():
+                return
+            writer.put(batch.slices, offset={"step": batch.step + n}, origin=batch.origin)
+        writer.finish()
+
+    def _note_end(self, lane: ProducedLane) -> None:
+        if lane.is_taken_over:
+            _LOG.warning("%s", lane.error)
+        elif lane.error is not None:
+            raise lane.error

@@ -1,0 +1,193 @@
+"""Packed rows of Blender and the loader as durable batches, at 2 bytes a token.
+
+    slices = packed_slices([rows_of_dp_0, rows_of_dp_1], Mesh(dp=2, cp=2))      # of record batches
+    packed_rows(step)                               # Chunk: targets, positions and documents of this rank
+    packed_rows(step_of_a_mesh_without_cp)          # Batch, as `open_blend` gives it
+
+A batch has three columns:
+
+    tokens        [rows, L], or with cp > 1 padded and cut along L; 0 for padding
+    next_tokens   cp > 1: [rows, 2 cp], the token after each chunk of a row, cut with the chunks; 0 for none
+    row_facts     an Arrow stream of the other columns, in which `tokens` stands for the number of tokens
+
+Where cp ranks divide documents, chunk c of `tokens` has the c-th part of every document, shape [1, W], and
+`next_tokens` has [1, documents]. Targets, positions and documents are computed at the trainer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from blender.arrays import as_arrow, as_binary, as_numpy, binary_integers
+from blender.batch import Batch, Block
+from blender.chunks import Chunk, Chunking, Piece, cut, is_cut
+from blender.chunks.chunk import ChunkBlock
+from blender.chunks.cutting import NEXT_TOKENS, SEGMENT_LENGTHS
+from blender.chunks.layout import Documents, Layout, ends_of, layout_of
+from blender.chunks.piece import CHUNK
+from blender.errors import InvalidRequest
+from blender.global_batches.errors import InvalidBatch
+from blender.global_batches.format.columns import Array
+from blender.global_batches.format.cut import chunks_of
+from blender.global_batches.format.slices import Slices
+from blender.global_batches.namespace import Namespace
+from blender.global_batches.rank_slice import GlobalBatchSlice
+from blender.ipc import from_ipc, to_ipc
+from blender.spec.mesh import Mesh
+from factory.lake.schemas import SEQUENCE_LENGTH
+
+TOKENS, FACTS = "tokens", "row_facts"
+
+
+def packed_slices(rows: Sequence[pa.RecordBatch], mesh: Mesh, chunking: Chunking = "row") -> Slices:
+    """The rows of each dp index as a batch; `chunking` says what cp ranks divide: rows, or documents.
+
+    Equal rows give equal bytes, whatever block they were read in. Raises InvalidBatch for another number of
+    dp indexes, and for rows that are not packed rows or were cut before.
+    """
+    if len(rows) != mesh.dp:
+        raise InvalidBatch(
+            f"The rows of {len(rows)} dp indexes were given for the mesh {mesh}. Give those of {mesh.dp}."
+        )
+    try:
+        if any(map(is_cut, rows)):
+            raise InvalidRequest("They were cut for a rank. Give whole rows")
+        if mesh.cp == 1:
+            return Slices(tuple(map(_whole, rows)), mesh.dp)
+        arrays = [chunk for part in rows for chunk in _chunks(part, mesh.cp, chunking)]
+    except InvalidRequest as error:
+        raise InvalidBatch(f"The rows of a step cannot be stored: {error}") from error
+    return Slices(tuple(arrays), mesh.dp, 2 * mesh.cp, frozenset((TOKENS, NEXT_TOKENS)))
+
+
+def require_layout(namespace: Namespace) -> None:
+    """Raise InvalidBatch unless packed rows can be cut for a namespace."""
+    if namespace.cp > 1 and namespace.layout != "zigzag":
+        raise InvalidBatch(
+            f"The namespace has the layout {namespace.layout}, and packed rows are cut in zigzag, so that "
+            "causal attention costs all cp ranks the same. Create a namespace with the layout zigzag."
+        )
+
+
+def is_packed_rows(step: GlobalBatchSlice) -> bool:
+    """Whether a step was stored by `packed_slices`."""
+    return FACTS in step.arrays
+
+
+def packed_rows(step: GlobalBatchSlice) -> Batch | Chunk:
+    """The rows of a step as its rank reads them: a Batch, or with cp > 1 a Chunk of them."""
+    if not is_packed_rows(step):
+        raise InvalidRequest(
+            f"Step {step.offset:,} has no column `{FACTS}`: no blend was stored. Use its `arrays`."
+        )
+    facts = from_ipc(step.arrays[FACTS].data)
+    metadata = facts.schema.field(TOKENS).metadata
+    if CHUNK.encode() not in metadata:
+        tokens = _unpadded(step.arrays[TOKENS], as_numpy(facts.column(TOKENS)))
+        return Batch(step.offset, step.offset + 1, _with_tokens(facts, tokens, metadata))
+    whole = Piece.from_text(metadata[CHUNK.encode()].decode())
+    piece = Piece(step.place.cp, whole.of, whole.chunking)
+    length = int(metadata[SEQUENCE_LENGTH.encode()])
+    layout = layout_of(Documents.of_column(facts.column(SEGMENT_LENGTHS)), length, piece)
+    rows = _with_tokens(facts, _of_rows(step, layout, piece), {**metadata, CHUNK.encode(): str(piece)})
+    after = rows.schema.names.index(TOKENS) + 1
+    following = _following_of_rows(step, layout, piece)
+    return Chunk(rows.add_column(after, pa.field(NEXT_TOKENS, pa.binary()), following))
+
+
+def _whole(rows: pa.RecordBatch) -> dict[str, Array]:
+    """The slice of a dp index for a mesh without context parallelism."""
+    block = Block(rows)
+    shape = rows.num_rows, block.sequence_length
+    tokens = binary_integers(rows.column(TOKENS), block.token_bytes)
+    if tokens.size != shape[0] * shape[1]:
+        padded = np.zeros(shape, tokens.dtype)
+        padded[np.arange(shape[1]) < block.n_tokens[:, None]] = tokens
+        tokens = padded
+    return {TOKENS: tokens.reshape(shape), FACTS: _facts(rows, block.n_tokens)}
+
+
+def _chunks(rows: pa.RecordBatch, cp: int, chunking: Chunking) -> list[dict[str, Array]]:
+    """The slices of a dp index, in the order of the sequence."""
+    chunks: list[dict[str, Array]] = [{} for _ in range(2 * cp)]
+    for rank in range(cp):
+        piece = cut(rows, Piece(rank, cp, chunking))
+        block = ChunkBlock(piece)
+        width = block.token_bytes
+        tokens = block.tokens.astype(f"<u{width}" if width < 4 else "<i4")
+        following = binary_integers(piece.column(NEXT_TOKENS), width).reshape(-1, 2)
+        for half, chunk in enumerate(chunks_of(rank, cp, "zigzag")):
+            chunks[chunk] |= {
+                TOKENS: _half(tokens, block, half),
+                NEXT_TOKENS: _shaped(following[:, half], chunking),
+            }
+            if chunk % 2 == 0:
+                whole = piece.drop_columns([NEXT_TOKENS])
+                chunks[chunk][FACTS] = _facts(whole, block.documents.n_tokens, str(Piece(0, cp, chunking)))
+    return chunks
+
+
+def _half(tokens: Array, block: ChunkBlock, half: int) -> Array:
+    """The tokens of a piece that lie in one of its two chunks."""
+    if block.piece.chunking == "row":
+        width = tokens.shape[1] // 2
+        return tokens[:, half * width : (half + 1) * width]
+    runs = np.arange(len(block.layout.lengths)) % 2 == half
+    return tokens[np.repeat(runs, block.layout.lengths)][None]
+
+
+def _shaped(following: Array, chunking: Chunking) -> Array:
+    return following[:, None] if chunking == "row" else following[None]
+
+
+def _facts(rows: pa.RecordBatch, n_tokens: npt.NDArray[np.int64], piece: str | None = None) -> Array:
+    """The bytes of all columns but the tokens, for which their number stands."""
+    index = rows.schema.names.index(TOKENS)
+    metadata = dict(rows.schema.field(index).metadata) | ({} if piece is None else {CHUNK.encode(): piece})
+    field = pa.field(TOKENS, pa.int32(), metadata=metadata)
+    facts = rows.set_column(index, field, as_arrow(n_tokens.astype(np.int32)))
+    return np.frombuffer(b"".join(to_ipc(facts)), dtype=np.uint8)
+
+
+def _with_tokens(facts: pa.RecordBatch, tokens: pa.Array, metadata: dict[bytes, object]) -> pa.RecordBatch:
+    return facts.set_column(
+        facts.schema.names.index(TOKENS), pa.field(TOKENS, pa.binary(), metadata=metadata), tokens
+    )
+
+
+def _unpadded(tokens: Array, n_tokens: npt.NDArray[np.int32]) -> pa.Array:
+    """The tokens of whole rows: a view of full ones."""
+    values = tokens.reshape(-1)
+    if (n_tokens != tokens.shape[1]).any():
+        values = tokens[np.arange(tokens.shape[1]) < n_tokens[:, None]]
+    return as_binary(values, ends_of(n_tokens))
+
+
+def _of_rows(step: GlobalBatchSlice, layout: Layout, piece: Piece) -> pa.Array:
+    """The tokens of a piece, as `blender.chunks.cut` leaves them."""
+    values = step.arrays[TOKENS].reshape(-1)
+    if piece.chunking == "document":  # the first parts of all documents, then their last ones
+        values = values[_interleaved(layout.lengths)]
+    if not layout.is_full:
+        values = values[layout.is_token()]
+    n_rows = len(layout.row_begins) - 1
+    return as_binary(values, ends_of(np.bincount(layout.rows, layout.n_tokens, n_rows).astype(np.int64)))
+
+
+def _following_of_rows(step: GlobalBatchSlice, layout: Layout, piece: Piece) -> pa.Array:
+    values = step.arrays[NEXT_TOKENS]
+    if piece.chunking == "document":
+        values = values.reshape(2, -1).T
+    n_rows = len(layout.row_begins) - 1
+    return as_binary(values.reshape(-1), ends_of(np.bincount(layout.run_rows, minlength=n_rows)))
+
+
+def _interleaved(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The index of each token of runs in turn, in an array that has all even runs before the odd ones."""
+    starts = np.concatenate([ends_of(lengths[0::2])[:-1], ends_of(lengths[1::2])[:-1] + lengths[0::2].sum()])
+    starts = starts.reshape(2, -1).T.reshape(-1)
+    return np.arange(lengths.sum()) + np.repeat(starts - ends_of(lengths)[:-1], lengths)
