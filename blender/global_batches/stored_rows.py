@@ -57,7 +57,7 @@ def packed_slices(rows: Sequence[pa.RecordBatch], mesh: Mesh, chunking: Chunking
         if any(map(is_cut, rows)):
             raise InvalidRequest("They were cut for a rank. Give whole rows")
         if mesh.cp == 1:
-            return Slices(tuple(map(_whole, rows)), mesh.dp)
+            return Slices(tuple(_whole(part, chunking) for part in rows), mesh.dp)
         arrays = [chunk for part in rows for chunk in _chunks(part, mesh.cp, chunking)]
     except InvalidRequest as error:
         raise InvalidBatch(f"The rows of a step cannot be stored: {error}") from error
@@ -79,18 +79,19 @@ def is_packed_rows(step: GlobalBatchSlice) -> bool:
 
 
 def packed_rows(step: GlobalBatchSlice) -> Batch | Chunk:
-    """The rows of a step as its rank reads them: a Batch, or with cp > 1 a Chunk of them."""
+    """The rows of a step as its rank reads them: a Batch, or a Chunk where ranks divide rows or documents."""
     if not is_packed_rows(step):
         raise InvalidRequest(
             f"Step {step.offset:,} has no column `{FACTS}`: no blend was stored. Use its `arrays`."
         )
     facts = from_ipc(step.arrays[FACTS].data)
-    metadata = facts.schema.field(TOKENS).metadata
-    if CHUNK.encode() not in metadata:
-        tokens = _unpadded(step.arrays[TOKENS], as_numpy(facts.column(TOKENS)))
-        return Batch(step.offset, step.offset + 1, _with_tokens(facts, tokens, metadata))
-    whole = Piece.from_text(metadata[CHUNK.encode()].decode())
+    metadata = dict(facts.schema.field(TOKENS).metadata)
+    whole = Piece.from_text(metadata.pop(CHUNK.encode()).decode())
     piece = Piece(step.place.cp, whole.of, whole.chunking)
+    if piece.of == 1:
+        tokens = _unpadded(step.arrays[TOKENS], as_numpy(facts.column(TOKENS)))
+        rows = _with_tokens(facts, tokens, metadata)
+        return Batch(step.offset, step.offset + 1, rows) if piece == Piece() else Chunk(cut(rows, piece))
     length = int(metadata[SEQUENCE_LENGTH.encode()])
     layout = layout_of(Documents.of_column(facts.column(SEGMENT_LENGTHS)), length, piece)
     rows = _with_tokens(facts, _of_rows(step, layout, piece), {**metadata, CHUNK.encode(): str(piece)})
@@ -99,7 +100,7 @@ def packed_rows(step: GlobalBatchSlice) -> Batch | Chunk:
     return Chunk(rows.add_column(after, pa.field(NEXT_TOKENS, pa.binary()), following))
 
 
-def _whole(rows: pa.RecordBatch) -> dict[str, Array]:
+def _whole(rows: pa.RecordBatch, chunking: Chunking) -> dict[str, Array]:
     """The slice of a dp index for a mesh without context parallelism."""
     block = Block(rows)
     shape = rows.num_rows, block.sequence_length
@@ -108,7 +109,7 @@ def _whole(rows: pa.RecordBatch) -> dict[str, Array]:
         padded = np.zeros(shape, tokens.dtype)
         padded[np.arange(shape[1]) < block.n_tokens[:, None]] = tokens
         tokens = padded
-    return {TOKENS: tokens.reshape(shape), FACTS: _facts(rows, block.n_tokens)}
+    return {TOKENS: tokens.reshape(shape), FACTS: _facts(rows, block.n_tokens, Piece(0, 1, chunking))}
 
 
 def _chunks(rows: pa.RecordBatch, cp: int, chunking: Chunking) -> list[dict[str, Array]]:
@@ -127,7 +128,7 @@ def _chunks(rows: pa.RecordBatch, cp: int, chunking: Chunking) -> list[dict[str,
             }
             if chunk % 2 == 0:
                 whole = piece.drop_columns([NEXT_TOKENS])
-                chunks[chunk][FACTS] = _facts(whole, block.documents.n_tokens, str(Piece(0, cp, chunking)))
+                chunks[chunk][FACTS] = _facts(whole, block.documents.n_tokens, Piece(0, cp, chunking))
     return chunks
 
 
@@ -144,13 +145,14 @@ def _shaped(following: Array, chunking: Chunking) -> Array:
     return following[:, None] if chunking == "row" else following[None]
 
 
-def _facts(rows: pa.RecordBatch, n_tokens: npt.NDArray[np.int64], piece: str | None = None) -> Array:
+def _facts(rows: pa.RecordBatch, n_tokens: npt.NDArray[np.int64], piece: Piece) -> Array:
     """The bytes of all columns but the tokens, for which their number stands."""
     index = rows.schema.names.index(TOKENS)
-    metadata = dict(rows.schema.field(index).metadata) | ({} if piece is None else {CHUNK.encode(): piece})
+    metadata = {**rows.schema.field(index).metadata, CHUNK: str(piece)}
     field = pa.field(TOKENS, pa.int32(), metadata=metadata)
     facts = rows.set_column(index, field, as_arrow(n_tokens.astype(np.int32)))
-    return np.frombuffer(b"".join(to_ipc(facts)), dtype=np.uint8)
+    own = facts.take(as_arrow(np.arange(facts.num_rows)))  # buffers of a block would show in the bytes
+    return np.frombuffer(b"".join(to_ipc(own)), dtype=np.uint8)
 
 
 def _with_tokens(facts: pa.RecordBatch, tokens: pa.Array, metadata: dict[bytes, object]) -> pa.RecordBatch:

@@ -18,12 +18,11 @@ from pathlib import Path
 
 from blender.batch import Batch
 from blender.global_batches.namespace import create_namespace, open_namespace
-from blender.global_batches.stored_rows import packed_rows
 from blender.global_batches.protocol import log
-from blender.global_batches.protocol.client import Client
 from blender.global_batches.protocol.state import LogState
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.store.namespace_store import open_store
+from blender.global_batches.stored_rows import packed_rows
 from blender.local import open_blend
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange

@@ -20,10 +20,10 @@ from blender.global_batches.errors import Fenced, NamespaceDiffers
 from blender.global_batches.format.slices import Slices
 from blender.global_batches.json_values import Json
 from blender.global_batches.namespace import Namespace, create_namespace
-from blender.global_batches.stored_rows import packed_rows
 from blender.global_batches.policies import Naive
 from blender.global_batches.producer import ProducedBatch, Producer, Production
 from blender.global_batches.producer_metrics import FAMILIES, samples
+from blender.global_batches.stored_rows import packed_rows
 from blender.local import LocalBlender, open_blend
 from blender.reader import BlendHandle
 from blender.records import Source
@@ -142,7 +142,7 @@ def test_a_producer_whose_lanes_are_all_taken_over_says_so(uri: str, blend: Blen
 
 
 @pytest.mark.parametrize(
-    ("lanes", "sentence"),
+    "lanes, sentence",
     [
         ([3], "Lane 3 was asked for, and the namespace at .* has lanes 0 to 2"),
         ([0, -1], "Lane -1 was asked for"),
@@ -158,12 +158,12 @@ def test_lanes_outside_the_namespace_are_refused(
 
 def test_lanes_that_come_and_go_cannot_share_a_blend(tmp_path: Path, blend: BlendHandle) -> None:
     create_namespace(str(tmp_path), Mesh(dp=2))
-    with pytest.raises(InvalidRequest, match="lets lanes come and go, .* Create one with a number of lanes"):
+    with pytest.raises(InvalidRequest, match=r"lets lanes come and go, .* Create one with a number of lanes"):
         producer(str(tmp_path), blend)
 
 
 @pytest.mark.parametrize(
-    ("mesh", "options", "sentence"),
+    "mesh, options, sentence",
     [
         (Mesh(dp=4), {}, r"has 6 rows \(from step 0 on\), which the 4 dp indexes of the namespace cannot"),
         (Mesh(dp=2, cp=2), {"layout": "contiguous"}, "zigzag"),
@@ -181,9 +181,9 @@ def test_a_blend_that_does_not_fit_the_mesh_is_refused(
 def test_a_namespace_is_filled_from_one_blend(uri: str, lake: Settings, blend: BlendHandle) -> None:
     producer(uri, blend, [0])
     other = open_blend(LocalBlender(lake).create([Source(PROSE, weight=2)], seed=7).id, lake)
-    with pytest.raises(NamespaceDiffers, match=f"is filled from blend {blend.id}, .* reads blend {other.id}"):
+    with pytest.raises(NamespaceDiffers, match=rf"from blend {blend.id}, .* reads blend {other.id}"):
         producer(uri, other, [1])
-    with pytest.raises(NamespaceDiffers, match="chunking row, .* chunking document"):
+    with pytest.raises(NamespaceDiffers, match=r"chunking row, .* chunking document"):
         producer(uri, blend, [1], chunking="document")
 
 
@@ -195,7 +195,7 @@ def test_an_error_of_a_lane_ends_the_producer_and_leaves_the_lanes_open(uri: str
 
     with pytest.raises(ValueError, match="no model answers"):
         producer(uri, blend, transform=failing).run()
-    with pytest.raises(NamespaceDiffers, match="is filled from .*transform .*failing"):
+    with pytest.raises(NamespaceDiffers, match=r"is filled from .*transform .*failing"):
         producer(uri, blend)
 
 
