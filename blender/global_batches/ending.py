@@ -25,9 +25,10 @@ def end_namespace(
     store = open_store(uri, settings, patience_s=patience_s)
     namespace = open_namespace(store)
     if namespace.lanes is not None:
+        finish = "Let its producers run to their end" if namespace.order == "assigned" else "Finish them"
         raise ConfigurationError(
-            f"The namespace at {store.uri} ends when its {namespace.lanes} lanes are finished. Finish those "
-            "that are open."
+            f"The namespace at {store.uri} has {namespace.order} order and ends when its {namespace.lanes} "
+            f"lanes are finished. {finish}, and its readers come to the end of data."
         )
     client = namespace.client()
     is_ended = False

@@ -118,8 +118,8 @@ def create_namespace(
         lanes = whole_number(lanes, "lanes", least=1)
     elif order == "assigned":
         raise ConfigurationError(
-            "Assigned order deals the steps to a fixed number of lanes. Give `lanes`, such as 4, or use "
-            "arrival order, in which lanes come and go."
+            "Assigned order deals the steps to a fixed number of lanes. Give a number of lanes, such as 4, "
+            "or choose arrival order, in which lanes come and go."
         )
     store = open_store(uri, settings, patience_s=patience_s)
     if store.run(get(names.NAMESPACE)) is None:
@@ -146,7 +146,10 @@ def open_namespace(store: NamespaceStore) -> Namespace:
     """The namespace of a store; raises NamespaceNotFound, or NamespaceDiffers if a newer version made it."""
     body = store.run(get(names.NAMESPACE))
     if body is None:
-        raise NamespaceNotFound(f"There is no namespace at {store.uri}. Create it: create_namespace(...).")
+        raise NamespaceNotFound(
+            f"There is no namespace at {store.uri}. Create it: `factory batches create`, or "
+            "`create_namespace`."
+        )
     try:
         content = json.loads(verified_content(body))
         if content["format"] <= FORMAT:

@@ -58,7 +58,7 @@ def read_slice(
     They are views of the bytes that were read, or copies if columns are joined from two chunks. Raises
     DamagedBatch unless every byte is what the producer wrote.
     """
-    footer = _read_footer(store, namespace, batch)
+    footer = read_footer(store, namespace, batch)
     chunks = chunks_of(place.cp, namespace.cp, namespace.layout)
     pieces = _read_ranges(store, batch, [footer.range_of(place.dp, chunk) for chunk in chunks])
     parts = [footer.decode(place.dp, chunk, piece) for chunk, piece in zip(chunks, pieces, strict=True)]
@@ -70,7 +70,8 @@ def read_slice(
     return GlobalBatchSlice(batch.step, arrays, footer.origin, place)
 
 
-def _read_footer(store: NamespaceStore, namespace: Namespace, batch: Descriptor) -> Footer:
+def read_footer(store: NamespaceStore, namespace: Namespace, batch: Descriptor) -> Footer:
+    """The footer of a batch. Raises DamagedBatch, and NamespaceDiffers if it is made for another mesh."""
     data = _read(store, batch, batch.footer_offset, batch.footer_length)
     footer = Footer.parse(data, batch.name, batch.footer_hash)
     if (footer.dp, footer.chunks) != (namespace.dp, namespace.chunks):

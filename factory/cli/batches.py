@@ -2,9 +2,165 @@
 
 from __future__ import annotations
 
+import json
+import time
+from typing import Annotated, Literal
+
 import typer
+from rich.console import Console, Group
+from rich.live import Live
 
-from factory.cli.batches_produce import produce
+from blender.loading.defaults import MODEL
+from blender.spec.mesh import Mesh
+from factory.settings import settings
 
-batches_app = typer.Typer(help="Write, inspect and end durable batches.", no_args_is_help=True)
-batches_app.command("produce")(produce)
+batches_app = typer.Typer(help="Write durable batches, and see how far they have come.", no_args_is_help=True)
+
+Address = Annotated[str, typer.Argument(help="The address of a namespace: s3://bucket/run7, or a folder.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+_WATCH_S = 2.0
+
+
+@batches_app.command("create")
+def create(
+    uri: Address,
+    mesh: Annotated[str, typer.Option(help="The mesh that reads: dp=32,cp=2; tp and pp do not matter.")],
+    lanes: Annotated[
+        int | None, typer.Option(min=1, help="The number of lanes, after whose end the data end.")
+    ] = None,
+    order: Annotated[
+        Literal["assigned", "arrival"],
+        typer.Option(
+            help="Step i is that of lane i mod lanes, or of the batch that was committed as the i-th."
+        ),
+    ] = "assigned",
+    layout: Annotated[
+        Literal["zigzag", "contiguous"],
+        typer.Option(help="The two chunks of a sequence that a cp rank reads."),
+    ] = "zigzag",
+) -> None:
+    """Create a namespace, after a probe of its store; one that is there and equal is kept."""
+    from blender.global_batches.namespace import create_namespace
+
+    namespace = create_namespace(
+        uri, Mesh.parse(mesh), lanes=lanes, order=order, layout=layout, settings=settings()
+    )
+    n_lanes = "lanes that come and go" if namespace.lanes is None else f"{namespace.lanes} lanes"
+    _console().print(
+        f"Namespace {namespace.id} at {uri}: {namespace.order} order, {n_lanes}, for dp={namespace.dp},"
+        f"cp={namespace.cp}.\nOf 32 creates of one name one wins, after {_ms(namespace.store.winner_s)}; the "
+        f"others know after {_ms(namespace.store.loser_s)}.\n"
+        f"Fill it: factory batches produce {uri} --blend ID",
+        soft_wrap=True,
+    )
+
+
+@batches_app.command("produce")
+def produce(
+    uri: Address,
+    blend: Annotated[str, typer.Option(help="The id of a blend.")],
+    lane: Annotated[str | None, typer.Option(help="Lanes to write: 0..3, or 0,2; by default all.")] = None,
+    chunking: Annotated[
+        Literal["row", "document"], typer.Option(help="What context parallel ranks divide.")
+    ] = "row",
+    server: Annotated[
+        str | None, typer.Option(help="A Blender to read from, HOST:PORT; by default the lake itself.")
+    ] = None,
+    strategy: Annotated[
+        str | None, typer.Option(help="Plan each step: llm, plain, or your own module:function.")
+    ] = None,
+    microbatches: Annotated[int, typer.Option(min=1, help="Microbatches of a planned step.")] = 1,
+    model: Annotated[str, typer.Option(help="Sizes of the model, whose FLOPs are a plan's costs.")] = MODEL,
+    transform: Annotated[
+        str | None,
+        typer.Option(help="Your module:function of a step that makes its slices; it may be a model."),
+    ] = None,
+    metrics_port: Annotated[int | None, typer.Option(help="Port to answer Prometheus on.")] = None,
+) -> None:
+    """Write a blend to lanes of a namespace until it ends; started again, it goes on where its lanes stand.
+
+    Any number of processes share the lanes. Ctrl-C or SIGTERM commits what was made within a second, and
+    leaves the lanes open.
+    """
+    from factory.cli.batches_produce import ProduceOptions, run
+
+    options = ProduceOptions(
+        uri, blend, lane, chunking, server, strategy, microbatches, model, transform, metrics_port
+    )
+    run(settings(), options, _console())
+
+
+@batches_app.command("end")
+def end(uri: Address) -> None:
+    """End a namespace without a number of lanes: no lane goes on, and readers come to the end of data."""
+    from blender.global_batches.ending import end_namespace
+
+    end_namespace(uri, settings=settings())
+    _console().print(f"The namespace at {uri} has ended.", soft_wrap=True)
+
+
+@batches_app.command("status")
+def status(
+    uri: Address,
+    as_json: Json = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Look again every two seconds, until Ctrl-C.")
+    ] = False,
+) -> None:
+    """Print how far a namespace has come, who writes it, and what its readers wait for."""
+    from blender.global_batches.status import namespace_status
+    from factory.cli.batches_tables import status_lines
+
+    def look() -> Group:
+        return status_lines(namespace_status(uri, settings=settings()))
+
+    if as_json:
+        print(json.dumps(namespace_status(uri, settings=settings()).described()))
+    elif not watch:
+        _console().print(look())
+    else:
+        with Live(look(), console=_console(), auto_refresh=False) as live:
+            while True:
+                time.sleep(_WATCH_S)
+                live.update(look(), refresh=True)
+
+
+@batches_app.command("show")
+def show(
+    uri: Address, step: Annotated[int, typer.Argument(min=0, help="A step.")], as_json: Json = False
+) -> None:
+    """Print what is stored of a step: object, lane, columns, slices and origin."""
+    from blender.global_batches.batch_description import describe_batch
+    from factory.cli.batches_tables import batch_lines
+
+    batch = describe_batch(uri, step, settings=settings())
+    if as_json:
+        print(json.dumps(batch.described()))
+    else:
+        _console().print(batch_lines(batch))
+
+
+@batches_app.command("probe")
+def probe(uri: Address, as_json: Json = False) -> None:
+    """Race 32 creates of one name in a store, which must let exactly one win; nothing is left there."""
+    from blender.global_batches.store.namespace_store import open_store
+    from blender.global_batches.store.probe import probe as probe_store
+
+    facts = probe_store(open_store(uri, settings()))
+    if as_json:
+        print(json.dumps(facts.to_json()))
+    else:
+        _console().print(
+            f"Of 32 creates of one name at {uri} exactly one won, after {_ms(facts.winner_s)}; the others "
+            f"know after {_ms(facts.loser_s)}. Durable batches are safe here.",
+            soft_wrap=True,
+        )
+
+
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:,.1f} ms"
+
+
+def _console() -> Console:
+    return Console(highlight=False)

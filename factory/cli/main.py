@@ -196,22 +196,30 @@ def trace_document(
 ) -> None:
     """Follow a document from its source to the steps that serve it, or to what removed it."""
     from factory.cli.trace import show_documents
+    from factory.explain.batches import add_stored_steps
     from factory.explain.steps import trace_text
 
     traces, lost = trace_text(_settings(), document)
-    show_documents(traces, lost, console, as_json=as_json)
+    unread = add_stored_steps(_settings(), traces)
+    show_documents(traces, [*lost, *unread], console, as_json=as_json)
 
 
 @trace_app.command("batch")
 def trace_batch(
-    blend: Annotated[str, typer.Argument(help="The id of a blend.")],
+    blend: Annotated[
+        str, typer.Argument(help="The id of a blend, or the address of a namespace of durable batches.")
+    ],
     offset: Annotated[int, typer.Argument(min=0, help="The step.")],
     as_json: Json = False,
 ) -> None:
     """Follow every document of a step back to its source."""
-    from factory.cli.trace import show_step
+    from factory.cli.trace import show_batch, show_step
+    from factory.explain.batches import trace_batch as trace_stored
     from factory.explain.steps import trace_step
 
+    if "/" in blend or Path(blend).is_dir():
+        show_batch(trace_stored(_settings(), blend, offset), console, as_json=as_json)
+        return
     show_step(trace_step(_settings(), blend, offset), console, as_json=as_json)
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.tree import Tree
 
+from factory.explain.batches import BatchTrace
 from factory.explain.steps import StepTrace
 from factory.explain.trace import DocumentTrace
 
@@ -62,6 +63,20 @@ def show_step(step: StepTrace, console: Console, *, as_json: bool) -> None:
     console.print(tree)
 
 
+def show_batch(trace: BatchTrace, console: Console, *, as_json: bool) -> None:
+    """Print where a durable batch lies, and the rows and documents of its step."""
+    batch = trace.batch
+    if as_json:
+        console.print_json(json.dumps({"batch": batch.described(), "step": asdict(trace.step)}, default=str))
+        return
+    console.print(
+        f"step [bold]{batch.step:,}[/] of namespace {batch.namespace} at {escape(batch.uri)}: batch "
+        f"{batch.sequence:,} of lane `{escape(batch.lane)}`, {batch.n_bytes:,} bytes",
+        soft_wrap=True,
+    )
+    show_step(trace.step, console, as_json=False)
+
+
 def document_tree(trace: DocumentTrace) -> Tree:
     """Return the trace of a document as a tree, from its source to its outcome."""
     tree = Tree(f"[bold]{escape(trace.source)} / {escape(trace.key)}[/]  ({trace.doc_id})")
@@ -97,5 +112,7 @@ def _at(trace: DocumentTrace, table: str) -> str:
         steps = [f"step {it.offset:,} (epoch {it.epoch})" for it in trace.servings[:_SHOWN]]
         more = f" and {len(trace.placements) - _SHOWN} more" if len(trace.placements) > _SHOWN else ""
         served = f"; served at {', '.join(steps)}" if steps else ""
-        return f": {', '.join(pieces)}{more}{served}"
+        stored = [f"step {it.step:,} of {it.uri}" for it in trace.stored[:_SHOWN]]
+        kept = f"; stored as {', '.join(stored)}" if stored else ""
+        return f": {', '.join(pieces)}{more}{served}{kept}"
     return ""

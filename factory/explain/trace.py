@@ -45,6 +45,17 @@ class Serving:
     ordinal: int
 
 
+@dataclass(frozen=True)
+class StoredStep:
+    """A durable batch that holds a step of a blend, `offset`."""
+
+    uri: str
+    namespace: str
+    """The id of its namespace."""
+    step: int
+    offset: int
+
+
 @dataclass
 class DocumentTrace:
     """The path of one document through the pipeline.
@@ -69,6 +80,7 @@ class DocumentTrace:
     position: int | None = None
     placements: list[tuple[int, int, int]] = field(default_factory=list)  # (ordinal, doc_offset, length)
     servings: list[Serving] = field(default_factory=list)
+    stored: list[StoredStep] = field(default_factory=list)
     variants: dict[str, DocumentTrace] = field(default_factory=dict)
 
     def in_variant(self, name: str) -> DocumentTrace:

@@ -44,6 +44,12 @@ def batch(lane: str, epoch: int, sequence: int, nonce: str) -> str:
     return f"{BATCHES}{lane}/{epoch}/{sequence}-{nonce}"
 
 
+def parts_of_batch(name: str) -> tuple[str, int, int]:
+    """Lane, epoch and sequence in the name of a batch, which `batch` made."""
+    lane, epoch, rest = name.removeprefix(BATCHES).split("/")
+    return lane, int(epoch), int(rest.partition("-")[0])
+
+
 def number(name: str) -> int | None:
     """The version or index in a name of the log, the checkpoints or the floors; None for any other name."""
     match = _NUMBER.fullmatch(name)

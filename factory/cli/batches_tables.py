@@ -1,0 +1,123 @@
+"""The status of a namespace and the contents of a batch, as a terminal shows them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from rich.console import Group
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from blender.global_batches.batch_description import BatchDescription
+from blender.global_batches.status import LaneStatus, NamespaceStatus, ago
+
+_MOST_SLICES = 16
+
+
+def status_lines(status: NamespaceStatus) -> Group:
+    """What readers wait for, then the head of the log, then the lanes."""
+    namespace = status.namespace
+    if status.is_ended:
+        first = Text(f"Ended: {status.steps:,} steps, and no more will come.", style="green")
+    else:
+        first = Text(f"{status.steps:,} steps are readable. {status.waits_for}", style="bold")
+    source = "" if status.source is None else ", ".join(f"{k} {v}" for k, v in sorted(status.source.items()))
+    lanes = "lanes come and go" if namespace.lanes is None else f"{namespace.lanes} lanes"
+    created = datetime.fromtimestamp(namespace.created_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    head = (
+        f"\nnamespace  {namespace.id} at {status.uri}, created {created}\n"
+        f"batches    {namespace.order} order, {lanes}, dp={namespace.dp},cp={namespace.cp}\n"
+        f"source     {source or 'not recorded'}\n"
+        f"log        version {status.version:,}, {size(status.n_bytes)} in "
+        f"{status.steps + status.waiting:,} batches, {status.waiting:,} of them ahead of a missing step\n"
+        f"content    {status.content}\n"
+    )
+    return Group(first, Text(head), _lanes(status), Text(), _commits(status))
+
+
+def batch_lines(batch: BatchDescription) -> Group:
+    """The object of a step, its columns, and its slices."""
+    head = (
+        f"step {batch.step:,} of {batch.uri}\n"
+        f"object     {batch.name}, {batch.n_bytes:,} bytes\n"
+        f"lane       {batch.lane}, batch {batch.sequence:,}, epoch {batch.epoch}\n"
+        f"origin     {json.dumps(batch.origin)}\n"
+    )
+    columns = _table("column", "dtype", "shape in a slice", "")
+    for column in batch.columns:
+        shapes = " or ".join(dict.fromkeys(str(list(shape)) for shape in column.shapes))
+        columns.add_row(escape(column.name), column.dtype, escape(shapes), "cut for cp" if column.cut else "")
+    slices = _table(">dp", ">chunk", ">offset", ">bytes", ">crc32")
+    for part in batch.slices[:_MOST_SLICES]:
+        slices.add_row(
+            f"{part.dp}", f"{part.chunk}", f"{part.offset:,}", f"{part.n_bytes:,}", f"{part.checksum:08x}"
+        )
+    left = len(batch.slices) - _MOST_SLICES
+    more = Text(f"and {left:,} more slices (--json lists all)") if left > 0 else Text()
+    return Group(Text(head), columns, Text(), slices, more)
+
+
+def _lanes(status: NamespaceStatus) -> Table:
+    """Where each lane stands, and who writes it."""
+    is_assigned = status.namespace.order == "assigned"
+    steps = ("next step", "behind") if is_assigned else ()
+    table = _table(
+        "lane", "state", *(f">{name}" for name in ("epoch", "batches", *steps)), "last commit", "process"
+    )
+    for lane in status.lanes:
+        at = "-" if lane.committed_at is None else f"{ago(status.read_at - lane.committed_at)} ago"
+        places = (lane.next_step, lane.behind) if is_assigned else ()
+        counts = [f"{count:,}" for count in (lane.epoch, lane.batches, *places)]
+        table.add_row(escape(lane.name), _state(lane), *counts, at, lane.process or "-")
+    return table
+
+
+def _commits(status: NamespaceStatus) -> Table:
+    """What the commits of each lane's producer came to, and the policy that paces them."""
+    table = _table(
+        "lane", *(f">{name}" for name in ("won", "lost", "window", "gap", "rate", "lanes", "mean lag"))
+    )
+    for lane in status.lanes:
+        figures = lane.figures
+        if figures:
+            table.add_row(
+                escape(lane.name),
+                f"{figures['attempts'] - figures['lost']:,}",
+                f"{figures['lost']:,}" + (f" ({lane.conflicts:.0%})" if lane.conflicts else ""),
+                seconds(figures["window"]),
+                seconds(figures["gap"]),
+                "-" if lane.rate is None else f"{lane.rate:.2g} / s",
+                f"{figures['lanes']}",
+                seconds(figures["mean_lag"]),
+            )
+    return table
+
+
+def _table(*names: str) -> Table:
+    """A table of columns, of which `>` marks those of numbers."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in names:
+        table.add_column(
+            name.removeprefix(">"), justify="right" if name.startswith(">") else "left", overflow="fold"
+        )
+    return table
+
+
+def _state(lane: LaneStatus) -> str:
+    if lane.is_closed:
+        return "finished"
+    return "open" if lane.epoch else "[yellow]not opened[/]"
+
+
+def seconds(value: float | None) -> str:
+    """A time of milliseconds or seconds."""
+    if value is None:
+        return "-"
+    return f"{value:.2f} s" if value >= 1 else f"{1e3 * value:.0f} ms"
+
+
+def size(n_bytes: int) -> str:
+    """A number of bytes."""
+    return f"{n_bytes / 1e6:,.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:,.1f} KB"
