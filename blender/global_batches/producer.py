@@ -155,6 +155,8 @@ class Producer:
         """End all lanes soon, from any thread; they stay open for the next producer."""
         self._stopped.set()
         stop_writers([lane.writer for lane in self.lanes])
+        for lane in self.lanes:
+            lane.has_ended = True
 
     def _dealt(self) -> range:
         """The lanes to which the steps are dealt."""

@@ -22,7 +22,8 @@ def status_lines(status: NamespaceStatus) -> Group:
     if status.is_ended:
         first = Text(f"Ended: {status.steps:,} steps, and no more will come.", style="green")
     else:
-        first = Text(f"{status.steps:,} steps are readable. {status.waits_for}", style="bold")
+        readable = "1 step is" if status.steps == 1 else f"{status.steps:,} steps are"
+        first = Text(f"{readable} readable. {status.waits_for}", style="bold")
     source = "" if status.source is None else ", ".join(f"{k} {v}" for k, v in sorted(status.source.items()))
     lanes = "lanes come and go" if namespace.lanes is None else f"{namespace.lanes} lanes"
     created = datetime.fromtimestamp(namespace.created_at, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -26,6 +26,7 @@ ARGUMENTS = {
     "blender plan": [BLEND],
     "blend create": [FILE],
     "blends": [],
+    "batches produce": [FILE, "--blend", BLEND],
     "loading plan": [BLEND],
     "loading serve": [BLEND, "--port", "0"],
     "export": ["code", f"{FILE}.jsonl"],
@@ -40,7 +41,16 @@ CALLS = [
     ["materialize", "packed.code", "--dry-run"],
     ["blends", BLEND],
 ]
-OPEN_NO_LAKE = {"init", "check", "assets"}
+OPEN_NO_LAKE = {
+    "init",
+    "check",
+    "assets",
+    "batches create",
+    "batches end",
+    "batches status",
+    "batches show",
+    "batches probe",
+}
 REPORT_THE_COPY = {"doctor"}
 MEND_THE_COPY = {"relocate"}
 
