@@ -110,20 +110,20 @@ def status(
 ) -> None:
     """Print how far a namespace has come, who writes it, and what its readers wait for."""
     from blender.global_batches.status import namespace_status
-    from factory.cli.batches_tables import status_lines
+    from factory.cli.batches_tables import Lines, print_lines, status_lines
 
-    def look() -> Group:
+    def look() -> Lines:
         return status_lines(namespace_status(uri, settings=settings()))
 
     if as_json:
         print(json.dumps(namespace_status(uri, settings=settings()).described()))
     elif not watch:
-        _console().print(look())
+        print_lines(look(), _console())
     else:
-        with Live(look(), console=_console(), auto_refresh=False) as live:
+        with Live(Group(*look()), console=_console(), auto_refresh=False) as live:
             while True:
                 time.sleep(_WATCH_S)
-                live.update(look(), refresh=True)
+                live.update(Group(*look()), refresh=True)
 
 
 @batches_app.command("show")
@@ -132,13 +132,13 @@ def show(
 ) -> None:
     """Print what is stored of a step: object, lane, columns, slices and origin."""
     from blender.global_batches.batch_description import describe_batch
-    from factory.cli.batches_tables import batch_lines
+    from factory.cli.batches_tables import batch_lines, print_lines
 
     batch = describe_batch(uri, step, settings=settings())
     if as_json:
         print(json.dumps(batch.described()))
     else:
-        _console().print(batch_lines(batch))
+        print_lines(batch_lines(batch), _console())
 
 
 @batches_app.command("probe")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import TypeAlias
 
-from rich.console import Group
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -16,7 +17,16 @@ from blender.global_batches.status import LaneStatus, NamespaceStatus, ago
 _MOST_SLICES = 16
 
 
-def status_lines(status: NamespaceStatus) -> Group:
+Lines: TypeAlias = list[Text | Table]
+
+
+def print_lines(lines: Lines, console: Console) -> None:
+    """Print texts as they are, so that addresses can be copied, and tables as the terminal has room."""
+    for part in lines:
+        console.print(part, soft_wrap=isinstance(part, Text))
+
+
+def status_lines(status: NamespaceStatus) -> Lines:
     """What readers wait for, then the head of the log, then the lanes."""
     namespace = status.namespace
     if status.is_ended:
@@ -35,10 +45,10 @@ def status_lines(status: NamespaceStatus) -> Group:
         f"{status.steps + status.waiting:,} batches, {status.waiting:,} of them ahead of a missing step\n"
         f"content    {status.content}\n"
     )
-    return Group(first, Text(head), _lanes(status), Text(), _commits(status))
+    return [first, Text(head), _lanes(status), Text(), _commits(status)]
 
 
-def batch_lines(batch: BatchDescription) -> Group:
+def batch_lines(batch: BatchDescription) -> Lines:
     """The object of a step, its columns, and its slices."""
     head = (
         f"step {batch.step:,} of {batch.uri}\n"
@@ -57,7 +67,7 @@ def batch_lines(batch: BatchDescription) -> Group:
         )
     left = len(batch.slices) - _MOST_SLICES
     more = Text(f"and {left:,} more slices (--json lists all)") if left > 0 else Text()
-    return Group(Text(head), columns, Text(), slices, more)
+    return [Text(head), columns, Text(), slices, more]
 
 
 def _lanes(status: NamespaceStatus) -> Table:
