@@ -1,7 +1,8 @@
-"""What durable batches cost beside the data: the start of a reader or a writer, by the length of the log.
+"""What durable batches cost beside the data: a start, a rank's slice, and commits of many producers.
 
-`start` counts what is read to find the newest state of a log of 10 to 100,000 versions. A part runs alone as
-`make bench NAME=batches.<part>`.
+`start` counts what is read to find the newest state of a log of 10 to 100,000 versions, `slices` compares a
+rank's slice with the whole batch, and `commits` lets 1 to 16 producers commit to one namespace. A part runs
+alone as `make bench NAME=batches.<part>`.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from collections.abc import Collection
 
 from rich.console import Console
 
-from bench.batches import start
+from bench.batches import commits, slices, start
 from bench.harness import Report
 
-PARTS = {"start": start}
+PARTS = {"start": start, "slices": slices, "commits": commits}
 
 
 def measure(progress: Console, parts: Collection[str] = tuple(PARTS)) -> Report:

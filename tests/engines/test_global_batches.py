@@ -12,7 +12,11 @@ from pathlib import Path
 import pytest
 
 from blender.errors import StoreUnavailable
+from blender.global_batches.blend_production import BlendProduction
 from blender.global_batches.errors import UnsafeStore
+from blender.global_batches.namespace import create_namespace
+from blender.global_batches.policies import Naive
+from blender.global_batches.producer import Producer
 from blender.global_batches.protocol.operations import (
     Create,
     Creation,
@@ -28,12 +32,16 @@ from blender.global_batches.protocol.operations import (
 from blender.global_batches.store import outage
 from blender.global_batches.store.namespace_store import NamespaceStore, open_store
 from blender.global_batches.store.probe import probe
+from blender.local import LocalBlender, open_blend
+from blender.records import Source
 from factory.errors import ConfigurationError, FactoryError
 from factory.lake.servers import BucketMissing
 from factory.settings import Settings
+from tests.blender.global_batches.killed_blend_producers import LANES, MESH, check_blend_run, state_of
 from tests.blender.global_batches.killed_processes import check_run
 from tests.blender.global_batches.store.creators import check_one_winner_each
 from tests.blender.global_batches.store.proxy import Proxy, proxy_of
+from tests.blender.lakes import CODE, make_lake
 from tests.engines.processes import ObjectStore
 
 pytestmark = pytest.mark.process
@@ -298,6 +306,26 @@ def test_a_refusal_without_a_code_is_one_too(
     for routine in (get("log/1"), list_names("log/"), create("log/1", b"")):
         with pytest.raises(ConfigurationError, match=words):
             store.run(routine)
+
+
+def test_a_blend_comes_out_the_same_whichever_producer_is_killed(
+    settings: Settings, uri: str, tmp_path: Path, batch_kills: int, batch_seed: int
+) -> None:
+    n_steps = 1_200
+    lake = make_lake(tmp_path / "home", code=8 * n_steps)
+    blend = LocalBlender(lake).create([Source(CODE, weight=8)], seed=7).id
+    undisturbed = f"{tmp_path}/undisturbed"
+    create_namespace(undisturbed, MESH, lanes=LANES, order="assigned")
+    Producer(undisturbed, BlendProduction(open_blend(blend, lake)), policy=Naive).run()
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    in_bucket = settings.model_copy(update={"home": lake.home, "cache": lake.cache})
+    producers = ["0", "1", "2", "3"]
+    environment = in_bucket.environment()
+    state = check_blend_run(uri, notes, blend, producers, batch_kills, batch_seed, in_bucket, **environment)
+    whole = state_of(undisturbed, lake)
+    assert (state.content, state.steps) == (whole.content, whole.steps)
+    assert whole.steps == n_steps
 
 
 def test_every_batch_arrives_once_whoever_is_killed(

@@ -59,6 +59,7 @@ class BlendRun(Run):
     """Producers of the command line, whose names are their lanes, and trainers."""
 
     blend: str = ""
+    settings: Settings | None = None
 
     def command(self, kind: str, name: str) -> list[str]:
         if kind == "produce":
@@ -80,7 +81,7 @@ class BlendRun(Run):
         """Whether a producer holds a lane, or a trainer has opened the namespace."""
         if running.kind == "read":
             return super().is_at_work(running)
-        lanes = state_of(self.uri, None).lanes.values()
+        lanes = state_of(self.uri, self.settings).lanes.values()
         return any(f":{running.process.pid}:" in lane.incarnation for lane in lanes)
 
     def is_fenced(self, errors: str) -> bool:
@@ -109,7 +110,7 @@ def check_blend_run(
     """
     create_namespace(uri, MESH, lanes=LANES, order="assigned", settings=settings)
     dice = random.Random(seed)
-    run = BlendRun(uri, folder, environment, dice, blend=blend)
+    run = BlendRun(uri, folder, environment, dice, blend=blend, settings=settings)
     try:
         for lanes in producers:
             run.start("produce", lanes)
