@@ -159,10 +159,12 @@ def _wait_for(
 
 
 def _counted(lanes: Sequence[Path], progress: Console, place: Place, n_producers: int) -> int:
-    """The attempts that count so far."""
-    counted = sum(
-        samples[-1]["attempts"] - samples[0]["attempts"] for samples in map(_samples, lanes) if samples
-    )
+    """The attempts that count so far: none before every producer is warm."""
+    notes = [_samples(file) for file in lanes]
+    counted = 0
+    if all(notes):
+        begin = _begin(notes)
+        counted = sum(samples[-1]["attempts"] - _at(samples, begin)["attempts"] for samples in notes)
     progress.print(f"{place.name}, {n_producers} producers: {counted:,} attempts", end="\r")
     return int(counted)
 
@@ -175,8 +177,8 @@ def _samples(file: Path) -> list[Mapping[str, Any]]:
 
 
 def _outcome(lanes: Sequence[Sequence[Mapping[str, Any]]]) -> Outcome:
-    begin = max(samples[0]["at"] for samples in lanes)
-    end = min(samples[-2]["at"] for samples in lanes)  # the last note is that of the end
+    begin = _begin(lanes)
+    end = max(samples[-2]["at"] for samples in lanes if len(samples) > 1)  # the last note is that of the end
     spans = [(_at(samples, begin), _at(samples, end)) for samples in lanes]
 
     def grown(name: str) -> float:
@@ -201,6 +203,11 @@ def _outcome(lanes: Sequence[Sequence[Mapping[str, Any]]]) -> Outcome:
         first_mb_s=rate(begin),
         last_mb_s=rate(end - tenth),
     )
+
+
+def _begin(lanes: Sequence[Sequence[Mapping[str, Any]]]) -> float:
+    """When the last producer was warm."""
+    return float(max(samples[0]["at"] for samples in lanes))
 
 
 def _at(samples: Sequence[Mapping[str, Any]], at: float) -> Mapping[str, Any]:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from bench.batches import start
+import pytest
+from rich.console import Console
+
+from bench.batches import commits, slices, start, stores
 from bench.batches.objects import Calls
 from blender.global_batches.protocol import names
 from blender.global_batches.protocol.client import Client
@@ -41,3 +44,21 @@ def test_another_state_is_found_out(tmp_path: Path) -> None:
     assert not start.equal(result.state, replace(state, content=state.content ^ 1))
     assert not start.equal(result.state, replace(state, lanes={**state.lanes, "x": Lane(1, "x")}))
     assert not start.equal(result.state, replace(state, steps=state.steps + 1))
+
+
+def test_a_slice_costs_its_own_bytes_and_the_footer() -> None:
+    with stores.folder() as place:
+        reads = slices.read_both_ways(place, kib=4, n_batches=2, rounds=6)
+    assert len(reads.slice_s) == len(reads.whole_s) == 6
+    assert reads.requests == 2
+    assert 1 < reads.amplification < 1.5
+
+
+@pytest.mark.process
+def test_producers_commit_until_they_have_their_attempts_and_the_log_has_what_they_noted() -> None:
+    with stores.folder() as place:
+        outcome = commits.run(place, n_producers=2, attempts=6, progress=Console(quiet=True))
+    assert outcome.attempts > outcome.lost >= 0
+    assert outcome.n_bytes % outcome.batches == 0
+    assert min(outcome.seconds, outcome.lag_s, outcome.window_s, outcome.batches) > 0
+    assert 0 < outcome.success <= 1

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from blender.batch import Batch
-from blender.errors import InvalidRequest
+from blender.errors import InvalidRequest, Stalled
 from blender.global_batches import BatchReader, StepRange, cut
 from blender.global_batches.blend_production import BlendProduction
 from blender.global_batches.errors import Fenced, NamespaceDiffers
@@ -113,6 +113,33 @@ class Slow(Production):
         for batch in self.inner.batches(steps, namespace):
             self.steps_left.acquire()
             yield batch
+
+
+class Growing(Slow):
+    """A blend whose tables lack the rows of a step when they are first asked for."""
+
+    def __init__(self, inner: Production) -> None:
+        super().__init__(inner)
+        self.waited_for: list[int] = []
+
+    def batches(self, steps: StepRange, namespace: Namespace) -> Iterator[ProducedBatch]:
+        for batch in self.inner.batches(steps, namespace):
+            if batch.step % 7 == 5 and batch.step not in self.waited_for:
+                self.waited_for.append(batch.step)
+                raise Stalled(f"Step {batch.step} has no rows yet.")
+            yield batch
+
+
+def test_a_producer_waits_for_tables_that_still_grow(
+    uri: str, blend: BlendHandle, caplog: pytest.LogCaptureFixture
+) -> None:
+    growing = Growing(BlendProduction(blend))
+    with caplog.at_level(logging.WARNING):
+        Producer(uri, growing, policy=Naive).run()
+    assert sorted(growing.waited_for) == [5, 12, 19]
+    assert "Lane `2` waits for its next step: Step 5 has no rows yet." in caplog.text
+    assert len(tokens_of(uri, 0)) == N_STEPS
+    assert all(map(np.array_equal, tokens_of(uri, 0), expected(blend, 0)))
 
 
 def test_a_lane_goes_on_with_whoever_opened_it_last_and_the_other_keeps_the_rest(
