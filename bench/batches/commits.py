@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -31,18 +32,19 @@ from blender.spec.mesh import Mesh
 
 PRODUCERS = (1, 4, 16)
 ATTEMPTS = int(os.environ.get("ATTEMPTS", "200"))
+SECONDS = 120  # so that a tenth of a run is many commits of each producer
 DP, SLICE_BYTES, PACE_S = 4, 8 << 10, 0.25
 WARM_ATTEMPTS = 3  # of each producer, before its figures count
 SUCCESS, LAST_OF_FIRST = 0.93, 0.9
 _START_S, _END_S = 180.0, 3_600.0
 DATA = (
     f"`commits`: {', '.join(map(str, PRODUCERS))} producers, {DP} slices of {SLICE_BYTES >> 10} KiB each "
-    f"{PACE_S:g} s, until {ATTEMPTS} attempts"
+    f"{PACE_S:g} s on average, for {ATTEMPTS} attempts and {SECONDS} s"
 )
 CAVEATS = (
     "`commits`: all producers and the store share the cores of this machine. Batches are small and paced, so "
     "that neither the disk nor the processors decide who wins; MB/s is what is produced, as long as commits "
-    "keep up.",
+    "keep up. The pauses between batches vary at random by half, as those of real producers do.",
     f"`commits`: the first {WARM_ATTEMPTS} attempts of each producer do not count: before them it knows "
     "neither the time of an attempt nor the other lanes.",
     "`commits`: lag is the mean of the seconds from the storing of a batch to its commit. A tenth of a run "
@@ -81,14 +83,15 @@ def measure(report: Report, progress: Console) -> None:
     for place_of in PLACES:
         with place_of() as place:
             for n in PRODUCERS:
-                outcome = run(place, n, ATTEMPTS, progress)
+                outcome = run(place, n, Goal(ATTEMPTS, SECONDS), progress)
                 report.check(f"{place.name}, {n} producers: the log holds each committed batch once", True)
                 _add(report, shown, place.name, n, outcome)
     report.tables.append(shown)
 
 
-def run(place: Place, n_producers: int, attempts: int, progress: Console) -> Outcome:
-    """Let producers commit until they have so many attempts, and compare the log with what they noted."""
+def run(place: Place, n_producers: int, goal: Goal, progress: Console) -> Outcome:
+    """Let producers commit until a goal is reached, and compare the log with what they noted."""
+    label = f"{place.name}, {n_producers} producers"
     uri = f"{place.address}/commits-{n_producers}"
     create_namespace(uri, Mesh(dp=DP), lanes=n_producers, settings=place.settings)
     with tempfile.TemporaryDirectory() as name:
@@ -99,7 +102,7 @@ def run(place: Place, n_producers: int, attempts: int, progress: Console) -> Out
             (notes / "go").touch()
             lanes = [notes / f"lane-{lane}" for lane in range(n_producers)]
             _wait_for(
-                lambda: _counted(lanes, progress, place, n_producers) >= attempts,
+                lambda: goal.is_reached([_samples(file) for file in lanes], label, progress),
                 processes,
                 _END_S,
                 every_s=2.0,
@@ -123,10 +126,10 @@ def produce(uri: str, lane: str, folder: Path) -> None:
         (folder / f"ready-{lane}").touch()
         while not (folder / "go").exists():
             time.sleep(0.01)
-        due, attempts = time.monotonic(), 0
+        due, attempts, dice = time.monotonic(), 0, random.Random(lane)
         while not (folder / "stop").exists():
             writer.put(slices, offset=writer.sequence)
-            due = max(due + PACE_S, time.monotonic())
+            due = max(due + dice.uniform(0.5, 1.5) * PACE_S, time.monotonic())
             while time.monotonic() < due:
                 if writer.figures.attempts != attempts:
                     attempts = writer.figures.attempts
@@ -158,15 +161,22 @@ def _wait_for(
         time.sleep(every_s)
 
 
-def _counted(lanes: Sequence[Path], progress: Console, place: Place, n_producers: int) -> int:
-    """The attempts that count so far: none before every producer is warm."""
-    notes = [_samples(file) for file in lanes]
-    counted = 0
-    if all(notes):
-        begin = _begin(notes)
-        counted = sum(samples[-1]["attempts"] - _at(samples, begin)["attempts"] for samples in notes)
-    progress.print(f"{place.name}, {n_producers} producers: {counted:,} attempts", end="\r")
-    return int(counted)
+@dataclass(frozen=True)
+class Goal:
+    """How long producers run: for so many attempts, and so many seconds, once all of them are warm."""
+
+    attempts: int
+    seconds: float
+
+    def is_reached(self, lanes: Sequence[Sequence[Mapping[str, Any]]], label: str, progress: Console) -> bool:
+        """Whether the notes of all lanes suffice; shows how far they have come."""
+        if not all(lanes):
+            return False
+        begin = _begin(lanes)
+        attempts = sum(notes[-1]["attempts"] - _at(notes, begin)["attempts"] for notes in lanes)
+        seconds = time.time() - begin
+        progress.print(f"{label}: {attempts:,} attempts in {seconds:,.0f} s ", end="\r")
+        return attempts >= self.attempts and seconds >= self.seconds
 
 
 def _samples(file: Path) -> list[Mapping[str, Any]]:

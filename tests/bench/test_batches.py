@@ -57,7 +57,7 @@ def test_a_slice_costs_its_own_bytes_and_the_footer() -> None:
 @pytest.mark.process
 def test_producers_commit_until_they_have_their_attempts_and_the_log_has_what_they_noted() -> None:
     with stores.folder() as place:
-        outcome = commits.run(place, n_producers=2, attempts=6, progress=Console(quiet=True))
+        outcome = commits.run(place, n_producers=2, goal=commits.Goal(6, 1.0), progress=Console(quiet=True))
     assert outcome.attempts > outcome.lost >= 0
     assert outcome.n_bytes % outcome.batches == 0
     assert min(outcome.seconds, outcome.lag_s, outcome.window_s, outcome.batches) > 0

@@ -19,7 +19,7 @@ from blender.global_batches.errors import DamagedLog, Fenced, NamespaceDiffers, 
 from blender.global_batches.json_values import Json
 from blender.global_batches.protocol import checkpoints, floors, names
 from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.operations import Routine, Verdict, create, get_all, list_names
+from blender.global_batches.protocol.operations import Routine, Verdict, create, get, get_all, list_names
 from blender.global_batches.protocol.records import delta_from_bytes, delta_to_bytes
 from blender.global_batches.protocol.state import (
     Delta,
@@ -143,7 +143,11 @@ def attempt(
     Its lane tells what is committed: batches up to its `sequence`, of this attempt or of an earlier one whose
     answer was lost. Raises Fenced, with nothing added, if another process has the lane, and UnevenLanes if
     the lanes of assigned order do not end with the same step.
+
+    It looks for newer versions first: a create after a state that is old by the gap between two attempts
+    would lose to whoever committed in that gap.
     """
+    state = yield from _caught_up(client, state)
     lane = _claimed_lane(claim, state)
     missing = [batch for batch in stored if batch.sequence >= lane.sequence]
     if not missing and lane.closed == closed:
@@ -176,6 +180,12 @@ def _append(
     if delta.version <= floor.version:  # the name was deleted and taken again, or is ours from long ago
         return (yield from load(client))
     return _after(state, (delta,))
+
+
+def _caught_up(client: Client, state: LogState) -> Routine[LogState]:
+    """The newest state, by one read if it is the state. What nobody follows needs no floor to confirm it."""
+    following = yield from get(names.log(state.version + 1))
+    return state if following is None else (yield from advance(client, state))
 
 
 def _walk(client: Client, state: LogState) -> Routine[LogState | None]:

@@ -114,12 +114,12 @@ def test_comparing_the_floor_with_the_end_of_a_walk_is_not_enough() -> None:
     assert seen == ["1", "2", "3", "ghost", "5", "6"]
 
 
-def test_a_commit_without_conflict_asks_the_store_twice() -> None:
+def test_a_commit_without_conflict_asks_the_store_three_times() -> None:
     store = MemoryStore()
     claim, state = take(store, "a")
     commits = Stepped(store, log.attempt(client(), claim, state, [stored(0, "1")]))
     commits.finish()
-    assert [type(operation).__name__ for operation in commits.performed] == ["Create", "Get"]
+    assert [type(operation).__name__ for operation in commits.performed] == ["Get", "Create", "Get"]
 
 
 def test_a_missing_checkpoint_is_named_once_the_versions_before_it_are_gone() -> None:
