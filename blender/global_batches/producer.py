@@ -17,7 +17,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from queue import SimpleQueue
 
 from blender.errors import InvalidRequest, Stalled
@@ -88,39 +88,38 @@ class ProducedLane:
         return isinstance(self.error, Fenced)
 
 
-@dataclass
 class Producer:
-    """Writes some lanes of a namespace, by default all, each in a thread of its own.
+    """Writes some `lanes` of a namespace, by default all, each in a thread of its own.
 
-    Opening it takes the lanes over. Raises InvalidRequest for lanes that the namespace lacks, what
-    `Production.require_fit` raises, and NamespaceDiffers if the namespace is filled from another source.
+    Opening it takes the lanes over; `policy` makes the policy of each. Raises InvalidRequest for lanes that
+    the namespace lacks, what `Production.require_fit` raises, and NamespaceDiffers if the namespace is filled
+    from another source.
     """
 
-    uri: str | os.PathLike[str]
-    production: Production
-    lanes_wanted: Sequence[int] | None = None
-    settings: Settings | None = None
-    policy: Callable[[], Policy] = AdaptiveCommit
-    patience_s: float = PATIENCE_S
-    lanes: list[ProducedLane] = field(default_factory=list, init=False)
-
-    def __post_init__(self) -> None:
-        store = open_store(self.uri, self.settings, patience_s=self.patience_s)
+    def __init__(
+        self,
+        uri: str | os.PathLike[str],
+        production: Production,
+        lanes: Sequence[int] | None = None,
+        *,
+        settings: Settings | None = None,
+        policy: Callable[[], Policy] = AdaptiveCommit,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self.production = production
+        store = open_store(uri, settings, patience_s=patience_s)
+        self.uri = store.uri
         self.namespace = open_namespace(store)
         self.dealt = self._dealt()
-        numbers = self._numbers()
-        self.production.require_fit(self.namespace)
-        record_source(store, self.namespace, self.production.source)
+        numbers = self._checked(lanes)
+        production.require_fit(self.namespace)
+        record_source(store, self.namespace, production.source)
+        self.lanes: list[ProducedLane] = []
         self._stopped = threading.Event()
+        self._ended: SimpleQueue[ProducedLane | None] = SimpleQueue()
         with ExitStack() as opened:
             for number in numbers:
-                writer = BatchWriter(
-                    self.uri,
-                    number,
-                    settings=self.settings,
-                    policy=self.policy(),
-                    patience_s=self.patience_s,
-                )
+                writer = BatchWriter(uri, number, settings=settings, policy=policy(), patience_s=patience_s)
                 opened.callback(stop_writers, [writer])
                 self.lanes.append(ProducedLane(f"{number}", writer, has_ended=writer.is_finished))
             opened.pop_all()
@@ -135,16 +134,17 @@ class Producer:
         Raises Fenced in the latter case, and the first other error of a lane; so does an interrupt end it.
         All lanes then stop: what was put has a second to be committed.
         """
-        ended: SimpleQueue[ProducedLane] = SimpleQueue()
         running = [lane for lane in self.lanes if not lane.has_ended]
         try:
             for lane in running:
                 thread = threading.Thread(
-                    target=self._write, args=(lane, ended), name=f"produce-{lane.name}", daemon=True
+                    target=self._write, args=(lane,), name=f"produce-{lane.name}", daemon=True
                 )
                 thread.start()
             for _ in running:
-                self._note_end(ended.get())
+                if (lane_or_stop := self._ended.get()) is None:
+                    return
+                self._note_end(lane_or_stop)
         except BaseException:
             self.stop()
             raise
@@ -152,11 +152,12 @@ class Producer:
             raise running[-1].error or AssertionError
 
     def stop(self) -> None:
-        """End all lanes soon, from any thread; they stay open for the next producer."""
+        """End all lanes and `run` soon, from any thread; the lanes stay open for the next producer."""
         self._stopped.set()
         stop_writers([lane.writer for lane in self.lanes])
         for lane in self.lanes:
             lane.has_ended = True
+        self._ended.put(None)
 
     def _dealt(self) -> range:
         """The lanes to which the steps are dealt."""
@@ -167,9 +168,9 @@ class Producer:
             )
         return range(self.namespace.lanes)
 
-    def _numbers(self) -> list[int]:
+    def _checked(self, lanes: Sequence[int] | None) -> list[int]:
         """The lanes to write."""
-        numbers = self.dealt if self.lanes_wanted is None else sorted(set(self.lanes_wanted))
+        numbers = self.dealt if lanes is None else sorted(set(lanes))
         outside = [number for number in numbers if number not in self.dealt]
         if outside or not numbers:
             raise InvalidRequest(
@@ -178,7 +179,7 @@ class Producer:
             )
         return list(numbers)
 
-    def _write(self, lane: ProducedLane, ended: SimpleQueue[ProducedLane]) -> None:
+    def _write(self, lane: ProducedLane) -> None:
         """Write a lane to the end of the data: the work of its thread."""
         try:
             while not (self._stopped.is_set() or lane.writer.is_finished):
@@ -190,7 +191,7 @@ class Producer:
             lane.error = error
         finally:
             lane.has_ended = True
-            ended.put(lane)
+            self._ended.put(lane)
 
     def _write_steps(self, lane: ProducedLane) -> None:
         n, writer = len(self.dealt), lane.writer

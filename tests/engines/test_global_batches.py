@@ -311,7 +311,7 @@ def test_a_refusal_without_a_code_is_one_too(
 def test_a_blend_comes_out_the_same_whichever_producer_is_killed(
     settings: Settings, uri: str, tmp_path: Path, batch_kills: int, batch_seed: int
 ) -> None:
-    n_steps = 1_200
+    n_steps = 200 * batch_kills
     lake = make_lake(tmp_path / "home", code=8 * n_steps)
     blend = LocalBlender(lake).create([Source(CODE, weight=8)], seed=7).id
     undisturbed = f"{tmp_path}/undisturbed"

@@ -32,7 +32,7 @@ from tests.blender.global_batches.killed_processes import Run, Running, is_at_wo
 
 MESH = Mesh(dp=2)
 LANES = 4
-_END_S = 240.0
+_KILL_S, _END_S = 20.0, 120.0  # the longest that a kill, and the rest of a run, may take
 
 
 def digest(batch: Batch) -> str:
@@ -116,7 +116,7 @@ def check_blend_run(
             run.start("produce", lanes)
         for rank in range(MESH.dp):
             run.start("read", f"{rank}")
-        deadline = time.monotonic() + _END_S
+        deadline = time.monotonic() + _END_S + _KILL_S * kills
         while run.processes:
             tend_for(run, dice.uniform(0.1, 0.8))
             if kills:

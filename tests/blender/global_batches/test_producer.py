@@ -161,6 +161,20 @@ def test_a_lane_goes_on_with_whoever_opened_it_last_and_the_other_keeps_the_rest
     assert len(tokens_of(uri, 0)) == N_STEPS
 
 
+def test_a_producer_is_stopped_from_another_thread_and_another_goes_on(uri: str, blend: BlendHandle) -> None:
+    slow = Slow(BlendProduction(blend))
+    first = Producer(uri, slow, policy=Naive)
+    thread = threading.Thread(target=first.run)
+    thread.start()
+    slow.steps_left.release(4)
+    first.stop()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert [lane.state for lane in first.lanes] == ["stopped"] * 3
+    producer(uri, blend).run()
+    assert all(map(np.array_equal, tokens_of(uri, 0), expected(blend, 0)))
+
+
 def test_a_producer_whose_lanes_are_all_taken_over_says_so(uri: str, blend: BlendHandle) -> None:
     first = producer(uri, blend)
     producer(uri, blend).run()

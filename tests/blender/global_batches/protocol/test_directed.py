@@ -122,6 +122,18 @@ def test_a_commit_without_conflict_asks_the_store_three_times() -> None:
     assert [type(operation).__name__ for operation in commits.performed] == ["Get", "Create", "Get"]
 
 
+def test_an_attempt_wins_although_others_committed_since_the_last_one() -> None:
+    store = MemoryStore()
+    claim_a, stale = take(store, "a")
+    claim_b, state = take(store, "b")
+    for sequence in range(3):
+        state = store.run(log.attempt(client(), claim_b, state, [stored(sequence, f"b{sequence}")]))
+    commits = Stepped(store, log.attempt(client(), claim_a, stale, [stored(0, "a0")]))
+    newer = commits.finish()
+    assert [batch.name for batch in newer.tail] == ["b0", "b1", "b2", "a0"]
+    assert sum(isinstance(operation, Create) for operation in commits.performed) == 1
+
+
 def test_a_missing_checkpoint_is_named_once_the_versions_before_it_are_gone() -> None:
     store = MemoryStore()
     claim, state = take(store, "a")
