@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,9 @@ def cut(rows: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
     stay. The metadata of `tokens` names the piece. Raises InvalidRequest for rows that are not packed rows,
     or were cut before.
     """
-    block = _uncut(rows)
-    column, width = rows.column("tokens"), block.token_bytes
-    segments = _segment_lengths(rows, block)
+    block = uncut_block(rows)
+    rows = with_all_lengths(rows, block)
+    column, segments, width = rows.column("tokens"), rows.column(SEGMENT_LENGTHS), block.token_bytes
     tokens, following = column, as_binary(np.empty(0, "<u2"), np.zeros(rows.num_rows + 1, dtype=np.int64))
     if piece.of > 1:
         values = binary_integers(column, width)
@@ -48,8 +49,7 @@ def cut(rows: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
     field = field.with_metadata({**field.metadata, CHUNK: str(piece)})
     names = list(rows.schema.names)
     rows = rows.set_column(names.index("tokens"), field, tokens)
-    rows = rows.add_column(names.index("tokens") + 1, pa.field(NEXT_TOKENS, pa.binary()), following)
-    return _with_segment_lengths(rows, segments, {})
+    return rows.add_column(names.index("tokens") + 1, pa.field(NEXT_TOKENS, pa.binary()), following)
 
 
 def without_tokens(rows: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
@@ -58,10 +58,42 @@ def without_tokens(rows: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
     `segment_lengths` covers all tokens of the rows, and its metadata names the piece. Raises InvalidRequest
     as `cut` does.
     """
-    block = _uncut(rows)
+    block = uncut_block(rows)
     metadata = {SEQUENCE_LENGTH: str(block.sequence_length), TOKEN_BYTES: str(block.token_bytes)}
-    rows = _with_segment_lengths(rows, _segment_lengths(rows, block), {**metadata, CHUNK: str(piece)})
-    return rows.drop_columns(["tokens"])
+    return with_all_lengths(rows, block, {**metadata, CHUNK: str(piece)}).drop_columns(["tokens"])
+
+
+def uncut_block(rows: pa.RecordBatch) -> Block:
+    """Whole packed rows as arrays. Raises InvalidRequest for other rows, and for rows that were cut."""
+    if NEXT_TOKENS in rows.schema.names:
+        raise InvalidRequest(
+            f"These rows have a column `{NEXT_TOKENS}`: they were cut before, or a source delivers it. "
+            "Cut rows once, and rename that column."
+        )
+    block = Block(rows)
+    if rows.num_rows and block.n_tokens.max() > block.sequence_length:
+        raise InvalidRequest(
+            f"A row has {block.n_tokens.max()} tokens, more than the `{SEQUENCE_LENGTH}` of its table, "
+            f"{block.sequence_length}. Pack the table again."
+        )
+    return block
+
+
+def with_all_lengths(
+    rows: pa.RecordBatch, block: Block, metadata: Mapping[str, str] | None = None
+) -> pa.RecordBatch:
+    """The rows of a block with `segment_lengths` that cover all their tokens.
+
+    The tokens of a row after its segments count as one more segment. `metadata` is added to that of the
+    column. Raises InvalidRequest for a row whose segments have more tokens than the row.
+    """
+    segments = _segment_lengths(rows, block)
+    names = rows.schema.names
+    if SEGMENT_LENGTHS not in names:
+        return rows.append_column(pa.field(SEGMENT_LENGTHS, segments.type, metadata=metadata or {}), segments)
+    field = rows.schema.field(SEGMENT_LENGTHS)
+    field = field.with_metadata({**(field.metadata or {}), **(metadata or {})})
+    return rows.set_column(names.index(SEGMENT_LENGTHS), field, segments)
 
 
 def _cut_full_rows(tokens: npt.NDArray[Any], piece: Piece) -> tuple[pa.Array, pa.Array]:
@@ -96,22 +128,6 @@ def _cut_ragged_rows(
     )
 
 
-def _uncut(rows: pa.RecordBatch) -> Block:
-    """The rows as arrays, once it is known that they are packed rows."""
-    if NEXT_TOKENS in rows.schema.names:
-        raise InvalidRequest(
-            f"These rows have a column `{NEXT_TOKENS}`: they were cut before, or a source delivers it. "
-            "Cut rows once, and rename that column."
-        )
-    block = Block(rows)
-    if rows.num_rows and block.n_tokens.max() > block.sequence_length:
-        raise InvalidRequest(
-            f"A row has {block.n_tokens.max()} tokens, more than the `{SEQUENCE_LENGTH}` of its table, "
-            f"{block.sequence_length}. Pack the table again."
-        )
-    return block
-
-
 def _segment_lengths(rows: pa.RecordBatch, block: Block) -> pa.ListArray:
     """Lengths for all tokens: those in the rows, and one for the tokens of a row after its segments."""
     n_tokens = block.n_tokens
@@ -135,14 +151,3 @@ def _segment_lengths(rows: pa.RecordBatch, block: Block) -> pa.ListArray:
 def _lists(offsets: Integers, values: Integers, kind: pa.ListType) -> pa.ListArray:
     parts = (as_arrow(offsets.astype(np.int32)), as_arrow(values.astype(np.int32)))
     return pa.ListArray.from_arrays(*parts, type=kind)
-
-
-def _with_segment_lengths(
-    rows: pa.RecordBatch, segments: pa.ListArray, metadata: dict[str, str]
-) -> pa.RecordBatch:
-    names = rows.schema.names
-    if SEGMENT_LENGTHS not in names:
-        return rows.append_column(pa.field(SEGMENT_LENGTHS, segments.type, metadata=metadata), segments)
-    field = rows.schema.field(SEGMENT_LENGTHS)
-    field = field.with_metadata({**(field.metadata or {}), **metadata})
-    return rows.set_column(names.index(SEGMENT_LENGTHS), field, segments)

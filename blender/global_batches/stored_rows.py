@@ -26,8 +26,8 @@ from blender.arrays import as_arrow, as_binary, as_numpy, binary_integers
 from blender.batch import Batch, Block
 from blender.chunks import Chunk, Chunking, Piece, cut, is_cut
 from blender.chunks.chunk import ChunkBlock
-from blender.chunks.cutting import NEXT_TOKENS, SEGMENT_LENGTHS
-from blender.chunks.layout import Documents, Layout, ends_of, layout_of
+from blender.chunks.cutting import NEXT_TOKENS, SEGMENT_LENGTHS, uncut_block, with_all_lengths
+from blender.chunks.layout import Documents, Layout, ends_of, layout_of, padded_length
 from blender.chunks.piece import CHUNK
 from blender.errors import InvalidRequest
 from blender.global_batches.errors import InvalidBatch
@@ -102,47 +102,55 @@ def packed_rows(step: GlobalBatchSlice) -> Batch | Chunk:
 
 def _whole(rows: pa.RecordBatch, chunking: Chunking) -> dict[str, Array]:
     """The slice of a dp index for a mesh without context parallelism."""
-    block = Block(rows)
-    shape = rows.num_rows, block.sequence_length
-    tokens = binary_integers(rows.column(TOKENS), block.token_bytes)
-    if tokens.size != shape[0] * shape[1]:
-        padded = np.zeros(shape, tokens.dtype)
-        padded[np.arange(shape[1]) < block.n_tokens[:, None]] = tokens
-        tokens = padded
-    return {TOKENS: tokens.reshape(shape), FACTS: _facts(rows, block.n_tokens, Piece(0, 1, chunking))}
+    block = uncut_block(rows)
+    tokens = _padded(rows, block, block.sequence_length)
+    return {TOKENS: tokens, FACTS: _facts(rows, block.n_tokens, Piece(0, 1, chunking))}
 
 
 def _chunks(rows: pa.RecordBatch, cp: int, chunking: Chunking) -> list[dict[str, Array]]:
     """The slices of a dp index, in the order of the sequence."""
-    chunks: list[dict[str, Array]] = [{} for _ in range(2 * cp)]
+    block = uncut_block(rows)
+    facts = _facts(with_all_lengths(rows, block), block.n_tokens, Piece(0, cp, chunking))
+    parts = _parts_of_rows(rows, block, cp) if chunking == "row" else _parts_of_documents(rows, cp)
+    return [part | ({FACTS: facts} if chunk % 2 == 0 else {}) for chunk, part in enumerate(parts)]
+
+
+def _parts_of_rows(rows: pa.RecordBatch, block: Block, cp: int) -> list[dict[str, Array]]:
+    """The tokens of each chunk where ranks divide rows, and the token after it in each row."""
+    length = padded_length(block.sequence_length, Piece(0, cp))
+    tokens = _padded(rows, block, length)
+    parts = np.split(tokens, 2 * cp, axis=1)
+    following = [*(part[:, :1] for part in parts[1:]), np.zeros((len(tokens), 1), tokens.dtype)]
+    return [{TOKENS: part, NEXT_TOKENS: after} for part, after in zip(parts, following, strict=True)]
+
+
+def _parts_of_documents(rows: pa.RecordBatch, cp: int) -> list[dict[str, Array]]:
+    """The tokens of each chunk where ranks divide documents, and the token after it in each document."""
+    parts: list[dict[str, Array]] = [{} for _ in range(2 * cp)]
     for rank in range(cp):
-        piece = cut(rows, Piece(rank, cp, chunking))
+        piece = cut(rows, Piece(rank, cp, "document"))
         block = ChunkBlock(piece)
         width = block.token_bytes
         tokens = block.tokens.astype(f"<u{width}" if width < 4 else "<i4")
         following = binary_integers(piece.column(NEXT_TOKENS), width).reshape(-1, 2)
         for half, chunk in enumerate(chunks_of(rank, cp, "zigzag")):
-            chunks[chunk] |= {
-                TOKENS: _half(tokens, block, half),
-                NEXT_TOKENS: _shaped(following[:, half], chunking),
+            is_of_half = np.arange(len(block.layout.lengths)) % 2 == half
+            parts[chunk] = {
+                TOKENS: tokens[np.repeat(is_of_half, block.layout.lengths)][None],
+                NEXT_TOKENS: following[:, half][None],
             }
-            if chunk % 2 == 0:
-                whole = piece.drop_columns([NEXT_TOKENS])
-                chunks[chunk][FACTS] = _facts(whole, block.documents.n_tokens, Piece(0, cp, chunking))
-    return chunks
+    return parts
 
 
-def _half(tokens: Array, block: ChunkBlock, half: int) -> Array:
-    """The tokens of a piece that lie in one of its two chunks."""
-    if block.piece.chunking == "row":
-        width = tokens.shape[1] // 2
-        return tokens[:, half * width : (half + 1) * width]
-    runs = np.arange(len(block.layout.lengths)) % 2 == half
-    return tokens[np.repeat(runs, block.layout.lengths)][None]
-
-
-def _shaped(following: Array, chunking: Chunking) -> Array:
-    return following[:, None] if chunking == "row" else following[None]
+def _padded(rows: pa.RecordBatch, block: Block, length: int) -> Array:
+    """The tokens of whole rows, padded with zeros: a view of full ones."""
+    tokens = binary_integers(rows.column(TOKENS), block.token_bytes)
+    shape = rows.num_rows, length
+    if tokens.size == shape[0] * shape[1]:
+        return tokens.reshape(shape)
+    padded = np.zeros(shape, tokens.dtype)
+    padded[np.arange(length) < block.n_tokens[:, None]] = tokens
+    return padded
 
 
 def _facts(rows: pa.RecordBatch, n_tokens: npt.NDArray[np.int64], piece: Piece) -> Array:
