@@ -32,6 +32,8 @@ from factory.settings import Settings
 
 FORMAT = 1
 
+MOST_LANES = 10_000  # each is a process or a thread that commits, and a line for whoever looks
+
 OrderName = Literal["arrival", "assigned"]
 """How steps are numbered: `blender.global_batches.protocol.order`."""
 
@@ -115,7 +117,7 @@ def create_namespace(
     if order not in get_args(OrderName):
         raise ConfigurationError(f"`{order}` is not an order of steps. Use arrival or assigned.")
     if lanes is not None:
-        lanes = whole_number(lanes, "lanes", least=1)
+        lanes = whole_number(lanes, "lanes", least=1, most=MOST_LANES)
     elif order == "assigned":
         raise ConfigurationError(
             "Assigned order deals the steps to a fixed number of lanes. Give a number of lanes, such as 4, "

@@ -20,6 +20,7 @@ Address = Annotated[str, typer.Argument(help="The address of a namespace: s3://b
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 _WATCH_S = 2.0
+_PATIENCE_S = 30.0  # of a person who looks, with a store that does not answer
 
 
 @batches_app.command("create")
@@ -76,7 +77,9 @@ def produce(
         str | None,
         typer.Option(help="Your module:function of a step that makes its slices; it may be a model."),
     ] = None,
-    metrics_port: Annotated[int | None, typer.Option(help="Port to answer Prometheus on.")] = None,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=1, max=65_535, help="Port to answer Prometheus on.")
+    ] = None,
 ) -> None:
     """Write a blend to lanes of a namespace until it ends; started again, it goes on where its lanes stand.
 
@@ -101,7 +104,7 @@ def end(uri: Address) -> None:
 
 
 @batches_app.command("status")
-def status(
+def show_status(
     uri: Address,
     as_json: Json = False,
     watch: Annotated[
@@ -113,10 +116,11 @@ def status(
     from factory.cli.batches_tables import Lines, print_lines, status_lines
 
     def look() -> Lines:
-        return status_lines(namespace_status(uri, settings=settings()))
+        return status_lines(namespace_status(uri, settings=settings(), patience_s=_PATIENCE_S))
 
     if as_json:
-        print(json.dumps(namespace_status(uri, settings=settings()).described()))
+        status = namespace_status(uri, settings=settings(), patience_s=_PATIENCE_S)
+        print(json.dumps(status.described()))
     elif not watch:
         print_lines(look(), _console())
     else:
@@ -127,14 +131,14 @@ def status(
 
 
 @batches_app.command("show")
-def show(
+def show_batch(
     uri: Address, step: Annotated[int, typer.Argument(min=0, help="A step.")], as_json: Json = False
 ) -> None:
     """Print what is stored of a step: object, lane, columns, slices and origin."""
     from blender.global_batches.batch_description import describe_batch
     from factory.cli.batches_tables import batch_lines, print_lines
 
-    batch = describe_batch(uri, step, settings=settings())
+    batch = describe_batch(uri, step, settings=settings(), patience_s=_PATIENCE_S)
     if as_json:
         print(json.dumps(batch.described()))
     else:

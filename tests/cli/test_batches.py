@@ -111,6 +111,7 @@ def test_wrong_input_is_a_sentence(lake: tuple[Settings, str], uri: str, tmp_pat
     blend = lake[1]
     assert "There is no namespace at" in run(lake, "status", uri, code=8)
     assert "Give a number of lanes, such as 4" in run(lake, "create", uri, "--mesh", "dp=2", code=2)
+    assert "`lanes` is 10001" in run(lake, "create", uri, "--mesh", "dp=2", "--lanes", "10001", code=2)
     assert "is not the extent of an axis" in run(lake, "create", uri, "--mesh", "dp", "--lanes", "1", code=2)
     run(lake, "create", uri, "--mesh", "dp=2", "--lanes", "2")
     assert "holds a namespace with lanes 2, and 3" in run(

@@ -90,7 +90,7 @@ class Assigned:
 
     def require_lane(self, state: LogState, lane: str) -> None:  # noqa: ARG002
         """See `Order.require_lane`."""
-        if lane not in self._names():
+        if not lane.isdecimal() or f"{int(lane)}" != lane or int(lane) >= self.lanes:
             raise NamespaceDiffers(
                 f"Lane `{lane}` is not one of this namespace, whose steps are dealt to {self.lanes} lanes: "
                 f"`0` to `{self.lanes - 1}`. Write to one of them."
@@ -98,7 +98,7 @@ class Assigned:
 
     def require_one_end(self, state: LogState, lane: str, progress: Lane) -> None:
         """See `Order.require_one_end`: the first step that a closed lane lacks ends the data for all."""
-        after = {name: state.lane(name) for name in self._names()} | {lane: progress}
+        after = {**state.lanes, lane: progress}
         end, name = min(
             ((self.step(name, one.sequence), name) for name, one in after.items() if one.closed),
             default=(None, ""),
@@ -124,6 +124,3 @@ class Assigned:
     def step(self, lane: str, sequence: int) -> int:
         """The step of a batch by its number in its lane."""
         return int(lane) + self.lanes * sequence
-
-    def _names(self) -> list[str]:
-        return [str(index) for index in range(self.lanes)]
