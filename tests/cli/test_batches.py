@@ -183,7 +183,11 @@ def test_a_producer_reads_from_a_blender(lake: tuple[Settings, str], uri: str) -
             lake, "produce", uri, "--blend", blend, "--strategy", "llm", "--server", server.address, code=2
         )
     assert "Give --strategy or --server" in refused
-    assert len(list(BatchReader(uri).read(StepRange(), 0))) == N_STEPS
+    run(lake, "create", f"{uri}-local", "--mesh", "dp=2", "--lanes", "3")
+    run(lake, "produce", f"{uri}-local", "--blend", blend)
+    served, local = (json.loads(run(lake, "status", one, "--json")) for one in (uri, f"{uri}-local"))
+    assert served["steps"] == local["steps"] == N_STEPS
+    assert served["content"] == local["content"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
