@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from blender.errors import InvalidRequest
 from blender.loading.costs import Backbone
 from blender.loading.defaults import BROADCAST, MESH, MODEL
 from blender.loading.spec import LoadingSpec
+from blender.number_ranges import numbers_of
 from blender.opened.blend import Blend
 from blender.spec.mesh import MEGATRON_ORDER, Mesh
-
-_RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?")
 
 
 def spec_of(
@@ -59,14 +56,4 @@ def add_spec_options(add: Callable[..., None], positive: Callable[[str], int]) -
 
 def buckets_of(text: str | None) -> tuple[int, ...] | None:
     """The buckets of `0-3,6`; None for all. Raises InvalidRequest."""
-    if text is None:
-        return None
-    buckets: set[int] = set()
-    for part in text.split(","):
-        match = _RANGE.fullmatch(part.strip())
-        if match is None or int(match[2] or match[1]) < int(match[1]):
-            raise InvalidRequest(
-                f"`{part.strip()}` is not a range of buckets. Write numbers and ranges: 0-3,6."
-            )
-        buckets.update(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return tuple(sorted(buckets))
+    return None if text is None else numbers_of(text, "buckets")

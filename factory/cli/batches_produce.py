@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import sys
 import threading
@@ -29,12 +28,12 @@ from blender.loading.durable import PlannedProduction
 from blender.loading.options import spec_of
 from blender.local import LocalBlender
 from blender.named_function import named_function
+from blender.number_ranges import numbers_of
 from blender.serving.metrics import serve_metrics
 from factory.cli.batches_tables import seconds, size
 from factory.errors import ConfigurationError
 from factory.settings import Settings
 
-_RANGE = re.compile(r"(\d{1,7})(?:(?:\.\.|-)(\d{1,7}))?")
 _LOOK_S = 0.5  # between two pictures of a terminal
 _LINE_S = 30.0  # between two lines where there is no terminal
 
@@ -58,7 +57,8 @@ class ProduceOptions:
 def run(own: Settings, options: ProduceOptions, console: Console) -> None:
     """Write until the blend ends; an interrupt says how far the lanes have come."""
     production, namespace = _production(own, options)
-    producer = Producer(options.uri, production, _lanes(options.lanes), settings=own)
+    lanes = None if options.lanes is None else numbers_of(options.lanes, "lanes")
+    producer = Producer(options.uri, production, lanes, settings=own)
     if options.server is None:
         register_namespace(own, namespace.id, options.uri, options.blend)
     if options.metrics_port is not None:
@@ -102,21 +102,6 @@ def _own_function(name: str) -> Callable[..., Slices]:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     return named_function(name, "transform", "a step")
-
-
-def _lanes(text: str | None) -> list[int] | None:
-    """The lanes of `0..3,6`; None for all."""
-    if text is None:
-        return None
-    lanes: set[int] = set()
-    for part in text.split(","):
-        match = _RANGE.fullmatch(part.strip())
-        if match is None or int(match[2] or match[1]) < int(match[1]):
-            raise ConfigurationError(
-                f"`{part.strip()}` is not a range of lanes. Write numbers and ranges: 0..3,6."
-            )
-        lanes.update(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return sorted(lanes)
 
 
 @contextmanager
