@@ -112,7 +112,7 @@ def _at(trace: DocumentTrace, table: str) -> str:
         steps = [f"step {it.offset:,} (epoch {it.epoch})" for it in trace.servings[:_SHOWN]]
         more = f" and {len(trace.placements) - _SHOWN} more" if len(trace.placements) > _SHOWN else ""
         served = f"; served at {', '.join(steps)}" if steps else ""
-        stored = [f"step {it.step:,} of {it.uri}" for it in trace.stored[:_SHOWN]]
+        stored = [f"step {batch.step:,} of {batch.uri}" for batch in trace.stored[:_SHOWN]]
         kept = f"; stored as {', '.join(stored)}" if stored else ""
         return f": {', '.join(pieces)}{more}{served}{kept}"
     return ""

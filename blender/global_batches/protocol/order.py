@@ -98,16 +98,15 @@ class Assigned:
 
     def require_one_end(self, state: LogState, lane: str, progress: Lane) -> None:
         """See `Order.require_one_end`: the first step that a closed lane lacks ends the data for all."""
-        after = {**state.lanes, lane: progress}
-        end, name = min(
-            ((self.step(name, one.sequence), name) for name, one in after.items() if one.closed),
-            default=(None, ""),
-        )
-        last, last_name = max((self.step(name, one.sequence - 1), name) for name, one in after.items())
-        if end is not None and last > end:
+        lanes = {**state.lanes, lane: progress}
+        next_steps = {name: self.step(name, lanes[name].sequence) for name in lanes}
+        ending = min((name for name in lanes if lanes[name].closed), key=next_steps.__getitem__, default=None)
+        furthest = max(lanes, key=lambda name: next_steps[name])
+        last = next_steps[furthest] - self.lanes
+        if ending is not None and last > next_steps[ending]:
             raise UnevenLanes(
-                f"Step {last:,} of lane `{last_name}` would never be read: lane `{name}` ends the data "
-                f"before step {end:,}. Let the producers of all lanes end with the same step."
+                f"Step {last:,} of lane `{furthest}` would never be read: lane `{ending}` ends the data "
+                f"before step {next_steps[ending]:,}. Let the producers of all lanes end with the same step."
             )
 
     def owing(self, state: LogState) -> list[str]:
