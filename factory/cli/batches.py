@@ -43,11 +43,12 @@ def create(
 ) -> None:
     """Create a namespace, after a probe of its store; one that is there and equal is kept."""
     from blender.global_batches.namespace import create_namespace
+    from factory.cli.batches_tables import counted
 
     namespace = create_namespace(
         uri, Mesh.parse(mesh), lanes=lanes, order=order, layout=layout, settings=settings()
     )
-    n_lanes = "lanes that come and go" if namespace.lanes is None else f"{namespace.lanes} lanes"
+    n_lanes = "lanes that come and go" if namespace.lanes is None else counted(namespace.lanes, "lane")
     _console().print(
         f"Namespace {namespace.id} at {uri}: {namespace.order} order, {n_lanes}, for dp={namespace.dp},"
         f"cp={namespace.cp}.\nOf 32 creates of one name one wins, after {_ms(namespace.store.winner_s)}; the "

@@ -30,7 +30,7 @@ from blender.local import LocalBlender
 from blender.named_function import named_function
 from blender.number_ranges import numbers_of
 from blender.serving.metrics import serve_metrics
-from factory.cli.batches_tables import seconds, size
+from factory.cli.batches_tables import counted, seconds, size
 from factory.errors import ConfigurationError
 from factory.settings import Settings
 
@@ -152,4 +152,5 @@ def _summary(producer: Producer) -> str:
     lanes = ", ".join(
         f"{lane.name} at step {producer.next_step(lane):,} ({lane.state})" for lane in producer.lanes
     )
-    return f"{batches:,} batches, {size(n_bytes)} committed by this process. Lanes: {lanes}."
+    committed = f"{counted(batches, 'batch', 'batches')}, {size(n_bytes)}"
+    return f"{committed} committed by this process. Lanes: {lanes}."

@@ -30,19 +30,20 @@ def status_lines(status: NamespaceStatus) -> Lines:
     """What readers wait for, then the head of the log, then the lanes."""
     namespace = status.namespace
     if status.is_ended:
-        first = Text(f"Ended: {status.steps:,} steps, and no more will come.", style="green")
+        first = Text(f"Ended: {counted(status.steps, 'step')}, and no more will come.", style="green")
     else:
-        readable = "1 step is" if status.steps == 1 else f"{status.steps:,} steps are"
-        first = Text(f"{readable} readable. {status.waits_for}", style="bold")
+        verb = "is" if status.steps == 1 else "are"
+        first = Text(f"{counted(status.steps, 'step')} {verb} readable. {status.waits_for}", style="bold")
     source = "" if status.source is None else ", ".join(f"{k} {v}" for k, v in sorted(status.source.items()))
-    lanes = "lanes come and go" if namespace.lanes is None else f"{namespace.lanes} lanes"
+    lanes = "lanes come and go" if namespace.lanes is None else counted(namespace.lanes, "lane")
+    batches = counted(status.steps + status.waiting, "batch", "batches")
     created = datetime.fromtimestamp(namespace.created_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     head = (
         f"\nnamespace  {namespace.id} at {status.uri}, created {created}\n"
         f"batches    {namespace.order} order, {lanes}, dp={namespace.dp},cp={namespace.cp}\n"
         f"source     {source or 'not recorded'}\n"
-        f"log        version {status.version:,}, {size(status.n_bytes)} in "
-        f"{status.steps + status.waiting:,} batches, {status.waiting:,} of them ahead of a missing step\n"
+        f"log        version {status.version:,}, {size(status.n_bytes)} in {batches}, {status.waiting:,} of "
+        "them ahead of a missing step\n"
         f"content    {status.content}\n"
     )
     return [first, Text(head), _lanes(status), Text(), _commits(status)]
@@ -120,6 +121,11 @@ def _state(lane: LaneStatus) -> str:
     if lane.is_closed:
         return "finished"
     return "open" if lane.epoch else "[yellow]not opened[/]"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number and its noun: `1 lane`, `4 lanes`."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def seconds(value: float | None) -> str:
