@@ -10,7 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from blender.global_batches.errors import Fenced, InvalidBatch, LaneClosed, NamespaceDiffers, WriterClosed
+from blender.errors import InvalidRequest
+from blender.global_batches.errors import (
+    Fenced,
+    InvalidBatch,
+    LaneClosed,
+    NamespaceDiffers,
+    UnevenLanes,
+    WriterClosed,
+)
 from blender.global_batches.format.cut import cut
 from blender.global_batches.format.footer import Footer
 from blender.global_batches.format.slices import Slices
@@ -20,6 +28,7 @@ from blender.global_batches.protocol import log, names
 from blender.global_batches.protocol.client import CHECKPOINT_VERSIONS, Client
 from blender.global_batches.protocol.operations import get
 from blender.global_batches.protocol.state import LogState
+from blender.global_batches.reader import BatchReader
 from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.writer import BatchWriter
 from blender.spec.mesh import Mesh
@@ -236,3 +245,37 @@ def test_what_cannot_be_stored_is_refused_and_the_lane_goes_on(tmp_path: Path) -
         writer.put(good, {"row": 4})
     assert state(address).lane("a").offset == {"row": 4}
     assert state(address).steps == 1
+
+
+def test_in_assigned_order_a_writer_knows_the_step_of_its_next_batch(tmp_path: Path) -> None:
+    create_namespace(tmp_path, Mesh(), lanes=3, order="assigned")
+    with BatchWriter(tmp_path, 2) as writer:
+        assert (writer.lane, writer.next_step) == ("2", 2)
+        writer.put([{"ids": np.arange(4)}], offset=1)
+        assert writer.next_step == 5
+    with BatchWriter(tmp_path, "2") as writer:
+        assert writer.next_step == 5
+    for lane in (3, "a", "02"):
+        with pytest.raises(NamespaceDiffers, match=f"Lane `{lane}` is not one of this namespace"):
+            BatchWriter(tmp_path, lane)
+
+
+def test_in_arrival_order_the_log_numbers_the_batches(tmp_path: Path) -> None:
+    create_namespace(tmp_path, Mesh())
+    with BatchWriter(tmp_path, 2) as writer, pytest.raises(InvalidRequest, match="gets its step when it is"):
+        _ = writer.next_step
+
+
+def test_a_lane_that_would_end_elsewhere_is_refused_and_stays_open(tmp_path: Path) -> None:
+    create_namespace(tmp_path, Mesh(), lanes=2, order="assigned")
+    with BatchWriter(tmp_path, 1) as writer:
+        for number in range(2):
+            writer.put([{"ids": np.arange(4)}], offset=number)
+    writer = BatchWriter(tmp_path, 0)
+    with pytest.raises(UnevenLanes, match=r"Step 3 of lane `1` would never be read"):
+        writer.finish()
+    with BatchWriter(tmp_path, 0) as another:
+        for number in range(2):
+            another.put([{"ids": np.arange(4)}], offset=number)
+        another.finish()
+    assert BatchReader(str(tmp_path)).steps == 4
