@@ -237,15 +237,20 @@ def test_the_status_is_watched_until_an_interrupt(lake: tuple[Settings, str], ur
     run(lake, "create", uri, "--mesh", "dp=2", "--lanes", "2")
     watching = subprocess.Popen(
         [sys.executable, "-m", "factory.cli.main", "batches", "status", uri, "--watch"],
+        env=os.environ | {"FORCE_COLOR": "1", "COLUMNS": "200"},  # a picture is drawn for terminals alone
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     try:
-        time.sleep(4)
+        assert watching.stdout is not None
+        for _ in range(2):  # a second look
+            while "0 steps are readable. Step 0 is that of lane `0`" not in (
+                line := watching.stdout.readline()
+            ):
+                assert line, watching.communicate()
         watching.send_signal(signal.SIGINT)
-        shown, _ = watching.communicate(timeout=30)
+        watching.communicate(timeout=30)
     finally:
         watching.kill()
     assert watching.returncode == 130
-    assert "0 steps are readable. Step 0 is that of lane `0`" in shown
