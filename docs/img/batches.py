@@ -57,7 +57,8 @@ def draw() -> str:
     parts.append(
         text(500, 240, "q", f"step {missing} is that of lane {missing % LANES}, which has not committed it")
     )
-    parts.append(text(500, 258, "q", "green: readable; yellow: committed, behind the missing step; red: not committed"))
+    colors = "green: readable; yellow: committed, behind the missing step; red: not committed"
+    parts.append(text(500, 258, "q", colors))
     parts.append('<path class="way" d="M720 130 H760"/>')
     parts.append(text(850, 28, "t", "ranks read slices"))
     for dp in range(4):
