@@ -1,6 +1,6 @@
 """Real producers that commit to one namespace, paced by Decentralized Adaptive Commit.
 
-    python -m bench.batches.commits URI LANE FOLDER     # one of them: it writes until FOLDER/stop is there
+    python -m bench.batches.commits URI LANE FOLDER PACE    # one of them, until FOLDER/stop is there
 
 Each is a process with a lane of its own. It notes after every commit what its writer's figures are.
 """
@@ -16,8 +16,9 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from rich.console import Console
@@ -27,10 +28,14 @@ from bench.harness import Report, Row, at_least, table
 from bench.peers import ROOT
 from blender.global_batches.namespace import create_namespace
 from blender.global_batches.policies import AdaptiveCommit
+from blender.global_batches.status import namespace_status
 from blender.global_batches.writer import BatchWriter
 from blender.spec.mesh import Mesh
 
+Pace: TypeAlias = Literal["apart", "in step"]
+
 PRODUCERS = (1, 4, 16)
+PACES: tuple[Pace, ...] = ("apart", "in step")
 ATTEMPTS = int(os.environ.get("ATTEMPTS", "200"))
 SECONDS = 120  # so that a tenth of a run is many commits of each producer
 DP, SLICE_BYTES, PACE_S = 4, 8 << 10, 0.25
@@ -39,12 +44,14 @@ SUCCESS, LAST_OF_FIRST = 0.93, 0.9
 _START_S, _END_S = 180.0, 3_600.0
 DATA = (
     f"`commits`: {', '.join(map(str, PRODUCERS))} producers, {DP} slices of {SLICE_BYTES >> 10} KiB each "
-    f"{PACE_S:g} s on average, for {ATTEMPTS} attempts and {SECONDS} s"
+    f"{PACE_S:g} s, for {ATTEMPTS} attempts and {SECONDS} s"
 )
 CAVEATS = (
     "`commits`: all producers and the store share the cores of this machine. Batches are small and paced, so "
     "that neither the disk nor the processors decide who wins; MB/s is what is produced, as long as commits "
-    "keep up. The pauses between batches vary at random by half, as those of real producers do.",
+    "keep up.",
+    "`commits`: `apart`, the pauses between batches vary at random by half; `in step`, all producers start "
+    "together and pause equally long, so that their batches, and the attempts that these start, coincide.",
     f"`commits`: the first {WARM_ATTEMPTS} attempts of each producer do not count: before them it knows "
     "neither the time of an attempt nor the other lanes.",
     "`commits`: lag is the mean of the seconds from the storing of a batch to its commit. A tenth of a run "
@@ -67,6 +74,8 @@ class Outcome:
     first_mb_s: float
     """Committed in the first tenth of the time."""
     last_mb_s: float
+    log_is_whole: bool
+    """Whether the log holds the batches that the producers noted as committed, and no others."""
 
     @property
     def success(self) -> float:
@@ -76,27 +85,29 @@ class Outcome:
 
 def measure(report: Report, progress: Console) -> None:
     """Run each number of producers on each store."""
-    columns = (
-        "store | producers | attempts | success | lag s | window ms | gap s | MB/s | first tenth | last tenth"
-    )
+    figures = "attempts | success | lag s | window ms | gap s | MB/s | first tenth | last tenth"
+    columns = f"store | producers | pace | {figures}"
     shown = table("Decentralized Adaptive Commit", columns)
     for place_of in PLACES:
         with place_of() as place:
-            for n in PRODUCERS:
-                outcome = run(place, n, Goal(ATTEMPTS, SECONDS), progress)
-                report.check(f"{place.name}, {n} producers: the log holds each committed batch once", True)
-                _add(report, shown, place.name, n, outcome)
+            for pace, n in product(PACES, PRODUCERS):
+                if pace == "in step" and n == 1:
+                    continue  # nobody to be in step with
+                outcome = run(place, n, pace, Goal(ATTEMPTS, SECONDS), progress)
+                label = f"{place.name}, {n} producers {pace}"
+                report.check(f"{label}: the log holds each committed batch once", outcome.log_is_whole)
+                _add(report, shown, place.name, n, pace, outcome)
     report.tables.append(shown)
 
 
-def run(place: Place, n_producers: int, goal: Goal, progress: Console) -> Outcome:
+def run(place: Place, n_producers: int, pace: Pace, goal: Goal, progress: Console) -> Outcome:
     """Let producers commit until a goal is reached, and compare the log with what they noted."""
-    label = f"{place.name}, {n_producers} producers"
-    uri = f"{place.address}/commits-{n_producers}"
+    label = f"{place.name}, {n_producers} producers {pace}"
+    uri = f"{place.address}/commits-{n_producers}-{pace.replace(' ', '-')}"
     create_namespace(uri, Mesh(dp=DP), lanes=n_producers, settings=place.settings)
     with tempfile.TemporaryDirectory() as name:
         notes = Path(name)
-        processes = [_start(place, uri, lane, notes) for lane in range(n_producers)]
+        processes = [_start(place, uri, lane, notes, pace) for lane in range(n_producers)]
         try:
             _wait_for(lambda: len(list(notes.glob("ready-*"))) == n_producers, processes, _START_S)
             (notes / "go").touch()
@@ -112,11 +123,10 @@ def run(place: Place, n_producers: int, goal: Goal, progress: Console) -> Outcom
             for process in processes:
                 process.wait(120)
         samples = [_samples(file) for file in lanes]
-    _require_whole(place, uri, samples)
-    return _outcome(samples)
+    return _outcome(samples, _log_is_whole(place, uri, samples))
 
 
-def produce(uri: str, lane: str, folder: Path) -> None:
+def produce(uri: str, lane: str, folder: Path, pace: str) -> None:
     """Write paced batches until the stop, and note the figures after each commit."""
     slices = [{"tokens": np.full(SLICE_BYTES // 2, dp, np.uint16)} for dp in range(DP)]
     with (
@@ -127,9 +137,10 @@ def produce(uri: str, lane: str, folder: Path) -> None:
         while not (folder / "go").exists():
             time.sleep(0.01)
         due, attempts, dice = time.monotonic(), 0, random.Random(lane)
+        jitter = 0.5 if pace == "apart" else 0.0
         while not (folder / "stop").exists():
             writer.put(slices, offset=writer.sequence)
-            due = max(due + dice.uniform(0.5, 1.5) * PACE_S, time.monotonic())
+            due = max(due + dice.uniform(1 - jitter, 1 + jitter) * PACE_S, time.monotonic())
             while time.monotonic() < due:
                 if writer.figures.attempts != attempts:
                     attempts = writer.figures.attempts
@@ -144,8 +155,8 @@ def _note(notes: Any, writer: BatchWriter) -> None:
     notes.flush()
 
 
-def _start(place: Place, uri: str, lane: int, notes: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "bench.batches.commits", uri, f"{lane}", str(notes)]
+def _start(place: Place, uri: str, lane: int, notes: Path, pace: Pace) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "bench.batches.commits", uri, f"{lane}", str(notes), pace]
     return subprocess.Popen(command, cwd=ROOT, env=os.environ | place.environment)
 
 
@@ -186,7 +197,7 @@ def _samples(file: Path) -> list[Mapping[str, Any]]:
     return [note for note in notes if note["attempts"] >= WARM_ATTEMPTS]
 
 
-def _outcome(lanes: Sequence[Sequence[Mapping[str, Any]]]) -> Outcome:
+def _outcome(lanes: Sequence[Sequence[Mapping[str, Any]]], log_is_whole: bool) -> Outcome:
     begin = _begin(lanes)
     end = max(samples[-2]["at"] for samples in lanes if len(samples) > 1)  # the last note is that of the end
     spans = [(_at(samples, begin), _at(samples, end)) for samples in lanes]
@@ -212,6 +223,7 @@ def _outcome(lanes: Sequence[Sequence[Mapping[str, Any]]]) -> Outcome:
         gap_s=sum(last["gap"] for _, last in spans) / len(spans),
         first_mb_s=rate(begin),
         last_mb_s=rate(end - tenth),
+        log_is_whole=log_is_whole,
     )
 
 
@@ -227,20 +239,18 @@ def _at(samples: Sequence[Mapping[str, Any]], at: float) -> Mapping[str, Any]:
     )
 
 
-def _require_whole(place: Place, uri: str, lanes: Sequence[Sequence[Mapping[str, Any]]]) -> None:
-    from blender.global_batches.status import namespace_status
-
+def _log_is_whole(place: Place, uri: str, lanes: Sequence[Sequence[Mapping[str, Any]]]) -> bool:
     status = namespace_status(uri, settings=place.settings)
     noted = [samples[-1]["batches"] for samples in lanes]
     stored = {lane.name: lane.batches for lane in status.lanes}
-    if [stored[f"{lane}"] for lane in range(len(lanes))] != noted or status.steps != sum(noted):
-        raise AssertionError(f"The log holds {stored}, and the producers committed {noted}.")
+    return [stored[f"{lane}"] for lane in range(len(lanes))] == noted and status.steps == sum(noted)
 
 
-def _add(report: Report, shown: Any, store: str, n: int, outcome: Outcome) -> None:
+def _add(report: Report, shown: Any, store: str, n: int, pace: Pace, outcome: Outcome) -> None:
     shown.add_row(
         store,
         f"{n}",
+        pace,
         f"{outcome.attempts:,}",
         f"{outcome.success:.1%}",
         f"{outcome.lag_s:.2f}",
@@ -250,7 +260,7 @@ def _add(report: Report, shown: Any, store: str, n: int, outcome: Outcome) -> No
         f"{outcome.first_mb_s:.2f}",
         f"{outcome.last_mb_s:.2f}",
     )
-    name = f"batches.commits.{store}.{n}"
+    name = f"batches.commits.{store}.{n}.{pace.replace(' ', '_')}"
     report.rows += [
         Row(f"{name}.attempts", outcome.attempts, "attempts"),
         at_least(f"{name}.success", round(outcome.success, 4), "ratio", SUCCESS),
@@ -266,4 +276,4 @@ def _add(report: Report, shown: Any, store: str, n: int, outcome: Outcome) -> No
 
 
 if __name__ == "__main__":
-    produce(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
+    produce(sys.argv[1], sys.argv[2], Path(sys.argv[3]), sys.argv[4])

@@ -1,6 +1,6 @@
 """Planned steps as durable batches: what a constructor made stays, and any run reads it again.
 
-    Producer("s3://bucket/run7", PlannedProduction(open_lake_blend, spec)).run()
+    Producer("s3://bucket/run7", PlannedProduction(open_blends(settings).open(spec.blend), spec)).run()
 
     for step in BatchReader("s3://bucket/run7", spec.mesh).read(StepRange(), rank):
         for microbatch in planned_step(step).microbatches: ...      # as `open_loading` gives them

@@ -50,6 +50,7 @@ def test_a_slice_costs_its_own_bytes_and_the_footer() -> None:
     with stores.folder() as place:
         reads = slices.read_both_ways(place, kib=4, n_batches=2, rounds=6)
     assert len(reads.slice_s) == len(reads.whole_s) == 6
+    assert reads.are_right
     assert reads.requests == 2
     assert 1 < reads.amplification < 1.5
 
@@ -57,7 +58,10 @@ def test_a_slice_costs_its_own_bytes_and_the_footer() -> None:
 @pytest.mark.process
 def test_producers_commit_until_they_have_their_attempts_and_the_log_has_what_they_noted() -> None:
     with stores.folder() as place:
-        outcome = commits.run(place, n_producers=2, goal=commits.Goal(6, 1.0), progress=Console(quiet=True))
+        outcome = commits.run(
+            place, n_producers=2, pace="apart", goal=commits.Goal(6, 1.0), progress=Console(quiet=True)
+        )
+    assert outcome.log_is_whole
     assert outcome.attempts > outcome.lost >= 0
     assert outcome.n_bytes % outcome.batches == 0
     assert min(outcome.seconds, outcome.lag_s, outcome.window_s, outcome.batches) > 0
