@@ -127,7 +127,7 @@ $(VENV)/.native: $(NATIVE_SOURCES) | $(VENV)/.installed
 	@$(BIN)/maturin develop --release --quiet --skip-install && echo "  $$SECONDS s"
 	@touch $@
 
-$(VENV)/.jars: factory/spark_jars.py factory/spark_archive.py | $(VENV)/.installed $(VENV)/.native
+$(VENV)/.jars: factory/spark/jars.py factory/spark/archive.py | $(VENV)/.installed $(VENV)/.native
 	@$(BIN)/python -m factory.spark
 	@touch $@
 

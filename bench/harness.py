@@ -139,7 +139,7 @@ def _aims(rows: Sequence[Row]) -> Table:
 
 def machine() -> list[tuple[str, str]]:
     """Processor, memory, system and versions of this machine."""
-    from factory.spark_jars import ICEBERG
+    from factory.spark.jars import ICEBERG
 
     packages = ("pyspark", "pyiceberg", "dagster", "pyarrow")
     return [

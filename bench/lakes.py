@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from factory.lake.catalog import open_catalog
-from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
+from factory.lake.schemas.packing import SEQUENCE_LENGTH, TOKEN_BYTES
 from factory.settings import Settings, settings
 
-PACKED = pa.schema([("ordinal", pa.int64()), ("tokens", pa.binary())])
+TWO_COLUMNS = pa.schema([("ordinal", pa.int64()), ("tokens", pa.binary())])
 
 
 def own_lake(home: Path, **changes: Any) -> Settings:
@@ -28,7 +28,7 @@ def add_packed(
     content: str,
     token_bytes: int,
     length: int,
-    schema: pa.Schema = PACKED,
+    schema: pa.Schema = TWO_COLUMNS,
 ) -> None:
     """Make the table `packed.<name>` of Parquet files of `schema`, if it is missing."""
     catalog = open_catalog(lake)

@@ -8,7 +8,7 @@
 CPU is read at the borders of a span from the kernel's counts, which are in hundredths of a second. A worker
 that lived between two readings is counted: the kernel adds a child's time to its parent's count of children
 when the parent reaps it, so a reading is the time of every living process plus that of its reaped children.
-Spark's daemon reaps its workers, however they end (`factory/spark_daemon.py`; PySpark's own daemon does not),
+Spark's daemon reaps its workers, however they end (`factory/spark/daemon.py`; PySpark's own daemon does not),
 and the JVM reaps the daemon, so the JVM's reaped children count as workers. No control group is needed, which
 many machines let only root write.
 

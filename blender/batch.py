@@ -23,7 +23,7 @@ import pyarrow as pa
 from blender.arrays import as_numpy, binary_integers, binary_offsets
 from blender.errors import InvalidRequest
 from blender.ipc import from_ipc, to_ipc
-from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
+from factory.lake.schemas.packing import SEQUENCE_LENGTH, TOKEN_BYTES
 
 IGNORED = -100  # the target that torch's losses leave out by default
 

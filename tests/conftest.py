@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
-from factory.spark import build_session
+from factory.spark.session import build_session
 from tests import reaper
 
 if TYPE_CHECKING:

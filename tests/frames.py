@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, SparkSession
 
-from factory.lake.schemas import TableSchema
+from factory.lake.schemas.base import TableSchema
 from factory.lake_spark.audit import spark_schema
 
 

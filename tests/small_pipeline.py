@@ -31,7 +31,7 @@ from factory.cli.selection import select
 from factory.dedup.config import DedupConfig
 from factory.filters.rounds import Round
 from factory.ingest.readers import Fields
-from factory.lake.schemas import RAW, REJECTED
+from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.orchestration.asset import progress
 from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.asset.table_asset import table_asset

@@ -13,7 +13,7 @@ import pytest
 
 from factory.lake.fingerprint import fingerprint
 from factory.lake.publish import AUDIT
-from factory.lake.schemas import UNFINGERPRINTED
+from factory.lake.schemas.base import UNFINGERPRINTED
 from factory.lake.tables import Lake
 from factory.orchestration.host.reap import leftovers
 from factory.settings import Settings

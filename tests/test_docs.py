@@ -18,7 +18,7 @@ from factory import errors
 from factory.cli.main import app
 from factory.lake.lineage import Lineage
 from factory.lake.names import STAGE_OF_NAMESPACE
-from factory.lake.schemas import N_TOKENS, TOKENIZER_ID, VOCABULARY_SIZE
+from factory.lake.schemas.packing import N_TOKENS, TOKENIZER_ID, VOCABULARY_SIZE
 from factory.settings import Settings
 
 ROOT = Path(__file__).parents[1]

@@ -32,7 +32,7 @@ from factory.lake.files.parquet import fault
 from factory.lake.identity import tokenizer_id
 from factory.lake.names import TableName
 from factory.lake.rejected import count_rejected
-from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID, VOCABULARY_SIZE
+from factory.lake.schemas.packing import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID, VOCABULARY_SIZE
 from factory.lake.tables import Lake
 from factory.orchestration.host.instance import open_instance
 from factory.settings import Settings

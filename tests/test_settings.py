@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from factory.errors import ConfigurationError
 from factory.lake.names import raw
-from factory.lake.schemas import RAW
+from factory.lake.schemas.ingest import RAW
 from factory.lake.store import object_store
 from factory.lake.tables import Lake
 from factory.settings import Settings, settings, unknown_variables

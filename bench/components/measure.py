@@ -29,7 +29,7 @@ from bench.harness import Report, Row, cells, table
 from bench.lakes import own_lake
 from bench.processes import Meter, Span
 from factory.dedup.components import alternating, one_task
-from factory.spark import build_session
+from factory.spark.session import build_session
 
 EDGES = 10_000_000
 SMALL = 100_000  # edges of the warm-up run

@@ -24,7 +24,8 @@ from factory.dedup.config import DedupConfig
 from factory.filters.rounds import Round
 from factory.lake import names
 from factory.lake.names import TableName
-from factory.lake.schemas import FILTERED, RAW
+from factory.lake.schemas.filters import FILTERED
+from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.dedup_group import DedupGroup, dedup_group

@@ -31,7 +31,7 @@ from bench.cache import cached
 from bench.dedup.releases import RELEASES, requirements
 from factory.errors import CheckFailed
 from factory.lake.identity import content_hash, doc_id
-from factory.lake.schemas import RAW
+from factory.lake.schemas.ingest import RAW
 
 FOLDS = 40
 MOST_BYTES = 1_000_000

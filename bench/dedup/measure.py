@@ -31,7 +31,7 @@ from bench.harness import Report, Row, at_least, at_most, cells, table
 from bench.keep.measure import decided as kept_by
 from bench.lakes import own_lake
 from factory.dedup.config import DedupConfig
-from factory.spark import build_session
+from factory.spark.session import build_session
 
 CONFIG = DedupConfig(kind="code")
 SHARES = {"tenth": FOLDS // 10, "third": FOLDS // 3, "whole": FOLDS}  # in folds, from the first on

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from factory.lake.schemas import REPOSITORY
+from factory.lake.schemas.base import REPOSITORY
 from spark_udfs.depsort.extract import FACTS, MANIFEST, extract, reader
 from spark_udfs.depsort.graph import FILES, edges, positions
 from spark_udfs.depsort.registry import language_of, languages, manifest_names

@@ -22,7 +22,7 @@ from bench.processes import ByKind, Meter, Span
 from factory.filters.sets import rules
 from factory.filters.stage import decide
 from factory.filters.stage import measure as measured
-from factory.spark import build_session
+from factory.spark.session import build_session
 
 SETS = ("gopher_quality", "gopher_repetition", "c4", "fineweb")
 FIRST, MEASURE, DECIDE = "first pass", "measure", "decide"

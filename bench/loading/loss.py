@@ -31,7 +31,7 @@ from blender.catalog.blends import open_blends
 from blender.records import Source
 from factory._native import best_fit_decreasing
 from factory.lake.catalog import open_catalog
-from factory.lake.schemas import PACKED, SEQUENCE_LENGTH, TOKEN_BYTES, VOCABULARY_SIZE
+from factory.lake.schemas.packing import PACKED, SEQUENCE_LENGTH, TOKEN_BYTES, VOCABULARY_SIZE
 from factory.settings import Settings
 
 LENGTH, STEPS, ROWS_PER_STEP, MICROBATCHES = 256, 200, 16, 8

@@ -26,7 +26,7 @@ from bench.lakes import add_packed, own_lake
 from blender.catalog.blends import open_blends
 from blender.opened.blend import Blend
 from blender.records import Source
-from factory.lake.schemas import PACKED
+from factory.lake.schemas.packing import PACKED
 
 Ints = npt.NDArray[np.int64]
 

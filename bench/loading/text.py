@@ -24,7 +24,7 @@ from blender.arrays import as_binary
 from blender.catalog.blends import open_blends
 from blender.loading.cost_index import CostIndex
 from blender.records import Source
-from factory.lake.schemas import PACKED
+from factory.lake.schemas.packing import PACKED
 
 VOCABULARY = 32_000
 SHUFFLE: dict[str, Any] = {"shuffle": "page_window", "page_rows": PAGE_ROWS, "window_pages": 1_024}

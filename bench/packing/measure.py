@@ -24,7 +24,8 @@ from bench.packing.repositories import add_repositories
 from factory.errors import TableNotFound
 from factory.lake import names
 from factory.lake.names import TableName
-from factory.lake.schemas import REPOSITORY, SEQUENCE_LENGTH
+from factory.lake.schemas.base import REPOSITORY
+from factory.lake.schemas.packing import SEQUENCE_LENGTH
 from factory.lake.tables import Lake
 from factory.settings import settings
 

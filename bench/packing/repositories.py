@@ -19,7 +19,7 @@ from bench.packing.lengths import SEQUENCE_LENGTHS, full_and_rest
 from bench.packing.metrics import visible_dependencies
 from factory._native import best_fit_decreasing
 from factory.lake import names
-from factory.lake.schemas import REPOSITORY
+from factory.lake.schemas.base import REPOSITORY
 from factory.lake.tables import Lake
 from factory.packing.pack import PackConfig
 from spark_udfs.packing.pack import next_fit_chunk, plan_chunk

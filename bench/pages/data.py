@@ -15,14 +15,14 @@ from rich.console import Console
 from bench.cache import cached
 from bench.formats import write_parquet
 from blender.pages import get_idx_matrix
-from factory.lake import schemas
+from factory.lake.schemas.packing import PACKED
 
 ROWS, LENGTH = 131_072, 2_048
 ROW_BYTES = 4 * LENGTH
 VOCABULARY = 32_000
 _PART = 4_096  # rows drawn at a time
 
-_PACKED_ROWS = int(schemas.PACKED.properties["write.parquet.page-row-limit"])
+_PACKED_ROWS = int(PACKED.properties["write.parquet.page-row-limit"])
 LAYOUTS: dict[str, dict[str, Any]] = {
     "packed": {
         "write_batch_size": _PACKED_ROWS,

@@ -19,15 +19,15 @@ from rich.console import Console
 
 from bench.cache import cached
 from bench.formats import write_parquet
-from bench.lakes import PACKED, add_packed, own_lake
+from bench.lakes import TWO_COLUMNS, add_packed, own_lake
 from bench.stream.rows import LENGTH, SHARES, SOURCES, STEP_ROWS, array, n_rows_of, rows_file
 from blender.catalog.blends import open_blends
 from blender.records import Source
-from factory.lake import schemas
+from factory.lake.schemas.packing import PACKED
 
 VOCABULARY = 32_000
 SEED = 7
-PAGE_ROWS = int(schemas.PACKED.properties["write.parquet.page-row-limit"])
+PAGE_ROWS = int(PACKED.properties["write.parquet.page-row-limit"])
 LAYOUTS: dict[str, dict[str, object]] = {
     "packed": {"data_page_size": PAGE_ROWS * 4 * LENGTH, "compression": "zstd", "compression_level": 3},
     "plain": {"data_page_size": 4 * LENGTH, "compression": "none"},
@@ -84,7 +84,7 @@ def _blend(home: Path, layout: str) -> str:
         name = f"s{source}_{layout}"
         path = home / f"packed.{name}.parquet"
         options = {"write_batch_size": 1, **LAYOUTS[layout]}
-        write_parquet(path, array(home, source), PACKED, _ROW_GROUP, **options)
+        write_parquet(path, array(home, source), TWO_COLUMNS, _ROW_GROUP, **options)
         content = f"{source}-{layout}-{path.stat().st_size}"
         add_packed(lake, name, [path], content, token_bytes=4, length=LENGTH)
     return open_blends(lake).create(_sources(layout), SEED).id

@@ -16,7 +16,7 @@ from blender.chunks.layout import Documents, Layout, ends_of, layout_of, padded_
 from blender.chunks.piece import CHUNK, Piece
 from blender.errors import InvalidRequest
 from blender.ipc import from_ipc, to_ipc
-from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
+from factory.lake.schemas.packing import SEQUENCE_LENGTH, TOKEN_BYTES
 
 Kind = TypeVar("Kind", bound=np.generic)
 

@@ -14,7 +14,7 @@ from blender.batch import Block
 from blender.chunks.layout import Documents, Integers, ends_of, layout_of, list_values, padded_length
 from blender.chunks.piece import CHUNK, Piece
 from blender.errors import InvalidRequest
-from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
+from factory.lake.schemas.packing import SEQUENCE_LENGTH, TOKEN_BYTES
 
 NEXT_TOKENS = "next_tokens"
 SEGMENT_LENGTHS = "segment_lengths"

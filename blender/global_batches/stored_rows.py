@@ -38,7 +38,7 @@ from blender.global_batches.namespace import Namespace
 from blender.global_batches.rank_slice import GlobalBatchSlice
 from blender.ipc import from_ipc, to_ipc
 from blender.spec.mesh import Mesh
-from factory.lake.schemas import SEQUENCE_LENGTH
+from factory.lake.schemas.packing import SEQUENCE_LENGTH
 
 TOKENS, FACTS = "tokens", "row_facts"
 

@@ -10,7 +10,7 @@ from blender.errors import InvalidBlend
 from blender.records import Source
 from blender.rows.snapshot_reader import TOKENS, SnapshotReader
 from blender.spec.source import PROVENANCE
-from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES
+from factory.lake.schemas.packing import SEQUENCE_LENGTH, TOKEN_BYTES
 
 
 def batch_schema(sources: Sequence[Source], readers: Sequence[SnapshotReader]) -> pa.Schema:

@@ -19,7 +19,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from blender.rows.snapshot_files import snapshot_of
 from blender.rows.summed import summed, verified
-from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID, VOCABULARY_SIZE
+from factory.lake.schemas.packing import N_TOKENS, SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID, VOCABULARY_SIZE
 from factory.lake.tables import said_of
 
 _CONTENT, _UPSTREAM = "factory.content", "factory.upstream"

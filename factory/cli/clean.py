@@ -8,7 +8,7 @@ from factory.lake.publish import AUDIT, FAILED, drop_branches
 from factory.lake.tables import Lake
 from factory.orchestration.host.reap import leftovers
 from factory.settings import Settings
-from factory.spark_scratch import drop_dead_scratch
+from factory.spark.scratch import drop_dead_scratch
 
 
 def clean(settings: Settings) -> dict[str, list[str]]:

@@ -168,7 +168,7 @@ def _home(settings: Settings) -> Finding:
 
 
 def _jars(settings: Settings) -> Finding:
-    from factory.spark_jars import coordinates, missing_jars
+    from factory.spark.jars import coordinates, missing_jars
 
     wanted = coordinates(settings)
     missing = missing_jars(settings, wanted)
@@ -214,7 +214,7 @@ def _rest(settings: Settings) -> str:
 
 
 def _cluster(settings: Settings) -> str:
-    from factory.spark import require_master
+    from factory.spark.session import require_master
 
     require_master(settings)
     return f"{settings.spark_master}, executors of {settings.spark_executor_memory}"

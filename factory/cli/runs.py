@@ -42,7 +42,7 @@ from factory.orchestration.host.instance import open_instance
 from factory.orchestration.host.partitions import Batch, Span, batches
 from factory.orchestration.host.resources import REUSE_TAG
 from factory.settings import Settings
-from factory.spark import kill_jvm
+from factory.spark.session import kill_jvm
 from jobs.sensors import Watched, notice
 
 _LOOK_EVERY_S = 0.2  # an interrupt just before a wait, or in another thread, does not end the wait

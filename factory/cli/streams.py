@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from factory.spark import jvm_died
+from factory.spark.session import jvm_died
 
 _DYING_S = 0.1  # from the end of a JVM's connections to the end of its process
 

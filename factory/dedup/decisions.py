@@ -25,7 +25,7 @@ from pyspark.sql import functions as F
 from factory.dedup.edges import similar
 from factory.dedup.priority import Priority, ranked
 from factory.frozen_model import FrozenModel
-from factory.lake.schemas import DEDUPLICATED
+from factory.lake.schemas.dedup import DEDUPLICATED
 from spark_udfs.dedup import decisions as udf
 
 Keep = Literal["independent_set", "one_per_component", "cover"]

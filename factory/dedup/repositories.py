@@ -26,7 +26,7 @@ from factory.dedup.edges import similar
 from factory.dedup.repository_edges import RepositoryEdgeConfig, reach
 from factory.dedup.repository_nodes import least_share, repositories_of, texts_held
 from factory.errors import ConfigurationError
-from factory.lake.schemas import REPOSITORIES, TOPICS
+from factory.lake.schemas.dedup import REPOSITORIES, TOPICS
 from spark_udfs.dedup import decisions as udf
 
 _DECIDED = "repository_id string, stays boolean, of string, similarity double"

@@ -17,7 +17,7 @@ from factory.dedup.decisions import DecisionConfig, decisions
 from factory.dedup.edges import similar
 from factory.dedup.priority import Priority, ranked
 from factory.dedup.repository_nodes import repository_id
-from factory.lake.schemas import DECISIONS
+from factory.lake.schemas.dedup import DECISIONS
 
 
 def decisions_without(

@@ -17,7 +17,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from factory.lake.schemas import DEPENDENCIES, REPOSITORY, SORTED, SYMBOLS
+from factory.lake.schemas.base import REPOSITORY
+from factory.lake.schemas.depsort import DEPENDENCIES, SORTED, SYMBOLS
 from spark_udfs.depsort import extract as extraction
 from spark_udfs.depsort import graph, table
 

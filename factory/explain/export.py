@@ -14,7 +14,8 @@ from factory.explain.dataset_version import DatasetVersion
 from factory.explain.export_file import writer
 from factory.explain.outcomes import Outcome, Outcomes, every_outcome, exceptions
 from factory.lake.files.stream import stream
-from factory.lake.schemas import FILTERED, RAW
+from factory.lake.schemas.filters import FILTERED
+from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 
 _DECISION = pa.schema(

@@ -21,7 +21,10 @@ from pyiceberg.expressions import AlwaysTrue, BooleanExpression, EqualTo
 
 from factory.explain.dataset_version import DatasetVersion, Pinned
 from factory.lake.files.stream import stream
-from factory.lake.schemas import DECISIONS, FILTERED, RAW, TableSchema
+from factory.lake.schemas.base import TableSchema
+from factory.lake.schemas.dedup import DECISIONS
+from factory.lake.schemas.filters import FILTERED
+from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 
 KEPT = "kept"  # the reason of a document without duplicates, and of the best of similar documents

@@ -14,7 +14,8 @@ from factory.errors import DamagedFile, TableNotFound
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.rejected import count_rejected
-from factory.lake.schemas import REPOSITORY, SEQUENCE_LENGTH
+from factory.lake.schemas.base import REPOSITORY
+from factory.lake.schemas.packing import SEQUENCE_LENGTH
 from factory.lake.tables import Lake
 
 

@@ -22,7 +22,7 @@ from types import ModuleType
 
 from factory.errors import ConfigurationError
 from factory.filters.rule import AtLeast, AtMost, Between, TextRule
-from factory.lake.schemas import RAW
+from factory.lake.schemas.ingest import RAW
 from factory.suggestions import unknown_name
 
 _COLUMN = re.compile(r"[a-z][a-z0-9_]*")

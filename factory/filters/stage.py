@@ -33,8 +33,8 @@ from factory.filters.metadata import (
 )
 from factory.filters.rule import Rule, TextRule, bounds
 from factory.filters.text import Text
-from factory.lake import schemas
-from factory.lake.schemas import FILTERED, TableSchema
+from factory.lake.schemas.base import TableSchema
+from factory.lake.schemas.filters import FILTERED, signals_table
 from spark_udfs.filters import python_rules, verdicts
 from spark_udfs.filters import signals as udf
 
@@ -43,7 +43,7 @@ def signals_schema(rules: Sequence[Rule]) -> TableSchema:
     """Return the schema of the signals that `rules` need, each once, in the order of the rules."""
     kinds = {name: kind for rule in rules for name, kind in rule.signals.items()}
     numbers, words = ([name for name in kinds if kinds[name] == kind] for kind in ("number", "word"))
-    schema = schemas.signals_schema(numbers, words)
+    schema = signals_table(numbers, words)
     measured = {name: _about(rule) for rule in rules for name in rule.signals if kinds[name] == "number"}
     return replace(schema, descriptions={**schema.descriptions, **measured})
 

@@ -33,7 +33,7 @@ from factory.ingest.listing import UNWANTED, Work, as_table
 from factory.ingest.state import state
 from factory.lake.files.location import SCHEME
 from factory.lake.registration import Candidates
-from factory.lake.schemas import RAW, REJECTED, TEXT_AT
+from factory.lake.schemas.ingest import RAW, REJECTED, TEXT_AT
 from factory.settings import CATALOG_NAME
 from spark_udfs.ingest.files import Input, key_of, opened
 from spark_udfs.ingest.parquet_schema import refuse_deep_footer

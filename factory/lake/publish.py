@@ -34,14 +34,14 @@ from factory.lake.files.scan import stored
 from factory.lake.fingerprint import Fingerprint, fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
-from factory.lake.schemas import (
+from factory.lake.schemas.base import TableSchema
+from factory.lake.schemas.packing import (
     N_SHARDS,
     N_TOKENS,
     SEQUENCE_LENGTH,
     TOKEN_BYTES,
     TOKENIZER_ID,
     VOCABULARY_SIZE,
-    TableSchema,
 )
 from factory.lake.tables import Lake, Published, as_published, said_of
 

@@ -31,7 +31,8 @@ from factory.lake.files.registered import filled
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import STAGE_OF_NAMESPACE, TableName
-from factory.lake.schemas import TEXT_AT, TableSchema
+from factory.lake.schemas.base import TableSchema
+from factory.lake.schemas.ingest import TEXT_AT
 from factory.settings import Settings
 
 _LOG = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from factory.lake.fingerprint import Fingerprint, fingerprints
 from factory.lake.names import TableName
 from factory.lake.publish import Audit, branch_name, drop_branches, head
-from factory.lake.schemas import TableSchema
+from factory.lake.schemas.base import TableSchema
 from factory.lake.tables import Lake
 from factory.lake_spark.read import read_at
 from factory.settings import CATALOG_NAME

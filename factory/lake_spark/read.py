@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from factory.lake.files.registered import Texts
 from factory.lake.names import TableName
-from factory.lake.schemas import TEXT_AT
+from factory.lake.schemas.ingest import TEXT_AT
 from factory.settings import CATALOG_NAME
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from factory.errors import ConfigurationError, NotFound
-from factory.lake.schemas import TOKENIZER
+from factory.lake.schemas.models import TOKENIZER
 from spark_udfs.models.tokenizer import load, n_tokens
 
 END_OF_TEXT = "<|endoftext|>"

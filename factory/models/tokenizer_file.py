@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tokenizers import Tokenizer
 
 from factory.errors import ConfigurationError
-from factory.lake.schemas import TOKENIZER
+from factory.lake.schemas.models import TOKENIZER
 from factory.models.tokenizer import token_id
 from spark_udfs.models.tokenizer import n_tokens
 

@@ -24,7 +24,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.frozen_model import FrozenModel
-from factory.lake.schemas import PACKED, REPOSITORY
+from factory.lake.schemas.base import REPOSITORY
+from factory.lake.schemas.packing import PACKED
 from spark_udfs.packing.pack import assemble, plan_chunk
 
 SEQUENCES_PER_CHUNK = 1_024  # so about a thousandth of a chunk's sequences stay unfilled

@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.frozen_model import FrozenModel
-from factory.lake.schemas import REPOSITORY, TOKENIZED
+from factory.lake.schemas.base import REPOSITORY
+from factory.lake.schemas.packing import TOKENIZED
 from factory.models.tokenizer import END_OF_TEXT, token_id
 from spark_udfs.packing.tokenize import tokenize_batches
 

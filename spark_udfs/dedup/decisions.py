@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from factory import _native
-from factory.lake.schemas import DECISIONS
+from factory.lake.schemas.dedup import DECISIONS
 from spark_udfs.regroup import whole_groups
 
 _ROWS_AT_ONCE = 50_000

@@ -16,7 +16,8 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from factory.lake.schemas import DEPENDENCIES, REPOSITORY
+from factory.lake.schemas.base import REPOSITORY
+from factory.lake.schemas.depsort import DEPENDENCIES
 from spark_udfs.depsort.gc_pause import gc_paused
 from spark_udfs.depsort.order import Order, order_repository, strongly_connected
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from factory.lake.schemas import REPOSITORY, SYMBOLS
+from factory.lake.schemas.base import REPOSITORY
+from factory.lake.schemas.depsort import SYMBOLS
 from spark_udfs.depsort.extract import MANIFEST
 from spark_udfs.depsort.gc_pause import gc_paused
 from spark_udfs.depsort.model import FileSymbols

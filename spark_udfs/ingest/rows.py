@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from factory.lake.identity import content_hash, doc_id
-from factory.lake.schemas import RAW, REJECTED, TEXT_AT
+from factory.lake.schemas.ingest import RAW, REJECTED, TEXT_AT
 from spark_udfs.ingest import bounds
 from spark_udfs.ingest.bounds import MAX_DETAIL_LETTERS
 from spark_udfs.ingest.file_types import CODE

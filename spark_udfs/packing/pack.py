@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from factory._native import plan_next_fit, plan_sequences
-from factory.lake.schemas import PACKED, REPOSITORY
+from factory.lake.schemas.base import REPOSITORY
+from factory.lake.schemas.packing import PACKED
 
 _SEGMENTS = PACKED.columns.field("segments").type
 _IN_ORDER = [(name, "ascending") for name in (*REPOSITORY, "position", "doc_id")]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from factory.lake.schemas import TOKENIZED
+from factory.lake.schemas.packing import TOKENIZED
 from spark_udfs.models.tokenizer import load, n_tokens, token_bytes
 
 ENCODED_AT_ONCE_BYTES = 1 << 20  # an encoding takes about 100 bytes per token until its ids are copied

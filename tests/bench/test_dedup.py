@@ -32,7 +32,7 @@ from bench.harness import Report, WrongAnswer
 from bench.minhash.corpus import counted
 from bench.processes import ByKind, Span
 from factory.dedup.banding import Banding
-from factory.lake.schemas import RAW
+from factory.lake.schemas.ingest import RAW
 from factory.orchestration.chain.dedup_group import dedup_group
 
 Bag = dict[int, float]

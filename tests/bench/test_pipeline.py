@@ -20,7 +20,11 @@ from bench.pipeline.measure import MB, Input, add_costs, by_stage, check, datase
 from bench.processes import ByKind, Span
 from factory.lake import names
 from factory.lake.names import TableName
-from factory.lake.schemas import FILTERED, PACKED, RAW, REJECTED, SORTED, TOKENIZED, TableSchema
+from factory.lake.schemas.base import TableSchema
+from factory.lake.schemas.depsort import SORTED
+from factory.lake.schemas.filters import FILTERED
+from factory.lake.schemas.ingest import RAW, REJECTED
+from factory.lake.schemas.packing import PACKED, TOKENIZED
 from factory.lake.tables import Lake
 from factory.orchestration.asset.progress import emit
 from factory.settings import Settings

@@ -130,7 +130,7 @@ def test_a_worker_that_dies_is_counted(end: str) -> None:
     """PySpark's daemon ignores the end of its workers before it forks the first, as this process does."""
     code = f"""{BURN}
 import os, signal
-from factory.spark_daemon import reap_workers
+from factory.spark.daemon import reap_workers
 reap_workers()
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 worker = os.fork()
@@ -159,7 +159,7 @@ def test_a_worker_that_its_daemon_leaves_is_counted() -> None:
     """The daemon ends its workers by a signal and exits at once."""
     code = f"""{BURN}
 import os, signal
-from factory.spark_daemon import reap_workers
+from factory.spark.daemon import reap_workers
 reap_workers()
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 read, write = os.pipe()

@@ -18,7 +18,8 @@ from blender.rows.lake_pages import LakePages
 from blender.rows.snapshot_reader import SnapshotReader
 from factory.lake.catalog import open_catalog
 from factory.lake.fingerprint import fingerprint
-from factory.lake.schemas import PACKED, SEQUENCE_LENGTH, TOKEN_BYTES, UNFINGERPRINTED
+from factory.lake.schemas.base import UNFINGERPRINTED
+from factory.lake.schemas.packing import PACKED, SEQUENCE_LENGTH, TOKEN_BYTES
 from factory.settings import Settings
 
 ROOT = Path(__file__).parents[2]

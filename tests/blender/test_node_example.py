@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from blender import BlenderClient, Source
-from factory.lake.schemas import TOKEN_BYTES
+from factory.lake.schemas.packing import TOKEN_BYTES
 from factory.settings import Settings
 from tests.blender.lakes import CODE, ROOT, packed_rows, serving, write_table
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from blender import BlenderClient, Source
-from factory.lake.schemas import PACKED, SEQUENCE_LENGTH, VOCABULARY_SIZE
+from factory.lake.schemas.packing import PACKED, SEQUENCE_LENGTH, VOCABULARY_SIZE
 from factory.settings import Settings
 from tests.blender.lakes import packed_rows, serving, write_table
 from tests.ports import free_ports

@@ -8,7 +8,8 @@ import pytest
 
 from factory.cli import main
 from factory.lake.names import filtered, raw
-from factory.lake.schemas import FILTERED, RAW
+from factory.lake.schemas.filters import FILTERED
+from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from tests.explain.lakes import publish

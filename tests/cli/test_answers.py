@@ -12,7 +12,8 @@ from blender.catalog.blends import open_blends
 from blender.records import Source
 from factory.cli import main
 from factory.lake.names import TableName, filtered, raw, rejected
-from factory.lake.schemas import FILTERED, RAW, REJECTED
+from factory.lake.schemas.filters import FILTERED
+from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from tests.cli.command import factory

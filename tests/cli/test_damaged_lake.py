@@ -10,7 +10,7 @@ from blender.catalog.blends import open_blends
 from blender.records import Source
 from factory.errors import DamagedFile
 from factory.lake.names import raw
-from factory.lake.schemas import RAW
+from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from tests.cli.command import factory
 from tests.explain.lakes import documents, pack

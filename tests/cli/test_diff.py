@@ -14,7 +14,9 @@ from typer.testing import CliRunner, Result
 from factory.cli import main
 from factory.explain.diff import diff
 from factory.lake import names
-from factory.lake.schemas import DECISIONS, RAW, TOKENIZER
+from factory.lake.schemas.dedup import DECISIONS
+from factory.lake.schemas.ingest import RAW
+from factory.lake.schemas.models import TOKENIZER
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from tests.explain.lakes import document, documents, pack, publish, tokenize, verdicts

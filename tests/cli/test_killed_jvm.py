@@ -12,7 +12,7 @@ import pytest
 
 from factory.orchestration.asset.spark_failure import JVM_DIED
 from factory.settings import Settings
-from factory.spark_scratch import drop_dead_scratch
+from factory.spark.scratch import drop_dead_scratch
 
 KILLED = """
 from pyspark import SparkContext

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from blender.catalog.blends import open_blends
 from blender.records import Schedule, Source
 from factory.cli import main
-from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID
+from factory.lake.schemas.packing import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID
 from factory.settings import Settings
 from tests.blender.lakes import make_lake, packed_rows, write_table
 from tests.terminal import in_columns

@@ -14,7 +14,8 @@ from blender.records import Source
 from factory.cli import main, tokenizer
 from factory.lake import names
 from factory.lake.identity import tokenizer_id
-from factory.lake.schemas import TOKENIZER, TOKENIZER_ID
+from factory.lake.schemas.models import TOKENIZER
+from factory.lake.schemas.packing import TOKENIZER_ID
 from factory.lake.tables import Lake
 from factory.models.tokenizer import train
 from factory.settings import Settings

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.minhash.corpus import counted
-from factory.lake.schemas import RAW
+from factory.lake.schemas.ingest import RAW
 
 _FILES = tempfile.TemporaryDirectory(prefix="dedup-corpus-")
 

@@ -16,7 +16,8 @@ from factory.dedup.components import components
 from factory.dedup.config import DedupConfig
 from factory.dedup.repository_config import RepositoryConfig
 from factory.lake.repository import repository_id
-from factory.lake.schemas import EDGES, RAW, SIGNATURES
+from factory.lake.schemas.dedup import EDGES, SIGNATURES
+from factory.lake.schemas.ingest import RAW
 from factory.lake_spark.audit import spark_schema
 
 CONFIG = DedupConfig(kind="code")

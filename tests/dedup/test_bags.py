@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from factory.dedup import vocabulary as vocabulary_module
 from factory.dedup.bags import LARGE, bags
 from factory.dedup.vocabulary import vocabulary
-from factory.lake import schemas
+from factory.lake.schemas.dedup import BAGS
 from tests.dedup.bagged import located_bags, packed
 from tests.dedup.corpus import arrow, corpus, document
 from tests.frames import assert_declared
@@ -34,7 +34,7 @@ def by_hash(frame: DataFrame) -> dict[str, dict[str, object]]:
 
 def test_each_distinct_text_has_one_bag(documents: DataFrame) -> None:
     made = bags(documents, "code")
-    assert_declared(made, schemas.BAGS)
+    assert_declared(made, BAGS)
     copies: dict[object, list[dict[str, object]]] = {}
     for row in ROWS:
         copies.setdefault(row["content_hash"], []).append(row)
@@ -92,4 +92,4 @@ def token_texts(counted: DataFrame) -> dict[str, int]:
 
 
 def test_the_large_columns_are_the_binary_ones() -> None:
-    assert list(LARGE) == [it.name for it in schemas.BAGS.columns if pa.types.is_binary(it.type)]
+    assert list(LARGE) == [it.name for it in BAGS.columns if pa.types.is_binary(it.type)]

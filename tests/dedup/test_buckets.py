@@ -12,7 +12,7 @@ from factory.dedup.buckets import BucketConfig, buckets
 from factory.dedup.config import DedupConfig
 from factory.dedup.signatures import SignatureConfig
 from factory.errors import ConfigurationError
-from factory.lake.schemas import SIGNATURES
+from factory.lake.schemas.dedup import SIGNATURES
 from factory.lake_spark.audit import spark_schema
 
 pytestmark = pytest.mark.spark

@@ -14,7 +14,8 @@ from factory.dedup import edges as edges_module
 from factory.dedup.banding import candidate_probability
 from factory.dedup.config import DedupConfig
 from factory.dedup.decisions import Keep, deduplicated
-from factory.lake import schemas
+from factory.lake.schemas.dedup import BUCKETS, COMPONENTS, DECISIONS, EDGES, SIGNATURES, VOCABULARY
+from factory.lake.schemas.ingest import RAW
 from tests.dedup.corpus import arrow, corpus, document, document_frequencies, similarities
 from tests.dedup.group import Group, Rows, rows
 from tests.frames import assert_declared, shuffle_partitions
@@ -22,12 +23,12 @@ from tests.frames import assert_declared, shuffle_partitions
 CONFIG = DedupConfig(kind="code")
 ROWS = corpus(60, seed=8)
 TABLES = {
-    "vocabulary": schemas.VOCABULARY,
-    "signatures": schemas.SIGNATURES,
-    "buckets": schemas.BUCKETS,
-    "edges": schemas.EDGES,
-    "components": schemas.COMPONENTS,
-    "decisions": schemas.DECISIONS,
+    "vocabulary": VOCABULARY,
+    "signatures": SIGNATURES,
+    "buckets": BUCKETS,
+    "edges": EDGES,
+    "components": COMPONENTS,
+    "decisions": DECISIONS,
 }
 
 pytestmark = pytest.mark.spark
@@ -51,7 +52,7 @@ def run(documents: DataFrame, config: DedupConfig) -> Chain:
     for name, schema in TABLES.items():
         assert_declared(made[name], schema)
     kept = deduplicated(documents, group.decisions)
-    assert kept.columns == schemas.RAW.names
+    assert kept.columns == RAW.names
     return Chain(
         group,
         {name: rows(made[name], *schema.key) for name, schema in TABLES.items()},

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from factory.dedup.config import DedupConfig
 from factory.dedup.largest_buckets import SHOWN, LargestBucketsConfig, largest_buckets
-from factory.lake import schemas
+from factory.lake.schemas.dedup import BUCKETS, LARGEST_BUCKETS
 from factory.lake_spark.audit import spark_schema
 from tests.dedup.corpus import arrow, document
 from tests.frames import assert_declared
@@ -30,9 +30,9 @@ def shown(
         (name, [_bucket(members, key, band, next(alone)) for band in bands], None)
         for key, name in ids.items()
     ]
-    buckets = spark.createDataFrame(named, spark_schema(schemas.BUCKETS))
+    buckets = spark.createDataFrame(named, spark_schema(BUCKETS))
     found = largest_buckets(spark.createDataFrame(arrow(rows)), buckets, CONFIG)
-    assert_declared(found, schemas.LARGEST_BUCKETS)
+    assert_declared(found, LARGEST_BUCKETS)
     return found
 
 

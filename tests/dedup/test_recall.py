@@ -12,7 +12,7 @@ from factory.dedup import recall as recall_module
 from factory.dedup.banding import candidate_probability
 from factory.dedup.config import DedupConfig
 from factory.dedup.recall import RecallConfig, recall
-from factory.lake import schemas
+from factory.lake.schemas.dedup import RECALL, SIGNATURES
 from factory.lake_spark.audit import spark_schema
 from tests.dedup.corpus import arrow, corpus, document, similarities
 from tests.dedup.group import Group
@@ -70,7 +70,7 @@ def test_a_sample_is_the_same_for_every_order_and_partitioning(
     signed, found = group.signatures, recalled(group)
     shuffled = signed.orderBy(signed.doc_id.desc()).repartition(3)
     again = recall(shuffled, group.bags.repartition(5), group.vocabulary, SAMPLED)
-    assert found.columns == schemas.RECALL.names
+    assert found.columns == RECALL.names
     assert sorted(found.collect()) == sorted(again.collect())
     assert 0 < sum(row.pairs for row in found.collect()) < 200
 
@@ -79,5 +79,5 @@ def test_documents_without_tokens_have_no_pairs(spark: SparkSession) -> None:
     documents = spark.createDataFrame(arrow([document("a", ""), document("b", "()")]))
     group = Group(documents, CONFIG)
     assert recalled(group).count() == 0
-    nothing = spark.createDataFrame([], spark_schema(schemas.SIGNATURES))
+    nothing = spark.createDataFrame([], spark_schema(SIGNATURES))
     assert recall(nothing, group.bags, group.vocabulary, SAMPLED).count() == 0

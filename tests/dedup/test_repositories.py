@@ -20,7 +20,7 @@ from factory.dedup.repository_edges import BEST_HOLDERS, PAIR_REPOSITORIES, repo
 from factory.dedup.repository_nodes import repositories_of, repository_id, texts_held
 from factory.errors import ConfigurationError
 from factory.lake import repository as named
-from factory.lake.schemas import DECISIONS, REPOSITORIES, REPOSITORY_EDGES
+from factory.lake.schemas.dedup import DECISIONS, REPOSITORIES, REPOSITORY_EDGES
 from tests.dedup.repositories import CONFIG, Corpus, Oracle, Pair, random_corpus, rank
 from tests.frames import shuffle_partitions
 

@@ -13,7 +13,7 @@ from factory.dedup.config import DedupConfig
 from factory.dedup.decisions import DecisionConfig, Keep, decisions
 from factory.dedup.edges import similar
 from factory.dedup.sweep import SweepConfig, sweep
-from factory.lake import schemas
+from factory.lake.schemas.dedup import EDGES, SIGNATURES, SWEEP
 from factory.lake_spark.audit import spark_schema
 from tests.dedup.corpus import arrow, corpus, document
 from tests.dedup.group import Group
@@ -32,7 +32,7 @@ def group(spark: SparkSession) -> Group:
 def test_a_sweep_counts_what_decisions_at_each_threshold_do(group: Group, keep: Keep) -> None:
     documents, signed, found = group.documents, group.signatures, group.edges
     swept = sweep(documents, signed, found, CONFIG.changed(keep=keep).part(SweepConfig))
-    assert swept.columns == schemas.SWEEP.names
+    assert swept.columns == SWEEP.names
     outcomes = {row.threshold: row for row in swept.collect()}
     assert sorted(outcomes) == [0.7, 0.8, 0.9]
     n_bytes = {row.doc_id: row.n_bytes for row in documents.collect()}
@@ -62,7 +62,7 @@ def test_documents_without_tokens_or_edges_are_counted(spark: SparkSession) -> N
         *(document(f"{n}", "()") for n in range(3)),
     ]
     group = Group(spark.createDataFrame(arrow(given)), CONFIG)
-    none = spark.createDataFrame([], spark_schema(schemas.EDGES))
+    none = spark.createDataFrame([], spark_schema(EDGES))
     for row in sweep(group.documents, group.signatures, none, CONFIG.part(SweepConfig)).collect():
         assert (row.documents, row.kept, row.removed, row.removed_bytes) == (5, 2, 3, 14)
         assert (row.similar_pairs, row.largest_component) == (0, 2)
@@ -70,7 +70,7 @@ def test_documents_without_tokens_or_edges_are_counted(spark: SparkSession) -> N
 
 def test_nothing_is_swept_as_nothing(spark: SparkSession) -> None:
     documents = spark.createDataFrame(arrow([]))
-    signed = spark.createDataFrame([], spark_schema(schemas.SIGNATURES))
-    none = spark.createDataFrame([], spark_schema(schemas.EDGES))
+    signed = spark.createDataFrame([], spark_schema(SIGNATURES))
+    none = spark.createDataFrame([], spark_schema(EDGES))
     rows = sweep(documents, signed, none, CONFIG.part(SweepConfig)).collect()
     assert [(row.documents, row.kept, row.largest_component) for row in rows] == [(0, 0, 0)] * 3

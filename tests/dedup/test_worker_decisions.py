@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from factory.lake.schemas import DECISIONS
+from factory.lake.schemas.dedup import DECISIONS
 from spark_udfs.dedup import decisions
 from spark_udfs.dedup.decisions import decide_documents
 

@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.depsort.stage import dependencies, sorted_documents, symbols
-from factory.lake.schemas import DEPENDENCIES, RAW, SORTED, SYMBOLS
+from factory.lake.schemas.depsort import DEPENDENCIES, SORTED, SYMBOLS
+from factory.lake.schemas.ingest import RAW
 
 FILES = [
     ("app", "app/__init__.py", "from .core import run\n"),

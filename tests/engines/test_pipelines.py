@@ -25,7 +25,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.host.instance import open_instance
 from factory.orchestration.host.reap import leftovers
 from factory.settings import Settings
-from factory.spark import require_master
+from factory.spark.session import require_master
 from tests.engines.processes import QUOTED, ObjectStore, Postgres, SparkCluster
 from tests.ports import free_ports
 from tests.small_pipeline import CODE, PACKED_CODE
@@ -79,13 +79,13 @@ def batches(settings: Settings) -> tuple[str, list[str]]:
 
 
 STARVED = """
-import factory.spark
+import factory.spark.session
 from factory.errors import MachineError
 from factory.settings import settings
 
-factory.spark._EXECUTOR_WAIT_S = 4
+factory.spark.session._EXECUTOR_WAIT_S = 4
 try:
-    factory.spark.build_session(settings())
+    factory.spark.session.build_session(settings())
 except MachineError as error:
     print(error)
 """

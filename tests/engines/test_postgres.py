@@ -24,7 +24,7 @@ from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.presence import dead, present
 from factory.lake.publish import AUDIT, Audit, append, branch_name, drop_branches, head, publish, seal
-from factory.lake.schemas import COMPONENTS
+from factory.lake.schemas.dedup import COMPONENTS
 from factory.lake.servers import probe_postgres
 from factory.lake.tables import Lake
 from factory.orchestration.host.instance import open_instance

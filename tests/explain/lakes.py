@@ -10,17 +10,11 @@ from factory.lake import names
 from factory.lake.fingerprint import fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
-from factory.lake.schemas import (
-    DECISIONS,
-    FILTERED,
-    PACKED,
-    PLACEMENTS,
-    RAW,
-    SEQUENCE_LENGTH,
-    TOKEN_BYTES,
-    TOKENIZED,
-    TableSchema,
-)
+from factory.lake.schemas.base import TableSchema
+from factory.lake.schemas.dedup import DECISIONS
+from factory.lake.schemas.filters import FILTERED
+from factory.lake.schemas.ingest import RAW
+from factory.lake.schemas.packing import PACKED, PLACEMENTS, SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZED
 from factory.lake.tables import Lake
 
 Rows = list[dict[str, Any]]

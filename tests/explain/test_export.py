@@ -19,7 +19,8 @@ from factory.cli import main
 from factory.errors import DamagedFile
 from factory.explain.outcomes import Outcome, Outcomes
 from factory.lake import names
-from factory.lake.schemas import DECISIONS, DEDUPLICATED, RAW
+from factory.lake.schemas.dedup import DECISIONS, DEDUPLICATED
+from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from tests.explain.lakes import document, documents, publish, verdicts

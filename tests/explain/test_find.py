@@ -9,7 +9,7 @@ import pytest
 from factory.errors import NotFound
 from factory.explain.find import find_ids
 from factory.lake import names
-from factory.lake.schemas import RAW, REJECTED
+from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from tests.explain.lakes import document, publish

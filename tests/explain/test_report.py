@@ -15,7 +15,8 @@ from factory.cli import report as command
 from factory.errors import DamagedFile, NotFound, TableNotFound
 from factory.lake import names
 from factory.lake.names import TableName
-from factory.lake.schemas import DECISIONS, DEDUPLICATED, REJECTED
+from factory.lake.schemas.dedup import DECISIONS, DEDUPLICATED
+from factory.lake.schemas.ingest import REJECTED
 from factory.lake.tables import Lake
 from factory.orchestration.asset.drawing import bars
 from factory.orchestration.host.instance import open_instance

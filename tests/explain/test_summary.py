@@ -11,7 +11,7 @@ import pyarrow as pa
 from factory.explain.summary import stage_rows, summarize
 from factory.lake import names
 from factory.lake.names import TableName
-from factory.lake.schemas import REJECTED
+from factory.lake.schemas.ingest import REJECTED
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from tests.explain.lakes import documents, pack, publish, tokenize, verdicts

@@ -15,7 +15,7 @@ from factory.cli.trace import document_tree, show_step
 from factory.explain.steps import served_by, trace_step
 from factory.explain.trace import trace_documents
 from factory.lake import names
-from factory.lake.schemas import RAW
+from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from tests.explain.lakes import decisions, document, documents, pack, publish, verdicts

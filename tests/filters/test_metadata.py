@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.filters.metadata import WordPredicate, column, predicate
 from factory.filters.stage import decide, measure, signals_schema
-from factory.lake.schemas import RAW
+from factory.lake.schemas.ingest import RAW
 from tests.frames import assert_declared
 
 EXPRESSIONS = ["MIT OR GPL-3.0", "MIT AND GPL-3.0", "GPL-3.0 OR Apache-2.0 AND MIT", " OR ", "MIT AND "]

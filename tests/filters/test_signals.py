@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from factory.lake.schemas import signals_schema
+from factory.lake.schemas.filters import signals_table
 from spark_udfs.filters.signals import measure
 
-WORDS = signals_schema(["word_count"]).columns
+WORDS = signals_table(["word_count"]).columns
 INPUT = pa.schema([("doc_id", pa.string()), ("text", pa.string()), ("partition", pa.string())])
 
 
@@ -20,7 +20,7 @@ def documents(*rows: tuple[str, str | None, str | None]) -> pa.RecordBatch:
 def test_every_document_gives_one_row_in_its_place() -> None:
     first = documents(("a", "two words", "p1"), ("b", None, None))
     batches = [first, documents(), documents(("c", "", None))]
-    schema = signals_schema(["code_chars", "word_count"]).columns
+    schema = signals_table(["code_chars", "word_count"]).columns
     measured = list(measure(iter(batches), schema))
     assert [batch.schema for batch in measured] == [schema] * 3
     assert pa.Table.from_batches(measured).to_pylist() == [

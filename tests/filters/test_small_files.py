@@ -7,7 +7,7 @@ import pytest
 
 from factory.filters.code import RULES
 from factory.filters.text import Text
-from factory.lake.schemas import signals_schema
+from factory.lake.schemas.filters import signals_table
 from spark_udfs.filters.signals import measure
 from spark_udfs.filters.small_files import SMALL, small_files
 
@@ -49,7 +49,7 @@ def test_rules_of_bulk_spare_the_files_that_a_repository_needs() -> None:
     ]
     columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
     batch = pa.RecordBatch.from_arrays(columns, ["doc_id", "text", "partition", "repository", "path"])
-    [measured] = measure(iter([batch]), signals_schema(NAMES).columns, OF_BULK)
+    [measured] = measure(iter([batch]), signals_table(NAMES).columns, OF_BULK)
     failing = {
         row["doc_id"]: [rule.name for rule in RULES if rule.limit.violated(row[rule.name]) is not None]
         for row in measured.to_pylist()

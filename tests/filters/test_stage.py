@@ -16,7 +16,7 @@ from factory.filters.rule import AtLeast, AtMost, Between, TextRule
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.stage import decide, measure, signals_schema
 from factory.filters.text import Text
-from factory.lake.schemas import FILTERED
+from factory.lake.schemas.filters import FILTERED
 from tests.frames import assert_declared
 
 pytestmark = pytest.mark.spark

@@ -12,7 +12,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.filters.rounds import Round
 from factory.filters.stage import decide, measure, signals_schema
-from factory.lake import names, schemas
+from factory.lake import names
+from factory.lake.schemas.filters import FILTERED
+from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from factory.lake_spark.read import read_at
 from factory.orchestration.asset.table_asset import table_asset
@@ -36,15 +38,15 @@ RULES = Round(
 def assets(dataset: str, chosen: Round) -> list[dg.AssetsDefinition]:
     """A source and the two tables of the filters, as `refine` declares them."""
 
-    @table_asset(namespace="raw", name=dataset, asset_group="test", schema=schemas.RAW)
+    @table_asset(namespace="raw", name=dataset, asset_group="test", schema=RAW)
     def raw(context, pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
         rows = [
-            dict.fromkeys(schemas.RAW.names)
+            dict.fromkeys(RAW.names)
             | {"doc_id": doc_id, "source": "s", "key": doc_id, "text": text, "content_hash": doc_id}
             | {"n_bytes": len(text), "media_type": "text/plain", "stars": 11, "license": "MIT"}
             for doc_id, text in TEXTS.items()
         ]
-        return pyspark.spark_session.createDataFrame(rows, from_arrow_schema(schemas.RAW.columns))
+        return pyspark.spark_session.createDataFrame(rows, from_arrow_schema(RAW.columns))
 
     built = chosen.build()
 
@@ -62,7 +64,7 @@ def assets(dataset: str, chosen: Round) -> list[dg.AssetsDefinition]:
         namespace="filtered",
         name=dataset,
         asset_group="test",
-        schema=schemas.FILTERED,
+        schema=FILTERED,
         upstream={"signals": names.signals(dataset)},
         config={"rules": [repr(rule) for rule in built]},
     )

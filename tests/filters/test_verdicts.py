@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from factory import _native
 from factory.filters.rule import AtLeast, AtMost, Between, Limit, bounds
-from factory.lake.schemas import FILTERED
+from factory.lake.schemas.filters import FILTERED
 from spark_udfs.filters.verdicts import decide
 
 Row = list[float | None]

@@ -19,7 +19,7 @@ from factory.errors import ConfigurationError
 from factory.ingest.readers import Fields, Ingested, Ingests
 from factory.ingest.state import state
 from factory.lake.identity import doc_id
-from factory.lake.schemas import RAW, REJECTED
+from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.lake_spark.audit import spark_schema
 from tests.ingest.test_parquet import deep
 

@@ -25,7 +25,8 @@ from factory.ingest.readers import Fields, Ingested
 from factory.lake.files.stream import stream
 from factory.lake.names import deduplicated, raw, registered
 from factory.lake.place import take_claim
-from factory.lake.schemas import DEDUPLICATED, RAW, REJECTED
+from factory.lake.schemas.dedup import DEDUPLICATED
+from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.lake.tables import Lake
 from factory.lake_spark.documents import kept_documents, located, map_texts
 from factory.lake_spark.read import read_at

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from factory.lake.schemas import RAW, REJECTED
+from factory.lake.schemas.ingest import RAW, REJECTED
 from spark_udfs.ingest import bounds
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import (

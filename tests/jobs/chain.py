@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
-from factory.lake.schemas import COMPONENTS
+from factory.lake.schemas.dedup import COMPONENTS
 from factory.lake.tables import Lake
 from factory.orchestration.asset.table_asset import declaration_of, table_asset
 from factory.orchestration.host.definitions import definitions

@@ -13,7 +13,8 @@ import dagster as dg
 from pyspark.sql import DataFrame
 
 from factory.ingest.readers import Ingested
-from factory.lake.schemas import COMPONENTS, RAW, REJECTED
+from factory.lake.schemas.dedup import COMPONENTS
+from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.host.definitions import definitions
 from factory.settings import settings

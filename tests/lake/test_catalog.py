@@ -23,7 +23,7 @@ from factory.lake.catalog import (
 )
 from factory.lake.tables import Lake
 from factory.settings import Settings
-from factory.spark import spark_conf
+from factory.spark.session import spark_conf
 
 S3 = {"s3_endpoint": "http://127.0.0.1:9000", "s3_access_key_id": "k", "s3_secret_access_key": "s"}
 

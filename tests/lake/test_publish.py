@@ -20,18 +20,16 @@ from factory.lake.fingerprint import fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.publish import AUDIT, Audit, append, drop_branches, publish, seal, set_aside
-from factory.lake.schemas import (
-    COMPONENTS,
-    FILTERED,
+from factory.lake.schemas.base import TableSchema, columns
+from factory.lake.schemas.dedup import COMPONENTS
+from factory.lake.schemas.filters import FILTERED, signals_table
+from factory.lake.schemas.packing import (
     N_TOKENS,
     PACKED,
     SEQUENCE_LENGTH,
     TOKEN_BYTES,
     TOKENIZER_ID,
     VOCABULARY_SIZE,
-    TableSchema,
-    columns,
-    signals_schema,
 )
 from factory.lake.tables import Lake
 from factory.lake_spark import audit as spark_audit
@@ -365,7 +363,7 @@ def test_the_column_of_a_removed_signal_stays_with_nulls(
     table = TableName("signals", unique)
     contents = []
     for run_id, names in (("aaaa", ["x", "y"]), ("bbbb", ["y"]), ("cccc", ["x", "y"])):
-        schema = signals_schema(names)
+        schema = signals_table(names)
         given = pa.Table.from_pylist([{"doc_id": "d", **dict.fromkeys(names, 1.0)}], schema=schema.columns)
         published = publish(lake, audited(spark, lake, table, schema, given, run_id))
         contents.append(published.lineage.content)

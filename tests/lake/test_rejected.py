@@ -7,7 +7,7 @@ from pathlib import Path
 
 from factory.lake import names
 from factory.lake.rejected import N_RECORDS, count_rejected
-from factory.lake.schemas import REJECTED
+from factory.lake.schemas.ingest import REJECTED
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from tests.explain.lakes import publish

@@ -8,7 +8,7 @@ from typing import Any
 
 import dagster as dg
 
-from factory.lake.schemas import COMPONENTS
+from factory.lake.schemas.dedup import COMPONENTS
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.host.partitions import Batch, Span
 from factory.orchestration.host.resources import REUSE_TAG, resources

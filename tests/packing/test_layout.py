@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from factory.lake.files.layout import FIRST_LOOK, PAGE_ROWS, odd_pages
 from factory.lake.names import TableName, packed
-from factory.lake.schemas import PACKED, TableSchema
+from factory.lake.schemas.base import TableSchema
+from factory.lake.schemas.packing import PACKED
 from factory.lake.tables import Lake
 from factory.lake_spark.audit import begin, head_of, replace_rows
 from factory.settings import Settings

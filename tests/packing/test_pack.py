@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 
 from bench.packing.metrics import measure
 from factory.errors import ConfigurationError, NotFound
-from factory.lake.schemas import PACKED, PLACEMENTS, TOKENIZED, TOKENIZER
+from factory.lake.schemas.models import TOKENIZER
+from factory.lake.schemas.packing import PACKED, PLACEMENTS, TOKENIZED
 from factory.models.tokenizer import END_OF_TEXT, tokenizer_table, train, training_sample
 from factory.packing.pack import PackConfig, pack, placements, resolve
 from factory.packing.tokenize import TokenizeConfig, tokenize

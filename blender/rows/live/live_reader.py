@@ -25,7 +25,7 @@ from blender.errors import SourceGone
 from blender.rows.live.live_progress import LiveProgress, hashes
 from blender.rows.snapshot_files import snapshot_files
 from blender.rows.snapshot_reader import SnapshotReader
-from factory.lake.schemas import SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID
+from factory.lake.schemas.packing import SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID
 from factory.lake.tables import said_of
 
 POLL_S = 0.5  # between two looks at a table while a reader waits for its rows

@@ -12,7 +12,7 @@ from factory.lake.files.location import local_path
 from factory.lake.files.parquet import open_parquet, reading
 from factory.lake.files.registered import Texts
 from factory.lake.files.sequential import ForwardReader
-from factory.lake.schemas import TEXT_AT
+from factory.lake.schemas.ingest import TEXT_AT
 
 S3_ENDPOINT, S3_REGION = "s3.endpoint", "client.region"
 S3_KEY_ID, S3_SECRET = "s3.access-key-id", "s3.secret-access-key"

@@ -26,7 +26,7 @@ from factory.errors import DamagedFile, SourceChanged
 from factory.lake.files.location import SCHEME
 from factory.lake.files.parquet import UNREADABLE, fault, open_parquet
 from factory.lake.files.sequential import ForwardReader
-from factory.lake.schemas import TEXT_AT
+from factory.lake.schemas.ingest import TEXT_AT
 
 _PIECE_BYTES = 64 << 20  # of texts per array
 _MARK = "\ufeff".encode()  # byte order mark

@@ -15,7 +15,7 @@ from pyiceberg.table import FileScanTask, Table
 from factory.lake.files.damage import planning, scanning
 from factory.lake.files.parquet import open_parquet
 from factory.lake.files.sequential import without_views
-from factory.lake.schemas import TEXT_AT
+from factory.lake.schemas.ingest import TEXT_AT
 
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 1 << 16, 8 << 20
 

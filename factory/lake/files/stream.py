@@ -15,7 +15,7 @@ from pyiceberg.table import FileScanTask, Table
 from factory.lake.files.damage import planning, scanning
 from factory.lake.files.registered import Texts, filled
 from factory.lake.files.scan import rows_of_files
-from factory.lake.schemas import TEXT_AT
+from factory.lake.schemas.ingest import TEXT_AT
 
 _REGISTERED_ROWS = 1024  # whose texts, which stay in the user's files, are in memory together
 

@@ -18,7 +18,8 @@ from factory.lake.fingerprint import fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.relocation.moves import Move, is_inside
-from factory.lake.schemas import TEXT_AT, UNFINGERPRINTED
+from factory.lake.schemas.base import UNFINGERPRINTED
+from factory.lake.schemas.ingest import TEXT_AT
 from factory.lake.tables import said_of
 from factory.settings import CATALOG_NAME
 

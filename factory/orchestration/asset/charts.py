@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from factory.lake.schemas import TableSchema
+from factory.lake.schemas.base import TableSchema
 from factory.orchestration.asset.drawing import bars, curves, over
 from factory.orchestration.asset.rows import Rows
 

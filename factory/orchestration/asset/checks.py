@@ -13,7 +13,7 @@ from pyiceberg.table import Table
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from factory.lake.schemas import TableSchema
+from factory.lake.schemas.base import TableSchema
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from factory import _native
-from factory.lake.schemas import TableSchema
+from factory.lake.schemas.base import TableSchema
 
 _ROOT = Path(_native.__file__).parents[1]
 _EVERY_STAGE = ("factory/lake_spark", "factory/lake/fingerprint.py")  # these write the rows of all stages

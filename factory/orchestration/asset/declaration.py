@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame
 
 from factory.ingest.readers import MAX_REJECTED, Ingested, Registered
 from factory.lake.names import TableName
-from factory.lake.schemas import TableSchema
+from factory.lake.schemas.base import TableSchema
 from factory.orchestration.asset.charts import Chart
 from factory.orchestration.asset.checks import Check
-from factory.spark import ROWS_PER_ARROW_BATCH
+from factory.spark.session import ROWS_PER_ARROW_BATCH
 
 Derived = Callable[[DataFrame], DataFrame]
 AssetResult: TypeAlias = "DataFrame | Tables | Ingested"  # the return type of an asset's function

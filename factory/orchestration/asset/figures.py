@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from factory.lake.schemas import SEQUENCE_LENGTH, TableSchema
+from factory.lake.schemas.base import TableSchema
+from factory.lake.schemas.packing import SEQUENCE_LENGTH
 from factory.orchestration.asset.rows import Rows
 
 Figures = Callable[[Rows, Mapping[str, str]], dict[str, int | float]]  # of rows and table properties

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from factory.errors import ConfigurationError
 from factory.ingest.readers import Ingested
-from factory.lake.schemas import TableSchema
+from factory.lake.schemas.base import TableSchema
 from factory.lake_spark import audit as spark_audit
 from factory.orchestration.asset.declaration import (
     AssetResult,

@@ -27,7 +27,8 @@ from factory.lake.lineage import Lineage
 from factory.lake.names import TableName, raw, registered
 from factory.lake.publish import Audit, drop_branches, publish, seal, set_aside
 from factory.lake.registration import forget, register
-from factory.lake.schemas import REJECTED, TEXT_AT, TableSchema, thin
+from factory.lake.schemas.base import TableSchema
+from factory.lake.schemas.ingest import REJECTED, TEXT_AT, thin
 from factory.lake.tables import Lake, Published
 from factory.lake_spark import audit as spark_audit
 from factory.lake_spark.read import read_at
@@ -48,7 +49,7 @@ from factory.orchestration.asset.reuse import NEW, Request, phrase, reasons, sta
 from factory.orchestration.asset.rows import Rows
 from factory.orchestration.host.resources import LakeRun
 from factory.orchestration.keys import key_of
-from factory.spark import batches_of
+from factory.spark.session import batches_of
 
 _MAX_SENTENCES = 20  # of a file check, shown in Dagster
 

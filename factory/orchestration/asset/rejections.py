@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from factory.errors import CheckFailed
 from factory.lake.names import TableName
 from factory.lake.rejected import N_RECORDS, count_rejected
-from factory.lake.schemas import REJECTED
+from factory.lake.schemas.ingest import REJECTED
 from factory.lake.tables import Lake
 from factory.orchestration.asset.branch import Branch
 from factory.orchestration.asset.declaration import Output

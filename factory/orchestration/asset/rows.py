@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from factory.lake.files.scan import stored
 from factory.lake.names import TableName
-from factory.lake.schemas import TableSchema
+from factory.lake.schemas.base import TableSchema
 from factory.lake.tables import Lake, published_at
 from factory.lake_spark.read import read_at
 

@@ -10,7 +10,7 @@ from pyspark.errors.exceptions.captured import CapturedException
 
 from factory.errors import FactoryError, MachineError, error_from_text
 from factory.lake.files.checksums import changed
-from factory.spark import innermost_cause, jvm_died
+from factory.spark.session import innermost_cause, jvm_died
 
 JVM_DIED = (
     "Spark's JVM died during the run, usually because memory ran out. "

@@ -35,7 +35,7 @@ from pyspark.sql import functions as F
 
 from factory.errors import ConfigurationError, FactoryError
 from factory.lake.names import TableName
-from factory.lake.schemas import TableSchema
+from factory.lake.schemas.base import TableSchema
 from factory.lake_spark.read import read_at
 from factory.orchestration.asset.charts import chart_of
 from factory.orchestration.asset.checks import Check, checks_of
@@ -53,7 +53,7 @@ from factory.orchestration.asset.spark_failure import (
 )
 from factory.orchestration.host.resources import LakeRun
 from factory.orchestration.keys import key_of
-from factory.spark import ROWS_PER_ARROW_BATCH, batches_of
+from factory.spark.session import ROWS_PER_ARROW_BATCH, batches_of
 
 GIVEN = ("context", "pyspark", "ingests", "partition", "previous")
 PRIORITY_TAG = "dagster/priority"  # orders the steps of a run and the runs in the queue, highest first

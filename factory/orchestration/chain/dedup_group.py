@@ -39,7 +39,20 @@ from factory.dedup.signatures import SignatureConfig, signatures
 from factory.dedup.sweep import SweepConfig, sweep
 from factory.dedup.vocabulary import vocabulary
 from factory.errors import ConfigurationError
-from factory.lake import names, schemas
+from factory.lake import names
+from factory.lake.schemas.base import TableSchema
+from factory.lake.schemas.dedup import (
+    BAGS,
+    BUCKETS,
+    COMPONENTS,
+    DECISIONS,
+    EDGES,
+    LARGEST_BUCKETS,
+    RECALL,
+    SIGNATURES,
+    SWEEP,
+    VOCABULARY,
+)
 from factory.lake_spark.documents import kept_documents, located, of_datasets
 from factory.orchestration.asset.checks import Check, alarm, holds
 from factory.orchestration.asset.declaration import AssetResult
@@ -52,7 +65,7 @@ from factory.orchestration.chain.dedup_repositories import (
     repository_assets,
     topics_by_hand,
 )
-from factory.spark import NARROW_ROWS_PER_ARROW_BATCH, ROWS_PER_ARROW_BATCH
+from factory.spark.session import NARROW_ROWS_PER_ARROW_BATCH, ROWS_PER_ARROW_BATCH
 
 Kind = Literal["prose", "code"]
 _COMPARED = ("bags", "vocabulary", "signatures", "buckets", "edges")
@@ -104,14 +117,14 @@ def dedup_group(
     sampling = chosen.part(RecallConfig)
     sweeping = chosen.part(SweepConfig)
 
-    @declare("bags", schemas.BAGS, texts=texts, config={"lexer": chosen.lexer})
+    @declare("bags", BAGS, texts=texts, config={"lexer": chosen.lexer})
     def group_bags(previous: DataFrame | None, **upstream: DataFrame) -> DataFrame:
         """The bag of words of every distinct text."""
         return bags(texts.located(upstream), chosen.lexer, previous)
 
     @declare(
         "vocabulary",
-        schemas.VOCABULARY,
+        VOCABULARY,
         "bags",
         config={"lexer": chosen.lexer},  # the vocabulary is kept while its bags change a little
         growth=chosen.recount_growth,
@@ -121,26 +134,26 @@ def dedup_group(
         """Every token with its term and document frequency."""
         return vocabulary(located(bags, *LARGE), previous)
 
-    @declare("signatures", schemas.SIGNATURES, "bags", "vocabulary", texts=texts, config=signing)
+    @declare("signatures", SIGNATURES, "bags", "vocabulary", texts=texts, config=signing)
     def group_signatures(
         previous: DataFrame | None, bags: DataFrame, vocabulary: DataFrame, **upstream: DataFrame
     ) -> DataFrame:
         """The weighted MinHash signature of every distinct text."""
         return signatures(texts.documents(upstream), located(bags, *LARGE), vocabulary, signing, previous)
 
-    @declare("buckets", schemas.BUCKETS, "signatures", config=bucketing)
+    @declare("buckets", BUCKETS, "signatures", config=bucketing)
     def group_buckets(signatures: DataFrame) -> DataFrame:
         """The bucket of every signature in every band."""
         return buckets(signatures, bucketing, signing.version())
 
-    @report("largest_buckets", schemas.LARGEST_BUCKETS, "buckets", texts=texts, config=largest)
+    @report("largest_buckets", LARGEST_BUCKETS, "buckets", texts=texts, config=largest)
     def group_largest_buckets(buckets: DataFrame, **upstream: DataFrame) -> DataFrame:
         """The largest buckets, with the beginning of their best document."""
         return largest_buckets(texts.documents(upstream), buckets, largest)
 
     @declare(
         "edges",
-        schemas.EDGES,
+        EDGES,
         "buckets",
         "signatures",
         "bags",
@@ -162,7 +175,7 @@ def dedup_group(
 
     @report(
         "recall",
-        schemas.RECALL,
+        RECALL,
         "signatures",
         "bags",
         "vocabulary",
@@ -182,7 +195,7 @@ def dedup_group(
         """The share of similar pairs that share a bucket, measured on a sample."""
         return recall(signatures, located(bags, *LARGE), vocabulary, sampling)
 
-    @report("sweep", schemas.SWEEP, "signatures", "edges", texts=texts, config=sweeping)
+    @report("sweep", SWEEP, "signatures", "edges", texts=texts, config=sweeping)
     def group_sweep(signatures: DataFrame, edges: DataFrame, **upstream: DataFrame) -> DataFrame:
         """Documents kept at each threshold of the sweep."""
         return sweep(texts.documents(upstream), signatures, edges, sweeping)
@@ -257,7 +270,7 @@ def _declare(  # type: ignore[no-untyped-def]
     compared: str,
     owners: tuple[str, ...],
     part: str,
-    schema: schemas.TableSchema,
+    schema: TableSchema,
     *parts: str,
     texts: _Texts | None = None,
     tables: Mapping[str, names.TableName] | None = None,
@@ -302,14 +315,14 @@ def _decisions(
     declare = partial(_declare, group, compared, owners)
     deciding = config.part(DecisionConfig)
 
-    @declare("components", schemas.COMPONENTS, "edges", "signatures", config={"threshold": config.threshold})
+    @declare("components", COMPONENTS, "edges", "signatures", config={"threshold": config.threshold})
     def group_components(edges: DataFrame, signatures: DataFrame) -> DataFrame:
         """The connected component of every document."""
         return components(edges, signatures, config.threshold)
 
     @declare(
         "decisions",
-        schemas.DECISIONS,
+        DECISIONS,
         "signatures",
         "edges",
         "components",

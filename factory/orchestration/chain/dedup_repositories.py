@@ -12,8 +12,9 @@ from factory.dedup.decisions import DecisionConfig
 from factory.dedup.repositories import RepositoryDecisionConfig, facts, repositories
 from factory.dedup.repository_config import RepositoryConfig
 from factory.dedup.repository_edges import RepositoryEdgeConfig, repository_edges
-from factory.lake import names, schemas
+from factory.lake import names
 from factory.lake.repository import WITH_ITS_REPOSITORY
+from factory.lake.schemas.dedup import REPOSITORIES, REPOSITORY_EDGES, TOPICS
 from factory.orchestration.asset.checks import Check, aggregate, holds
 from factory.orchestration.asset.declaration import AssetResult, Tables
 from factory.orchestration.asset.groups import comparison_group
@@ -39,14 +40,14 @@ def repository_assets(
     )
     deciding = RepositoryDecisionConfig(**comparing.model_dump(), dropped_topics=chosen.dropped_topics)
 
-    @declare("repository_edges", schemas.REPOSITORY_EDGES, "signatures", "edges", config=comparing)
+    @declare("repository_edges", REPOSITORY_EDGES, "signatures", "edges", config=comparing)
     def group_repository_edges(signatures: DataFrame, edges: DataFrame, **upstream: DataFrame) -> DataFrame:
         """The pairs of repositories one of which holds nearly all of the other."""
         return repository_edges(documents(upstream), signatures, edges, comparing)
 
     @declare(
         "repositories",
-        schemas.REPOSITORIES,
+        REPOSITORIES,
         "signatures",
         "edges",
         "components",
@@ -104,7 +105,7 @@ def topics_by_hand(group: str, owners: Sequence[str], topics: Mapping[str, str])
         namespace=table.namespace,
         name=table.name,
         asset_group=comparison_group(group),
-        schema=schemas.TOPICS,
+        schema=TOPICS,
         config={"topics": dict(topics)},
         description=f"The topic of each repository of dedup group `{group}`, given by hand.",
         owners=owners,

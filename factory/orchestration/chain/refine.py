@@ -27,9 +27,23 @@ from factory.dedup.decisions import Keep, deduplicated
 from factory.depsort.stage import dependencies, sorted_documents, symbols
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
-from factory.lake import names, schemas
+from factory.lake import names
 from factory.lake.files.layout import odd_pages
 from factory.lake.identity import tokenizer_id
+from factory.lake.schemas.dedup import DEDUPLICATED
+from factory.lake.schemas.depsort import DEPENDENCIES, SORTED, SYMBOLS
+from factory.lake.schemas.models import TOKENIZER
+from factory.lake.schemas.packing import (
+    N_SHARDS,
+    N_TOKENS,
+    PACKED,
+    PLACEMENTS,
+    SEQUENCE_LENGTH,
+    TOKEN_BYTES,
+    TOKENIZED,
+    TOKENIZER_ID,
+    VOCABULARY_SIZE,
+)
 from factory.lake.tables import Published
 from factory.lake_spark.documents import of_datasets
 from factory.models.tokenizer import tokenizer_table
@@ -198,7 +212,7 @@ def _deduplicated(of: Chain) -> dg.AssetsDefinition:
     @of.table_asset(
         namespace="deduplicated",
         name=of.dataset,
-        schema=schemas.DEDUPLICATED,
+        schema=DEDUPLICATED,
         upstream={
             "documents": names.raw(of.dataset),
             "decisions": names.dedup(of.dedup_group.name, "decisions"),
@@ -218,7 +232,7 @@ def _depsort(of: Chain) -> Assets:
     @of.table_asset(
         namespace="depsort",
         name=f"{dataset}_symbols",
-        schema=schemas.SYMBOLS,
+        schema=SYMBOLS,
         upstream={"documents": documents_of},
         description=f"The definitions, references and imports of every file of `{dataset}`, and where they "
         "resolve.",
@@ -229,7 +243,7 @@ def _depsort(of: Chain) -> Assets:
     @of.table_asset(
         namespace="depsort",
         name=f"{dataset}_dependencies",
-        schema=schemas.DEPENDENCIES,
+        schema=DEPENDENCIES,
         description=f"The dependencies between files of `{dataset}`, and whether the order satisfies each.",
         upstream={"documents": documents_of, "symbols": names.depsort(dataset, "symbols")},
     )
@@ -239,7 +253,7 @@ def _depsort(of: Chain) -> Assets:
     @of.table_asset(
         namespace="sorted",
         name=dataset,
-        schema=schemas.SORTED,
+        schema=SORTED,
         description=f"The documents of `{dataset}` with their position in their repository, dependencies "
         "first.",
         upstream={"documents": documents_of, "dependencies": names.depsort(dataset, "dependencies")},
@@ -271,7 +285,7 @@ def tokenizer(
         namespace="models",
         name=name,
         asset_group=MODELS,
-        schema=schemas.TOKENIZER,
+        schema=TOKENIZER,
         upstream={dataset: names.deduplicated(dataset) for dataset in datasets},
         description="A byte-level BPE tokenizer, trained on a sample of "
         f"{', '.join(f'`{dataset}`' for dataset in datasets)}.",
@@ -291,7 +305,7 @@ def tokenizer_from(path: Path, name: str, *, around: TokenizeConfig | None = Non
         namespace="models",
         name=name,
         asset_group=MODELS,
-        schema=schemas.TOKENIZER,
+        schema=TOKENIZER,
         description=f"The tokenizer of the file `{path.name}`.",
     )
     def given(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
@@ -309,7 +323,7 @@ def _packing(of: Chain) -> Assets:
     @of.table_asset(
         namespace="tokenized",
         name=dataset,
-        schema=schemas.TOKENIZED,
+        schema=TOKENIZED,
         description=f"The tokens of every document of `{dataset}`, by `{names.model(of.tokenizer)}`.",
         upstream={"documents": documents_of, "tokenizer": names.model(of.tokenizer)},
         config=of.around,
@@ -319,17 +333,17 @@ def _packing(of: Chain) -> Assets:
         assert trained is not None
         return Tables(
             tokenize(documents, trained.tokenizer, of.around),
-            properties={schemas.TOKEN_BYTES: str(token_bytes(trained.n_tokens))},
-            said={schemas.TOKENIZER_ID: tokenizer_id(trained.tokenizer)},
+            properties={TOKEN_BYTES: str(token_bytes(trained.n_tokens))},
+            said={TOKENIZER_ID: tokenizer_id(trained.tokenizer)},
         )
 
     @of.table_asset(
         namespace="packed",
         name=dataset,
-        schema=schemas.PACKED,
+        schema=PACKED,
         description=f"The training sequences of `{dataset}`: documents packed best-fit, with runs of a "
         "repository's order kept together.",
-        side_tables={"placements": schemas.PLACEMENTS},
+        side_tables={"placements": PLACEMENTS},
         upstream={
             "tokenized": names.tokenized(dataset),
             "tokenizer": names.model(of.tokenizer),
@@ -366,14 +380,14 @@ def _packing(of: Chain) -> Assets:
             pack(tokenized, upstream.get("dependencies"), chosen),
             {"placements": placements},
             properties={
-                schemas.TOKEN_BYTES: str(chosen.token_bytes),
-                schemas.SEQUENCE_LENGTH: str(chosen.sequence_length),
-                schemas.N_SHARDS: str(chosen.shards),
+                TOKEN_BYTES: str(chosen.token_bytes),
+                SEQUENCE_LENGTH: str(chosen.sequence_length),
+                N_SHARDS: str(chosen.shards),
             },
             said={
-                schemas.TOKENIZER_ID: identity,
-                schemas.VOCABULARY_SIZE: str(trained.n_tokens),
-                schemas.N_TOKENS: str(n_tokens),
+                TOKENIZER_ID: identity,
+                VOCABULARY_SIZE: str(trained.n_tokens),
+                N_TOKENS: str(n_tokens),
             },
         )
 
@@ -382,7 +396,7 @@ def _packing(of: Chain) -> Assets:
 
 def require_tokens_of(tokenized: Published, tokenizer: str, identity: str) -> None:
     """Raise ConfigurationError if another version of the tokenizer than this run's made the tokens."""
-    made_by = tokenized.properties.get(schemas.TOKENIZER_ID)
+    made_by = tokenized.properties.get(TOKENIZER_ID)
     if made_by != identity:
         by = f"by tokenizer {made_by[:12]}" if made_by else "before tables recorded their tokenizer"
         raise ConfigurationError(

@@ -25,8 +25,9 @@ from pyspark.sql import DataFrame
 from factory.filters.rounds import Round
 from factory.filters.rule import Rule, TextRule, bounds
 from factory.filters.stage import decide, measure, signals_schema
-from factory.lake import names, schemas
+from factory.lake import names
 from factory.lake.names import TableName
+from factory.lake.schemas.filters import FILTERED
 from factory.lake_spark.documents import kept_documents
 from factory.orchestration.asset.checks import holds
 from factory.orchestration.asset.groups import dataset_group
@@ -140,7 +141,7 @@ def _filtered(
     @declare(
         namespace="filtered",
         name=name,
-        schema=schemas.FILTERED,
+        schema=FILTERED,
         upstream={"signals": source, **({"before": before} if before else {})},
         config={"rules": [repr(rule) for rule in rules]},
         description=f"The verdict of `{name}` on every document of `{names.raw(name)}`, with failed rules.",

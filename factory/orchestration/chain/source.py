@@ -9,7 +9,7 @@ import dagster as dg
 from pydantic import BaseModel
 
 from factory.ingest.readers import Ingested
-from factory.lake.schemas import RAW, REJECTED
+from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.orchestration.asset.groups import dataset_group
 from factory.orchestration.asset.table_asset import table_asset
 

@@ -21,8 +21,8 @@ from factory.lake.servers import require_servers
 from factory.lake.tables import Lake
 from factory.orchestration.host.instance import reading_runs
 from factory.settings import Settings
-from factory.spark import require_master
-from factory.spark_scratch import drop_dead_scratch
+from factory.spark.scratch import drop_dead_scratch
+from factory.spark.session import require_master
 
 LAKE_TAG = "factory/lake"  # on a run: `in` the lake, or `left`
 _IN, _LEFT = "in", "left"

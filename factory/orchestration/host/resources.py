@@ -19,7 +19,7 @@ from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
 from factory.orchestration.host.reap import lake_session
 from factory.settings import Settings
-from factory.spark import build_session
+from factory.spark.session import build_session
 
 REUSE_TAG = (
     "factory/reuse"  # on a run: keep tables whose code, configuration and upstream content are unchanged

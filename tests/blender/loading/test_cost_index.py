@@ -18,7 +18,7 @@ from blender.loading.cost_index import CostIndex
 from blender.records import Source
 from blender.rows.counts import BYTES, COUNTS
 from blender.rows.snapshot_reader import SnapshotReader
-from factory.lake.schemas import PACKED, SEQUENCE_LENGTH
+from factory.lake.schemas.packing import PACKED, SEQUENCE_LENGTH
 from factory.settings import Settings
 from tests.blender.lakes import PROSE, open_reader, packed_rows, write_table
 

@@ -12,7 +12,7 @@ import pytest
 
 from blender.catalog.blends import open_blends
 from blender.records import Source
-from factory.lake.schemas import VOCABULARY_SIZE
+from factory.lake.schemas.packing import VOCABULARY_SIZE
 from factory.settings import Settings
 from tests.blender.lakes import ROOT, packed_rows, serving, write_table
 from tests.ports import free_ports

@@ -17,7 +17,7 @@ from blender.local import LocalBlender
 from blender.records import Schedule, Source
 from blender.spec.step_range import StepRange
 from factory.cli import main
-from factory.lake.schemas import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID, VOCABULARY_SIZE
+from factory.lake.schemas.packing import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID, VOCABULARY_SIZE
 from factory.settings import Settings
 from tests.blender.lakes import (
     CODE,

@@ -21,7 +21,7 @@ from factory.lake.files.scan import stored
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName, raw
 from factory.lake.publish import append
-from factory.lake.schemas import RAW
+from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from tests.lake.files.places import place

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from factory.lake.files.fetch import LocatedTexts
 from factory.lake.identity import content_hash
-from factory.lake.schemas import TEXT_AT
+from factory.lake.schemas.ingest import TEXT_AT
 from spark_udfs.column_fetch import over_texts
 from tests.lake.files.places import place
 

@@ -16,7 +16,7 @@ from factory.lake.files.parquet import fault, reading
 from factory.lake.lineage import Lineage
 from factory.lake.names import raw
 from factory.lake.publish import append
-from factory.lake.schemas import RAW
+from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from factory.settings import Settings
 

@@ -17,7 +17,7 @@ from factory.lake.files import registered
 from factory.lake.files.registered import Texts, filled
 from factory.lake.identity import content_hash
 from factory.lake.registration import Candidates
-from factory.lake.schemas import TEXT_AT
+from factory.lake.schemas.ingest import TEXT_AT
 from tests.lake.files.places import place
 
 TEXTS = {name: [f"{name} {row} é" for row in range(40)] for name in ("a", "b")}

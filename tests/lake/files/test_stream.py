@@ -16,7 +16,7 @@ from factory.lake.files.location import location
 from factory.lake.files.stream import stream
 from factory.lake.identity import content_hash
 from factory.lake.names import raw
-from factory.lake.schemas import RAW, thin
+from factory.lake.schemas.ingest import RAW, thin
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from tests.explain.lakes import document, documents

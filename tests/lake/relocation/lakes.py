@@ -15,7 +15,7 @@ from blender.catalog.blends import open_blends
 from blender.local import open_blend
 from blender.records import Source
 from factory.lake.fingerprint import fingerprint
-from factory.lake.schemas import PACKED
+from factory.lake.schemas.packing import PACKED
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, append_rows, load_table, make_lake, packed_rows

@@ -37,7 +37,7 @@ from factory.lake.registration import register
 from factory.lake.relocation import relocate as relocate_module
 from factory.lake.relocation.moves import Move, warehouse_of
 from factory.lake.relocation.relocate import Relocated, relocate
-from factory.lake.schemas import RAW, TEXT_AT
+from factory.lake.schemas.ingest import RAW, TEXT_AT
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from tests.blender.equality_deletes import delete_equal, delete_positions

@@ -8,7 +8,7 @@ import pyarrow as pa
 from factory.lake.fingerprint import fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
-from factory.lake.schemas import COMPONENTS
+from factory.lake.schemas.dedup import COMPONENTS
 from factory.lake.tables import Lake
 from factory.orchestration.asset.table_asset import declaration_of
 from tests.orchestration.runs import component_table

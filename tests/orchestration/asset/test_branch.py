@@ -12,7 +12,11 @@ from pyspark.sql import SparkSession
 from factory.lake.fingerprint import fingerprint
 from factory.lake.names import TableName
 from factory.lake.publish import drop_branches
-from factory.lake.schemas import FILTERED, PACKED, RAW, SYMBOLS, TableSchema
+from factory.lake.schemas.base import TableSchema
+from factory.lake.schemas.depsort import SYMBOLS
+from factory.lake.schemas.filters import FILTERED
+from factory.lake.schemas.ingest import RAW
+from factory.lake.schemas.packing import PACKED
 from factory.lake.tables import Lake
 from factory.lake_spark import audit as spark_audit
 from factory.orchestration.asset import rows as module

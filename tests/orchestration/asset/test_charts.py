@@ -13,14 +13,22 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from factory.lake import schemas
-from factory.lake.schemas import TableSchema, columns, signals_schema
+from factory.lake.schemas import dedup, depsort, filters, ingest, models, packing
+from factory.lake.schemas.base import TableSchema, columns
+from factory.lake.schemas.dedup import BUCKETS, LARGEST_BUCKETS
+from factory.lake.schemas.filters import FILTERED, signals_table
 from factory.orchestration.asset import charts
 from factory.orchestration.asset.charts import Chart, chart_of
 from factory.orchestration.asset.rows import Rows
 
-SCHEMAS = {name: schema for name, schema in vars(schemas).items() if isinstance(schema, TableSchema)} | {
-    "SIGNALS": signals_schema(["line_punctuation", "words"]),
+STAGES = (ingest, filters, dedup, depsort, models, packing)
+SCHEMAS = {
+    name: schema
+    for stage in STAGES
+    for name, schema in vars(stage).items()
+    if isinstance(schema, TableSchema)
+} | {
+    "SIGNALS": signals_table(["line_punctuation", "words"]),
     "ONE_OF_SOMEBODYS_OWN": TableSchema(columns(pa.field("name", pa.string())), key=("name",)),
 }
 
@@ -91,7 +99,7 @@ FAILS = [("words", 1.0, 50.0), ("stop_words", 0.0, 2.0)]
 BARS: dict[str, tuple[Chart, TableSchema | str, list[tuple[Any, ...]], dict[str, int]]] = {
     "a document counts for every rule it fails": (
         charts.rejections,
-        schemas.FILTERED,
+        FILTERED,
         [("a", False, FAILS, None), ("b", False, FAILS[:1], None), ("c", True, [], None)],
         {"*kept": 1, "words": 2, "stop_words": 1},
     ),
@@ -103,13 +111,13 @@ BARS: dict[str, tuple[Chart, TableSchema | str, list[tuple[Any, ...]], dict[str,
     ),
     "a bucket counts once however many documents it has": (
         charts.bucket_sizes,
-        schemas.BUCKETS,
+        BUCKETS,
         [("a", [1, 5], None), ("b", [1, 6], None), ("c", [2, 7], None)],
         {"1": 4, "2": 1},
     ),
     "the largest buckets are shown by how they begin": (
         charts.largest_buckets,
-        schemas.LARGEST_BUCKETS,
+        LARGEST_BUCKETS,
         [("a", "web", 7, 1, "# $x\t=\n" + "y" * 90, None), ("b", "web", 9, 2, "\u6771 \x00 caf\u00e9", None)],
         {"web: ? ? caf\u00e9": 9, "web: # \\$x = " + "y" * 33: 7},
     ),
@@ -183,7 +191,7 @@ def test_the_bars_of_a_chart_are_what_the_table_holds(
 def test_a_label_that_looks_like_a_formula_is_drawn(spark: SparkSession, of: Of) -> None:
     rows = [("a", "web", 7, 1, "a $\\frac{ b_ $ c \u6771", None)]
     drawn = charts.largest_buckets(
-        of(spark.createDataFrame(rows, from_arrow_schema(schemas.LARGEST_BUCKETS.columns)))
+        of(spark.createDataFrame(rows, from_arrow_schema(LARGEST_BUCKETS.columns)))
     )
     assert drawn.startswith("![distinct texts")
 

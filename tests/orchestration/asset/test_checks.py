@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from factory.lake.schemas import RAW, SIGNATURES
+from factory.lake.schemas.dedup import SIGNATURES
+from factory.lake.schemas.ingest import RAW
 from factory.orchestration.asset.checks import repeated
 
 pytestmark = pytest.mark.spark

@@ -7,41 +7,43 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from factory.lake import schemas
-from factory.lake.schemas import SEQUENCE_LENGTH, TableSchema
+from factory.lake.schemas.base import TableSchema
+from factory.lake.schemas.dedup import BAGS, DECISIONS, REPOSITORIES
+from factory.lake.schemas.filters import FILTERED
+from factory.lake.schemas.packing import PACKED, SEQUENCE_LENGTH, TOKENIZED
 from factory.orchestration.asset.figures import figures_of
 from factory.orchestration.asset.rows import Rows
 
 DECIDED = "kept boolean, reason string"
 FIGURES: dict[str, tuple[TableSchema, str, list[tuple[Any, ...]], dict[str, float]]] = {
     "verdicts": (
-        schemas.FILTERED,
+        FILTERED,
         "kept boolean",
         [(True,), (False,), (True,)],
         {"kept": 2, "rejected": 1},
     ),
     "nothing but kept documents": (
-        schemas.FILTERED,
+        FILTERED,
         "kept boolean",
         [(True,)],
         {"kept": 1, "rejected": 0},
     ),
     "decisions, a document of a dropped topic is no duplicate": (
-        schemas.DECISIONS,
+        DECISIONS,
         DECIDED,
         [(True, "kept"), (False, "similar"), (False, "exact_copy"), (False, "topic"), (True, "no_tokens")],
         {"kept": 2, "duplicates": 2},
     ),
     "repositories": (
-        schemas.REPOSITORIES,
+        REPOSITORIES,
         DECIDED,
         [(True, "pinned"), (False, "duplicate")],
         {"kept": 1, "duplicates": 1},
     ),
-    "tokens": (schemas.TOKENIZED, "n_tokens long", [(3,), (4,)], {"tokens": 7}),
-    "sequences": (schemas.PACKED, "n_tokens long", [(10,), (5,)], {"tokens": 15, "fill": 0.75}),
-    "no sequence": (schemas.PACKED, "n_tokens long", [], {"tokens": 0}),
-    "none": (schemas.BAGS, "n_tokens long", [(1,)], {}),
+    "tokens": (TOKENIZED, "n_tokens long", [(3,), (4,)], {"tokens": 7}),
+    "sequences": (PACKED, "n_tokens long", [(10,), (5,)], {"tokens": 15, "fill": 0.75}),
+    "no sequence": (PACKED, "n_tokens long", [], {"tokens": 0}),
+    "none": (BAGS, "n_tokens long", [(1,)], {}),
 }
 
 

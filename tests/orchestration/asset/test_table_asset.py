@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from factory.errors import ConfigurationError
 from factory.lake.files.checksums import sums_file
 from factory.lake.names import TableName
-from factory.lake.schemas import COMPONENTS
+from factory.lake.schemas.dedup import COMPONENTS
 from factory.lake.tables import Lake
 from factory.orchestration.asset import progress
 from factory.orchestration.asset.checks import alarm, holds, layout

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 from factory.dedup.config import DedupConfig
 from factory.dedup.repository_config import RepositoryConfig
 from factory.lake import names
-from factory.lake.schemas import FILTERED, RAW
+from factory.lake.schemas.filters import FILTERED
+from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from factory.orchestration.asset import table_asset as table_asset_module
 from factory.orchestration.asset.declaration import Declaration

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from factory.errors import ConfigurationError
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
-from factory.lake.schemas import TOKENIZER_ID
+from factory.lake.schemas.packing import TOKENIZER_ID
 from factory.lake.tables import Published
 from factory.orchestration.asset.checks import violations
 from factory.orchestration.chain.refine import UNIQUE_POSITIONS, require_tokens_of

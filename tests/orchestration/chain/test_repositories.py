@@ -19,7 +19,8 @@ from factory.filters.rounds import Round
 from factory.lake import names
 from factory.lake.identity import content_hash
 from factory.lake.names import TableName
-from factory.lake.schemas import RAW, TOPICS
+from factory.lake.schemas.dedup import TOPICS
+from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from factory.lake_spark.audit import spark_schema
 from factory.orchestration.asset.checks import violations

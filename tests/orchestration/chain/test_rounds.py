@@ -17,7 +17,7 @@ from factory.filters.rounds import Round
 from factory.filters.rule import AtLeast, AtMost, Between, Limit, Rule
 from factory.filters.text import Text
 from factory.lake import names
-from factory.lake.schemas import RAW
+from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.dedup_group import DedupGroup, dedup_group, dedup_variant

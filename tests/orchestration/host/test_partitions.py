@@ -11,7 +11,7 @@ from factory.filters.rounds import Round
 from factory.lake.fingerprint import fingerprint
 from factory.lake.names import TableName
 from factory.lake.publish import AUDIT, FAILED
-from factory.lake.schemas import COMPONENTS
+from factory.lake.schemas.dedup import COMPONENTS
 from factory.lake.tables import Lake
 from factory.orchestration.asset import partition_groups
 from factory.orchestration.asset.checks import holds

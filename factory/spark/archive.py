@@ -1,8 +1,8 @@
 """Write the classes that a run loads to a file, by running Spark on a small lake beside the file.
 
-    python -m factory.spark_archive FILE
+    python -m factory.spark.archive FILE
 
-`factory.spark_classes` starts it, once for each Java and each set of jars.
+`factory.spark.classes` starts it, once for each Java and each set of jars.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F
 
 from factory.settings import Settings
-from factory.spark import build_session
-from factory.spark_classes import archiving_options
+from factory.spark.classes import archiving_options
+from factory.spark.session import build_session
 
 _EXIT_S = 300  # the JVM takes seconds to write; on a busy machine, minutes
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from factory.spark import NARROW_ROWS_PER_ARROW_BATCH, ROWS_PER_ARROW_BATCH, batches_of
+from factory.spark.session import NARROW_ROWS_PER_ARROW_BATCH, ROWS_PER_ARROW_BATCH, batches_of
 
 
 def largest_batch(spark: SparkSession) -> int:

@@ -13,9 +13,9 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from factory.settings import Settings
-from factory.spark import spark_conf
-from factory.spark_classes import archive_file, require_archive
-from factory.spark_jars import EMBEDDED_JARS, copy_unsigned, jar_file, signed_jars, unsigned_copy
+from factory.spark.classes import archive_file, require_archive
+from factory.spark.jars import EMBEDDED_JARS, copy_unsigned, jar_file, signed_jars, unsigned_copy
+from factory.spark.session import spark_conf
 
 
 def _own_jars(cache: Path) -> list[Path]:

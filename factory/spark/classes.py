@@ -26,7 +26,7 @@ from factory.atomic_file import write_atomically
 from factory.errors import MachineError
 from factory.lake.lock import making
 from factory.settings import Settings
-from factory.spark_jars import EMBEDDED_JARS, coordinates, copy_unsigned, jar_file, signed_jars, unsigned_copy
+from factory.spark.jars import EMBEDDED_JARS, coordinates, copy_unsigned, jar_file, signed_jars, unsigned_copy
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +115,7 @@ def _failure(archive: Path) -> Path:
 
 def _record(settings: Settings, written: Path) -> str:
     """Run a JVM that writes its classes to `written`, on a small lake beside it; return its output."""
-    command = [sys.executable, "-m", "factory.spark_archive", str(written)]
+    command = [sys.executable, "-m", "factory.spark.archive", str(written)]
     environment = os.environ | settings.environment()
     done = subprocess.run(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False

@@ -11,8 +11,8 @@ import pytest
 
 from factory.errors import MachineError
 from factory.settings import Settings
-from factory.spark import _require_jars
-from factory.spark_jars import ALL_JARS, coordinates, jar_file, missing_jars
+from factory.spark.jars import ALL_JARS, coordinates, jar_file, missing_jars
+from factory.spark.session import _require_jars
 
 
 def test_a_jar_that_is_not_fetched_is_missing(tmp_path: Path) -> None:

@@ -23,9 +23,9 @@ from factory.errors import MachineError
 from factory.lake.catalog import open_catalog, spark_properties, spark_secrets
 from factory.lake.lock import making
 from factory.settings import Settings
-from factory.spark_classes import archive_options, class_path, on_class_path, require_archive
-from factory.spark_jars import ALL_JARS, coordinates, jar_file, missing_jars
-from factory.spark_scratch import LOCAL_DIR, own_scratch
+from factory.spark.classes import archive_options, class_path, on_class_path, require_archive
+from factory.spark.jars import coordinates, jar_file, missing_jars
+from factory.spark.scratch import LOCAL_DIR, own_scratch
 
 ROWS_PER_ARROW_BATCH = 500  # the defaults (10,000; of Parquet 4,096) are too much for documents of a megabyte
 NARROW_ROWS_PER_ARROW_BATCH = 4_000  # rows without texts: every batch has a fixed cost
@@ -88,7 +88,7 @@ def spark_conf(settings: Settings, java_options: str = "") -> dict[str, str]:
         "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
         "spark.python.worker.reuse": "true",
-        "spark.python.daemon.module": "factory.spark_daemon",
+        "spark.python.daemon.module": "factory.spark.daemon",
         # Threads inside a worker would compete with the other workers of the machine.
         "spark.executorEnv.TOKENIZERS_PARALLELISM": "false",
         # Parquet's own reader skips the checksums of pages by default, and served a flipped bit.
@@ -315,12 +315,3 @@ def _require_jars(settings: Settings) -> None:
             again = f"Fetch them: {' '.join(command)}"
             killed = f"Spark's jars were not fetched (exit code {done.returncode}). {again}"
             raise MachineError((done.stderr.strip().splitlines() or [killed])[-1])
-
-
-if __name__ == "__main__":
-    try:
-        fetch_jars(Settings(), ALL_JARS if sys.argv[1:] == ["--all"] else coordinates(Settings()))
-        require_archive(Settings())
-    except MachineError as error:
-        sys.stderr.write(f"{error}\n")
-        sys.exit(error.exit_code)

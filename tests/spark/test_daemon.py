@@ -59,7 +59,7 @@ def test_an_archive_stays_if_pyspark_is_nowhere_else(tmp_path: Path, elsewhere: 
     assert len(archives) == 2
     packages = Path(pyspark.__file__).parents[1] if elsewhere else tmp_path
     code = (
-        "import sys; from factory.spark_daemon import leave_archives; sys.path.extend(sys.argv[1:]); "
+        "import sys; from factory.spark.daemon import leave_archives; sys.path.extend(sys.argv[1:]); "
         "leave_archives(); print(len([it for it in sys.path if it in sys.argv[2:]])); import pyspark"
     )
     command = [sys.executable, "-S", "-c", code, str(packages), *map(str, archives)]

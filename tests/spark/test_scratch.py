@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from factory.settings import Settings
-from factory.spark import spark_conf
-from factory.spark_scratch import LOCAL_DIR, drop_dead_scratch, own_scratch
+from factory.spark.scratch import LOCAL_DIR, drop_dead_scratch, own_scratch
+from factory.spark.session import spark_conf
 
 MAKE = """
 import sys
 from factory.settings import Settings
-from factory.spark_scratch import own_scratch
+from factory.spark.scratch import own_scratch
 folder = own_scratch(Settings(home=sys.argv[1]))
 (folder / "spark-1").mkdir()
 print(folder, flush=True)

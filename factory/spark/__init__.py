@@ -1,0 +1,1 @@
+"""The Spark of a lake: its session, jars, archive of classes, scratch and worker daemon."""
