@@ -19,9 +19,10 @@ from factory.filters.rounds import Round
 from factory.filters.rule import AtLeast, AtMost, Between, TextRule
 from factory.filters.text import Text
 from factory.ingest.readers import Ingested, Ingests
-from factory.orchestration.chain.dedup_group import dedup_group
-from factory.orchestration.chain.refine import refine, tokenizer, tokenizer_from, variant
-from factory.orchestration.chain.source import source
+from factory.orchestration.chain.dedup import dedup_group
+from factory.orchestration.chain.ingest import source
+from factory.orchestration.chain.models import tokenizer, tokenizer_from
+from factory.orchestration.chain.refine import refine, variant
 from factory.orchestration.host.definitions import definitions
 from factory.settings import settings
 

@@ -35,8 +35,9 @@ from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.orchestration.asset import progress
 from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.dedup_group import DedupGroup, Kind, dedup_group
-from factory.orchestration.chain.refine import refine, tokenizer
+from factory.orchestration.chain.dedup import DedupGroup, Kind, dedup_group
+from factory.orchestration.chain.models import tokenizer
+from factory.orchestration.chain.refine import refine
 from factory.orchestration.host.definitions import definitions
 from factory.packing.pack import PackConfig
 from factory.settings import Settings, settings

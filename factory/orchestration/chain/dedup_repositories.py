@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import dagster as dg
 from pyspark.sql import DataFrame
@@ -16,31 +16,25 @@ from factory.lake import names
 from factory.lake.repository import WITH_ITS_REPOSITORY
 from factory.lake.schemas.dedup import REPOSITORIES, REPOSITORY_EDGES, TOPICS
 from factory.orchestration.asset.checks import Check, aggregate, holds
-from factory.orchestration.asset.declaration import AssetResult, Tables
+from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.asset.groups import comparison_group
 from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.chain.dedup_parts import Declaring
 
 _WITH_ITS_REPOSITORY = f"reason IN {WITH_ITS_REPOSITORY}"
 
 
 def repository_assets(
-    declare: Callable[..., Callable[[Callable[..., AssetResult]], dg.AssetsDefinition]],
-    documents: Callable[[Mapping[str, DataFrame]], DataFrame],
-    group: str,
-    config: DedupConfig,
-    chosen: RepositoryConfig,
+    declare: Declaring, config: DedupConfig, chosen: RepositoryConfig
 ) -> tuple[dg.AssetsDefinition, ...]:
-    """`repository_edges` and `repositories` of `group`, or of a variant of it, with the topics of `group`.
-
-    `declare` declares a part that reads other parts and the documents, which `documents` takes from the
-    arguments.
-    """
+    """`repository_edges` and `repositories` of a group; a variant of a group has the group's topics."""
+    documents = declare.texts.documents
     comparing = RepositoryEdgeConfig(
         threshold=config.threshold, priority=config.priority, share=chosen.share, pinned=chosen.pinned
     )
     deciding = RepositoryDecisionConfig(**comparing.model_dump(), dropped_topics=chosen.dropped_topics)
 
-    @declare("repository_edges", REPOSITORY_EDGES, "signatures", "edges", config=comparing)
+    @declare("repository_edges", REPOSITORY_EDGES, "signatures", "edges", reads_texts=True, config=comparing)
     def group_repository_edges(signatures: DataFrame, edges: DataFrame, **upstream: DataFrame) -> DataFrame:
         """The pairs of repositories one of which holds nearly all of the other."""
         return repository_edges(documents(upstream), signatures, edges, comparing)
@@ -52,7 +46,8 @@ def repository_assets(
         "edges",
         "components",
         "repository_edges",
-        tables=_topics(group, chosen),
+        reads_texts=True,
+        tables=_topics(declare.compared, chosen),
         checks=[
             holds(
                 "a_duplicate_names_a_repository_that_shares_enough",

@@ -18,9 +18,11 @@ from factory.dedup.repository_config import RepositoryConfig
 from factory.errors import ConfigurationError
 from factory.ingest.readers import Ingested, Ingests
 from factory.lake import names
-from factory.orchestration.chain.dedup_group import DedupGroup, Kind, dedup_group, dedup_variant
-from factory.orchestration.chain.refine import Chain, refine, tokenizer, tokenizer_from, variant
-from factory.orchestration.chain.source import source
+from factory.orchestration.chain.dedup import DedupGroup, Kind, dedup_group, dedup_variant
+from factory.orchestration.chain.ingest import source
+from factory.orchestration.chain.link import Chain
+from factory.orchestration.chain.models import tokenizer, tokenizer_from
+from factory.orchestration.chain.refine import refine, variant
 from factory.orchestration.datasets.corpus import Corpus
 from factory.orchestration.datasets.file import Dataset, DatasetsFile, Tokenizer, Variant
 from factory.orchestration.datasets.located_yaml import InvalidValue, LocatedYaml, Place

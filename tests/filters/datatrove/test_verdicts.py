@@ -16,7 +16,7 @@ from factory.filters.rule import AtLeast
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.stage import decide, measure
 from factory.filters.text import Text
-from factory.orchestration.chain.rounds import signals_of
+from factory.orchestration.chain.filters import signals_of
 from tests.conftest import ROOT
 
 ANSWERS = json.loads((ROOT / "tests/filters/datatrove/answers.json").read_text())

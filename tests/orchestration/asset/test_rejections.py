@@ -23,7 +23,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.asset import progress
 from factory.orchestration.asset.rejections import Rejections, n_rejected
 from factory.orchestration.asset.table_asset import declaration_of
-from factory.orchestration.chain.source import source
+from factory.orchestration.chain.ingest import source
 from factory.orchestration.datasets.assets import corpus
 from factory.settings import Settings
 from tests.orchestration.runs import failure, run

@@ -11,7 +11,8 @@ from factory.lake.names import TableName
 from factory.lake.schemas.packing import TOKENIZER_ID
 from factory.lake.tables import Published
 from factory.orchestration.asset.checks import violations
-from factory.orchestration.chain.refine import UNIQUE_POSITIONS, require_tokens_of
+from factory.orchestration.chain.depsort import UNIQUE_POSITIONS
+from factory.orchestration.chain.packing import require_tokens_of
 
 
 @pytest.mark.spark

@@ -25,12 +25,13 @@ from factory.lake.tables import Lake
 from factory.lake_spark.audit import spark_schema
 from factory.orchestration.asset.checks import violations
 from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.dedup_group import dedup_group
+from factory.orchestration.chain.dedup import Deduplication, dedup_group
 from factory.orchestration.chain.dedup_repositories import (
     component_keeps_a_document,
     removal_names_a_kept_document,
 )
-from factory.orchestration.chain.refine import Chain, refine, variant
+from factory.orchestration.chain.link import Chain
+from factory.orchestration.chain.refine import refine, variant
 from factory.orchestration.keys import table_of
 from factory.settings import Settings
 from tests.orchestration.runs import reads, run
@@ -113,7 +114,7 @@ def ran(spark: SparkSession, lake_settings: Settings) -> Ran:
         return pyspark.spark_session.createDataFrame(rows, spark_schema(RAW))
 
     first, strict = chains()
-    declared = {min(it.keys): it for it in (raw, *first.dedup_group.assets, *first, *strict)}
+    declared = {min(it.keys): it for it in (raw, *first.link(Deduplication).group.assets, *first, *strict)}
     wanted = ("raw", "signals", "filtered", "dedup", "deduplicated")
     chosen = [
         asset
@@ -283,7 +284,7 @@ def test_a_family_is_lost_where_documents_remain_and_none_is_kept(spark: SparkSe
 
 def test_the_tables_of_repositories_read_what_they_are_made_of() -> None:
     first, strict = chains()
-    read = reads(first.dedup_group.assets)
+    read = reads(first.link(Deduplication).group.assets)
     assert read[f"dedup.{CODE}_topics"] == set()
     assert f"dedup.{CODE}_topics" in read[f"dedup.{CODE}_repositories"]
     assert f"dedup.{CODE}_topics" not in read[f"dedup.{CODE}_repository_edges"]
@@ -293,7 +294,7 @@ def test_the_tables_of_repositories_read_what_they_are_made_of() -> None:
     assert f"dedup.{CODE}__strict_topics" not in again
     assert f"dedup.{CODE}__strict_repositories" in again[f"dedup.{CODE}__strict_decisions"]
     filtered = variant(first, "short", rounds=[Round()])
-    assert filtered.dedup_group.repositories == CHOSEN
+    assert filtered.link(Deduplication).group.repositories == CHOSEN
     assert f"dedup.{CODE}__short_topics" in reads(filtered)
     parts = {it.removeprefix("dedup.web_") for it in reads(dedup_group("web", ["web"], kind="code").assets)}
     assert not {"topics", "repository_edges", "repositories"} & parts

@@ -16,7 +16,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.asset import partition_groups
 from factory.orchestration.asset.checks import holds
 from factory.orchestration.asset.declaration import Tables
-from factory.orchestration.chain.dedup_group import dedup_group
+from factory.orchestration.chain.dedup import dedup_group
 from factory.orchestration.chain.refine import refine, variant
 from factory.orchestration.host.reap import leftovers
 from factory.orchestration.keys import key_of, table_of

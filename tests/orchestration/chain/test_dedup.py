@@ -18,7 +18,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.asset import table_asset as table_asset_module
 from factory.orchestration.asset.declaration import Declaration
 from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.dedup_group import Kind, dedup_group
+from factory.orchestration.chain.dedup import Kind, dedup_group
 from factory.orchestration.keys import key_of
 from factory.settings import Settings
 from tests.dedup.corpus import arrow, corpus

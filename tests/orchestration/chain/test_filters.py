@@ -20,9 +20,10 @@ from factory.lake import names
 from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.dedup_group import DedupGroup, dedup_group, dedup_variant
-from factory.orchestration.chain.refine import Chain, refine, variant
-from factory.orchestration.chain.rounds import implies
+from factory.orchestration.chain.dedup import DedupGroup, Deduplication, dedup_group, dedup_variant
+from factory.orchestration.chain.filters import implies
+from factory.orchestration.chain.link import Chain
+from factory.orchestration.chain.refine import refine, variant
 from factory.orchestration.keys import table_of
 from factory.settings import Settings
 from tests.orchestration.runs import reads, run
@@ -125,11 +126,14 @@ def test_a_variant_at_another_threshold_shares_verdicts_and_comparisons() -> Non
 
 def test_a_variant_by_another_keep_rule_shares_all_comparisons() -> None:
     made = variant(chain(WORDS), "cover", keep="cover")
-    assert (made.dedup_group.config.keep, made.dedup_group.config.threshold) == ("cover", 0.8)
+    assert (made.link(Deduplication).group.config.keep, made.link(Deduplication).group.config.threshold) == (
+        "cover",
+        0.8,
+    )
     assert dg.AssetKey("dedup.web__cover_decisions") in {key for asset in made for key in asset.keys}
     assert not any(table_of(key).name.endswith("_edges") for asset in made for key in asset.keys)
     filtered = variant(chain(WORDS), "strict", rounds=[WORDS], keep="one_per_component")
-    assert filtered.dedup_group.config.keep == "one_per_component"
+    assert filtered.link(Deduplication).group.config.keep == "one_per_component"
     with pytest.raises(ValidationError, match="keep"):
         variant(chain(WORDS), "all", keep="all")  # type: ignore[arg-type]
 

@@ -1,0 +1,167 @@
+"""The tables of a dedup group: how each is declared, and the documents that they read."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import dagster as dg
+from pyspark.sql import DataFrame
+
+from factory.errors import ConfigurationError
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.lake.schemas.base import TableSchema
+from factory.lake_spark.documents import kept_documents, located, of_datasets
+from factory.orchestration.asset.declaration import AssetResult
+from factory.orchestration.asset.groups import comparison_group
+from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.chain.link import Chain
+from factory.spark.session import NARROW_ROWS_PER_ARROW_BATCH
+
+COMPARED = ("bags", "vocabulary", "signatures", "buckets", "edges")
+"""Parts that a variant shares with its group."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A dataset of a group: its documents, and the verdicts that say which of them are compared."""
+
+    dataset: str
+    documents: TableName
+    verdicts: TableName | None
+
+    @classmethod
+    def reading(cls, dataset: str | Chain) -> Member:
+        """The member for a chain so far, or for a dataset whose raw documents go through filters alone."""
+        if isinstance(dataset, Chain):
+            return cls(dataset.dataset, dataset.documents, dataset.verdicts)
+        return cls(names.dataset(dataset), names.raw(dataset), names.filtered(dataset))
+
+
+def members_apart(group: str, datasets: Sequence[str | Chain]) -> tuple[Member, ...]:
+    """Return the members of a group.
+
+    Raises ConfigurationError for no datasets, for one dataset twice, and for two variants of one dataset.
+    """
+    if not datasets:
+        raise ConfigurationError(f"Dedup group `{group}` has no datasets. Name at least one.")
+    members = tuple(map(Member.reading, datasets))
+    by_base: dict[str, str] = {}
+    for dataset in (member.dataset for member in members):
+        if names.base(dataset) not in by_base:
+            by_base[names.base(dataset)] = dataset
+            continue
+        other = by_base[names.base(dataset)]
+        if other == dataset:
+            raise ConfigurationError(f"Dedup group `{group}` names `{dataset}` twice. Name it once.")
+        raise ConfigurationError(
+            f"Dedup group `{group}` holds `{other}` and `{dataset}`, which have the same documents. "
+            "Give each variant a group of its own."
+        )
+    return members
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The documents of members as arguments of an asset; `variant` renames their datasets to its own."""
+
+    members: Sequence[Member]
+    variant: str | None = None
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The datasets as the tables of the group name them."""
+        return tuple(self._dataset(member) for member in self.members)
+
+    @property
+    def tables(self) -> dict[str, TableName]:
+        """The tables by argument: the documents of all members, then their verdicts."""
+        documents = {_documents(member): member.documents for member in self.members}
+        return documents | {
+            _verdicts(member): member.verdicts for member in self.members if member.verdicts is not None
+        }
+
+    def documents(self, upstream: Mapping[str, DataFrame]) -> DataFrame:
+        return of_datasets(
+            {
+                self._dataset(member): _staying(member, upstream[_documents(member)], upstream)
+                for member in self.members
+            }
+        )
+
+    def located(self, upstream: Mapping[str, DataFrame]) -> DataFrame:
+        """The documents with text locations in place of the texts."""
+        return of_datasets(
+            {
+                self._dataset(member): _staying(
+                    member, located(upstream[_documents(member)], "text"), upstream
+                )
+                for member in self.members
+            }
+        )
+
+    def _dataset(self, member: Member) -> str:
+        return member.dataset if self.variant is None else names.variant(member.dataset, self.variant)
+
+
+def _staying(member: Member, documents: DataFrame, upstream: Mapping[str, DataFrame]) -> DataFrame:
+    return documents if member.verdicts is None else kept_documents(documents, upstream[_verdicts(member)])
+
+
+def _documents(member: Member) -> str:
+    return f"documents_{member.dataset}"
+
+
+def _verdicts(member: Member) -> str:
+    return f"verdicts_{member.dataset}"
+
+
+@dataclass(frozen=True)
+class Declaring:
+    """Declares the tables `dedup.<group>_<part>` of a group.
+
+    They read those parts that the group `compared` made up to the edges: of the group itself, or of the group
+    that it is a variant of.
+    """
+
+    group: str
+    compared: str
+    texts: Texts
+    owners: tuple[str, ...] = ()
+    asset_group: str = field(default="")
+
+    def __call__(  # type: ignore[no-untyped-def]
+        self,
+        part: str,
+        schema: TableSchema,
+        *parts: str,
+        reads_texts: bool = False,
+        tables: Mapping[str, TableName] | None = None,
+        **options,
+    ):
+        """The decorator of a part that reads other `parts`.
+
+        The function also gets the documents if it `reads_texts`, and `tables` by argument. Its docstring,
+        with the name of the group, is the description.
+        """
+        upstream = {
+            other: names.dedup(self.compared if other in COMPARED else self.group, other) for other in parts
+        }
+
+        def declare(function: Callable[..., AssetResult]) -> dg.AssetsDefinition:
+            about = (inspect.getdoc(function) or "").rstrip(".")
+            return table_asset(
+                namespace="dedup",
+                name=f"{self.group}_{part}",
+                schema=schema,
+                upstream=upstream | (self.texts.tables if reads_texts else {}) | dict(tables or {}),
+                description=f"{about}, in dedup group `{self.group}`.",
+                owners=self.owners,
+                asset_group=self.asset_group or comparison_group(self.group),
+                # Texts and bags bypass these batches.
+                **{"rows_per_batch": NARROW_ROWS_PER_ARROW_BATCH, **options},
+            )(function)
+
+        return declare

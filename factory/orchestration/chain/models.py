@@ -1,0 +1,67 @@
+"""The assets of tokenizers: one trained on a corpus, and one read from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import dagster as dg
+from pyspark.sql import DataFrame
+
+from factory.lake import names
+from factory.lake.schemas.models import TOKENIZER
+from factory.lake_spark.documents import of_datasets
+from factory.models.tokenizer import tokenizer_table
+from factory.models.tokenizer_file import tokenizer_of_file
+from factory.orchestration.asset.groups import MODELS
+from factory.orchestration.asset.table_asset import table_asset
+from factory.packing.tokenize import TokenizeConfig
+
+
+def tokenizer(
+    name: str,
+    datasets: Sequence[str],
+    *,
+    vocabulary: int = 16_384,
+    around: TokenizeConfig | None = None,
+    lasting: bool = True,
+) -> dg.AssetsDefinition:
+    """Declare a byte-level BPE tokenizer trained on a sample of the deduplicated `datasets`.
+
+    The tokens of `around`, which `refine` puts around documents, are its special tokens. A `lasting`
+    tokenizer, whose change would change every packed table, is trained again only for another vocabulary
+    or other special tokens, or by a run that selects it without any of `datasets`.
+    """
+    special = (around or TokenizeConfig()).tokens
+
+    @table_asset(
+        namespace="models",
+        name=name,
+        asset_group=MODELS,
+        schema=TOKENIZER,
+        upstream={dataset: names.deduplicated(dataset) for dataset in datasets},
+        description="A byte-level BPE tokenizer, trained on a sample of "
+        f"{', '.join(f'`{dataset}`' for dataset in datasets)}.",
+        config={"vocabulary": vocabulary, "special": special},
+        lasting=lasting,
+    )
+    def trained(**upstream: DataFrame) -> DataFrame:
+        return tokenizer_table(of_datasets(upstream), name, vocabulary, special_tokens=special)
+
+    return trained
+
+
+def tokenizer_from(path: Path, name: str, *, around: TokenizeConfig | None = None) -> dg.AssetsDefinition:
+    """Declare the tokenizer of a Hugging Face `tokenizer.json`, which has the tokens of `around`."""
+
+    @table_asset(
+        namespace="models",
+        name=name,
+        asset_group=MODELS,
+        schema=TOKENIZER,
+        description=f"The tokenizer of the file `{path.name}`.",
+    )
+    def from_file(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
+        return tokenizer_of_file(pyspark.spark_session, name, path, (around or TokenizeConfig()).tokens)
+
+    return from_file

@@ -1,0 +1,141 @@
+"""The link that tokenizes documents and packs their tokens into training sequences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import dagster as dg
+from pyspark.sql import DataFrame
+
+from factory.errors import ConfigurationError
+from factory.lake import names
+from factory.lake.files.layout import odd_pages
+from factory.lake.identity import tokenizer_id
+from factory.lake.schemas.packing import (
+    N_SHARDS,
+    N_TOKENS,
+    PACKED,
+    PLACEMENTS,
+    SEQUENCE_LENGTH,
+    TOKEN_BYTES,
+    TOKENIZED,
+    TOKENIZER_ID,
+    VOCABULARY_SIZE,
+)
+from factory.lake.tables import Published
+from factory.orchestration.asset.checks import aggregate, holds, layout
+from factory.orchestration.asset.declaration import Tables
+from factory.orchestration.chain.link import Chain, staying
+from factory.packing.pack import PackConfig, pack, placements, totals
+from factory.packing.tokenize import TokenizeConfig, tokenize
+from spark_udfs.models.tokenizer import token_bytes
+
+_CHECKS = (
+    aggregate(
+        "ordinals_are_dense",
+        "coalesce(max(ordinal) + 1, 0) - count(1)",
+        "Ordinals are 0 .. n-1.",
+        "ordinal",
+    ),
+    holds(
+        "segments_fill_the_row",
+        "n_tokens = aggregate(segments, 0L, (sum, s) -> sum + s.length)",
+        "n_tokens",
+        "segments",
+    ),
+    layout("pages_of_equal_rows", odd_pages, "Pages of every column end at the same rows."),
+)
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Tokenize by the tokenizer of a name, with the tokens of `around` around each document; then pack.
+
+    The dependencies that an earlier link found keep dependent files in one sequence.
+    """
+
+    tokenizer: str
+    config: PackConfig = field(default_factory=PackConfig)
+    around: TokenizeConfig = field(default_factory=TokenizeConfig)
+
+    def extend(self, chain: Chain) -> Chain:
+        return chain.adding(self._tokens(chain), self._sequences(chain))
+
+    def _tokens(self, chain: Chain) -> dg.AssetsDefinition:
+        @chain.table_asset(
+            namespace="tokenized",
+            name=chain.dataset,
+            schema=TOKENIZED,
+            description=f"The tokens of every document of `{chain.dataset}`, by "
+            f"`{names.model(self.tokenizer)}`.",
+            upstream={**chain.upstream, "tokenizer": names.model(self.tokenizer)},
+            config=self.around,
+        )
+        def tokens(documents: DataFrame, tokenizer: DataFrame, **verdicts: DataFrame) -> Tables:
+            model = tokenizer.first()
+            assert model is not None
+            return Tables(
+                tokenize(staying(documents, verdicts), model.tokenizer, self.around),
+                properties={TOKEN_BYTES: str(token_bytes(model.n_tokens))},
+                said={TOKENIZER_ID: tokenizer_id(model.tokenizer)},
+            )
+
+        return tokens
+
+    def _sequences(self, chain: Chain) -> dg.AssetsDefinition:
+        dataset = chain.dataset
+        dependencies = {name: table for name, table in chain.further.items() if name == "dependencies"}
+
+        @chain.table_asset(
+            namespace="packed",
+            name=dataset,
+            schema=PACKED,
+            description=f"The training sequences of `{dataset}`: documents packed best-fit, with runs of a "
+            "repository's order kept together.",
+            side_tables={"placements": PLACEMENTS},
+            upstream={
+                "tokenized": names.tokenized(dataset),
+                "tokenizer": names.model(self.tokenizer),
+                **dependencies,
+            },
+            config=self.config,
+            checks=_CHECKS,
+        )
+        def sequences(  # type: ignore[no-untyped-def]
+            context, tokenized: DataFrame, tokenizer: DataFrame, **upstream: DataFrame
+        ) -> Tables:
+            model = tokenizer.first()
+            assert model is not None
+            identity = tokenizer_id(model.tokenizer)
+            require_tokens_of(context.resources.lake.pin(names.tokenized(dataset)), self.tokenizer, identity)
+            n_documents, n_tokens = totals(tokenized)
+            config = self.config.model_copy(update={"token_bytes": token_bytes(model.n_tokens)})
+            config = config.resolved(n_documents, n_tokens)
+            return Tables(
+                pack(tokenized, upstream.get("dependencies"), config),
+                {"placements": placements},
+                properties={
+                    TOKEN_BYTES: str(config.token_bytes),
+                    SEQUENCE_LENGTH: str(config.sequence_length),
+                    N_SHARDS: str(config.shards),
+                },
+                said={
+                    TOKENIZER_ID: identity,
+                    VOCABULARY_SIZE: str(model.n_tokens),
+                    N_TOKENS: str(n_tokens),
+                },
+            )
+
+        return sequences
+
+
+def require_tokens_of(tokenized: Published, tokenizer: str, identity: str) -> None:
+    """Raise ConfigurationError if another version of the tokenizer than this run's made the tokens."""
+    maker = tokenized.properties.get(TOKENIZER_ID)
+    if maker != identity:
+        by = f"by tokenizer {maker[:12]}" if maker else "before tables recorded their tokenizer"
+        raise ConfigurationError(
+            f"{tokenized.table} was made {by}, and {names.model(tokenizer)} is {identity[:12]} now. "
+            f"Materialize {tokenized.table} again, then the tables "
+            "downstream."
+        )
