@@ -223,19 +223,20 @@ def test_every_figure_of_the_summary_follows_from_the_tables(lake: Lake, spark: 
         assert (stages[f"filtered.{dataset}"].rows_in, stages[f"filtered.{dataset}"].rows_out) == (raw, kept)
         deduplicated = stages[f"deduplicated.{dataset}"]
         assert (deduplicated.rows_in, deduplicated.rows_out) == (kept, stay)
-        assert stages[f"packed.{dataset}"].rows_out == packed == found.packing[dataset].sequences
+        assert stages[f"packed.{dataset}"].rows_out == packed == found.values("packing")[dataset]["sequences"]
         exploded = f"SELECT explode(rejections) r FROM lake.filtered.{dataset}"
         rules = spark.sql(f"SELECT r.rule, count(*) n FROM ({exploded}) GROUP BY 1").collect()
-        assert found.rejections[dataset] == {row.rule: row.n for row in rules}
+        assert found.values("rejections")[dataset] == {row.rule: row.n for row in rules}
         reasons = spark.sql(
             f"SELECT reason, sum(coalesce(n_records, 1)) n FROM lake.raw.{dataset}_rejected GROUP BY 1"
         ).collect()
-        assert found.bad_records[dataset] == {row.reason: row.n for row in reasons}
+        assert found.values("bad_records")[dataset] == {row.reason: row.n for row in reasons}
+        packing = found.values("packing")[dataset]
         tokens = one(f"SELECT sum(n_tokens) FROM lake.tokenized.{dataset}")
         length = int(lake.table(names.packed(dataset)).properties[SEQUENCE_LENGTH])
-        assert found.packing[dataset].tokens == tokens
-        assert found.packing[dataset].fill == pytest.approx(tokens / (packed * length))
-        assert found.packing[dataset].split_documents_that_fit == one(
+        assert packing["tokens"] == tokens
+        assert packing["fill"] == pytest.approx(tokens / (packed * length))
+        assert packing["split_documents_that_fit"] == one(
             f"SELECT count(*) FROM (SELECT doc_id, count(*) pieces, sum(length) tokens "
             f"FROM lake.packed.{dataset}_placements GROUP BY doc_id) WHERE pieces > 1 AND tokens <= {length}"
         )
@@ -243,14 +244,16 @@ def test_every_figure_of_the_summary_follows_from_the_tables(lake: Lake, spark: 
         counted = spark.sql(
             f"SELECT reason, count(*) n FROM lake.dedup.{group}_decisions GROUP BY 1"
         ).collect()
-        assert found.duplicates[group] == {row.reason: row.n for row in counted}
-    order = found.order[CODE]
+        assert found.values("duplicates")[group] == {row.reason: row.n for row in counted}
+    order = found.values("order")[CODE]
     edges = f"lake.depsort.{CODE}_dependencies"
-    assert order.edges == one(f"SELECT count(*) FROM {edges}")
-    assert order.satisfied == one(f"SELECT count_if(satisfied) FROM {edges}")
+    assert order["edges"] == one(f"SELECT count(*) FROM {edges}")
+    assert order["satisfied"] == one(f"SELECT count_if(satisfied) FROM {edges}")
     share = one(f"SELECT sum(if(satisfied, weight, 0)) / sum(weight) FROM {edges}")
-    assert order.satisfied_weight == pytest.approx(share)
-    assert order.external == one(f"SELECT count_if(resolution = 'external') FROM lake.depsort.{CODE}_symbols")
+    assert order["satisfied_weight"] == pytest.approx(share)
+    assert order["external"] == one(
+        f"SELECT count_if(resolution = 'external') FROM lake.depsort.{CODE}_symbols"
+    )
 
 
 @pytest.mark.parametrize("dataset", DATASETS)

@@ -3,46 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from rich.console import Console
 from rich.table import Table
 
+from factory.explain.stages.stage import Figure, Section
 from factory.explain.summary import PipelineSummary, StageRows
 
 
-def show_summary(found: PipelineSummary, console: Console) -> None:
-    """Print the figures as tables."""
-    show_stages(found.stages, console)
-    for title, counts in (
-        ("Bad records", found.bad_records),
-        ("Rejections by rule (a document can fail several)", found.rejections),
-        ("Duplicates", found.duplicates),
-    ):
-        _show_counts(title, counts, console)
-    results = Table(
-        "dataset", "", title="Order and packing", title_justify="left", box=None, header_style="bold"
-    )
-    for dataset, order in found.order.items():
-        results.add_row(
-            dataset,
-            f"{order.satisfied:,} of {order.edges:,} dependencies satisfied "
-            f"({order.satisfied_weight:.1%} of their weight), "
-            f"{order.in_cycles:,} inside cycles, {order.external:,} names resolve outside their repository",
-        )
-        if order.cycles:
-            largest = order.cycles[0]
-            results.add_row(
-                dataset,
-                f"{len(order.cycles):,} cycles, the largest of {len(largest.paths):,} files in "
-                f"{largest.repository}: {', '.join(largest.paths[:3])} ...",
-            )
-    for dataset, fill in found.packing.items():
-        results.add_row(
-            dataset,
-            f"{fill.sequences:,} sequences, {fill.tokens:,} tokens, {fill.fill:.2%} full, "
-            f"{fill.split_documents_that_fit:,} documents split that would fit",
-        )
-    console.print(results)
+def show_summary(summary: PipelineSummary, console: Console) -> None:
+    """Print the figures as tables; neighboring sections of one title share a table."""
+    show_stages(summary.stages, console)
+    for title, sections in groupby(summary.sections, key=lambda section: section.title):
+        _show_sections(title, [(section, summary.sections[section]) for section in sections], console)
 
 
 def show_stages(stages: Sequence[StageRows], console: Console) -> None:
@@ -50,17 +24,19 @@ def show_stages(stages: Sequence[StageRows], console: Console) -> None:
     table = Table("table", title="Rows in and out", title_justify="left", box=None, header_style="bold")
     for column in ("in", "out", "share", "MB"):
         table.add_column(column, justify="right")
-    for it in stages:
-        same_kind = it.table.partition(".")[0] != "packed"  # sequences are not a share of documents
-        share = f"{it.rows_out / it.rows_in:.1%}" if it.rows_in and same_kind else ""
-        rows_in = "" if it.rows_in is None else f"{it.rows_in:,}"
-        table.add_row(it.table, rows_in, f"{it.rows_out:,}", share, f"{it.megabytes:,.1f}")
+    for rows in stages:
+        same_kind = rows.table.partition(".")[0] != "packed"  # sequences are not a share of documents
+        share = f"{rows.rows_out / rows.rows_in:.1%}" if rows.rows_in and same_kind else ""
+        rows_in = "" if rows.rows_in is None else f"{rows.rows_in:,}"
+        table.add_row(rows.table, rows_in, f"{rows.rows_out:,}", share, f"{rows.megabytes:,.1f}")
     console.print(table)
 
 
-def _show_counts(title: str, counts: dict[str, dict[str, int]], console: Console) -> None:
-    table = Table("", "", title=title, title_justify="left", box=None, show_header=False)
-    for dataset, by_name in counts.items():
-        said = ", ".join(f"{name} {count:,}" for name, count in by_name.items())
-        table.add_row(dataset, said or "none")
+def _show_sections(title: str, sections: Sequence[tuple[Section, list[Figure]]], console: Console) -> None:
+    heading = sections[0][0].heading
+    table = Table(heading, "", title=title, title_justify="left", box=None, header_style="bold")
+    table.show_header = bool(heading)
+    for figure in (figure for _, figures in sections for figure in figures):
+        for line in figure.lines:
+            table.add_row(figure.subject, line)
     console.print(table)

@@ -13,10 +13,10 @@ from rich.markup import escape
 from rich.tree import Tree
 
 from factory.explain.batches import BatchTrace
+from factory.explain.stages.document_trace import DocumentTrace
+from factory.explain.stages.registry import line
 from factory.explain.steps import StepTrace
-from factory.explain.trace import DocumentTrace
-
-_SHOWN = 8  # steps and pieces listed before "and N more"
+from factory.lake.names import TableName
 
 
 def show_documents(
@@ -94,25 +94,7 @@ def _add_way(tree: Tree, trace: DocumentTrace, shown: Collection[str]) -> None:
     """Add the tables in `shown` and the outcome to the tree."""
     for table, snapshot in trace.tables.items():
         if table in shown:
-            tree.add(f"{table} [dim]at snapshot {snapshot}[/]{_at(trace, table)}")
+            says = line(trace, TableName.parse(table))
+            tree.add(f"{table} [dim]at snapshot {snapshot}[/]{f': {says}' if says else ''}")
     colour = {"served": "green", "packed": "green", "under_way": "yellow"}.get(trace.outcome, "red")
     tree.add(f"[{colour}]{escape(trace.reason or 'no later table holds it yet')}[/]")
-
-
-def _at(trace: DocumentTrace, table: str) -> str:
-    namespace = table.split(".")[0]
-    if namespace == "filtered":
-        return ": " + (f"fails {len(trace.rejections)} rule(s)" if trace.rejections else "passes every rule")
-    if namespace == "dedup" and trace.component is not None:
-        return ": " + ("removed" if trace.outcome in ("duplicate", "repository") else "kept")
-    if namespace == "sorted":
-        return f": position {trace.position} of its repository"
-    if namespace == "packed":
-        pieces = [f"sequence {o:,} (tokens {at:,} to {at + n:,})" for o, at, n in trace.placements[:_SHOWN]]
-        steps = [f"step {it.offset:,} (epoch {it.epoch})" for it in trace.servings[:_SHOWN]]
-        more = f" and {len(trace.placements) - _SHOWN} more" if len(trace.placements) > _SHOWN else ""
-        served = f"; served at {', '.join(steps)}" if steps else ""
-        stored = [f"step {batch.step:,} of {batch.uri}" for batch in trace.stored[:_SHOWN]]
-        kept = f"; stored as {', '.join(stored)}" if stored else ""
-        return f": {', '.join(pieces)}{more}{served}{kept}"
-    return ""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from factory.errors import TableNotFound
+from factory.explain.stages.removals import Read
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
@@ -12,7 +14,7 @@ from factory.suggestions import unknown_name
 
 
 @dataclass(frozen=True)
-class Pinned:
+class PinnedTable:
     """A table at a snapshot."""
 
     table: TableName
@@ -24,16 +26,22 @@ class Pinned:
 class DatasetVersion:
     """The snapshots behind a table `deduplicated.<dataset>`.
 
-    `raw` has every document, `verdicts` the filters' verdict on each, `decisions` the choice among similar
+    `raw` has every document, each of `verdicts` the verdict of a stage, `decisions` the choice among similar
     documents; `compared` are the raw tables of all datasets of the dedup group.
     """
 
     dataset: str
-    kept: Pinned
-    raw: Pinned
-    verdicts: Pinned
-    decisions: Pinned
-    compared: tuple[Pinned, ...]
+    kept: PinnedTable
+    raw: PinnedTable
+    verdicts: tuple[PinnedTable, ...]
+    decisions: PinnedTable
+    compared: tuple[PinnedTable, ...]
+
+    def read(self, lake: Lake, advance: Callable[[int], object]) -> Read:
+        """The tables that decided, at their snapshots; `advance` gets numbers of rows read."""
+        tables = (self.kept, self.raw, self.decisions, *self.verdicts, *self.compared)
+        pinned = {version.table: version.snapshot_id for version in tables}
+        return Read(lake, pinned.keys(), pinned, self.dataset, advance=advance)
 
     @classmethod
     def newest(cls, lake: Lake, dataset: str) -> DatasetVersion:
@@ -42,20 +50,22 @@ class DatasetVersion:
         Raises TableNotFound if it was never deduplicated, or if an upstream snapshot has expired.
         """
         table = names.deduplicated(names.dataset(dataset))
-        known = [it.name for it in lake.names() if it.namespace == table.namespace]
-        if known and table.name not in known:
-            raise TableNotFound(unknown_name("deduplicated dataset", dataset, known))
+        deduplicated = [name.name for name in lake.names() if name.namespace == table.namespace]
+        if deduplicated and table.name not in deduplicated:
+            raise TableNotFound(unknown_name("deduplicated dataset", dataset, deduplicated))
         kept = lake.published(table)
-        decisions = _upstream(lake, kept, next((it for it in _tables(kept) if it.namespace == "dedup"), None))
-        made_of = _tables(decisions)
+        decided_by = next((source for source in _tables(kept) if source.namespace == "dedup"), None)
+        decisions = _upstream(lake, kept, decided_by)
         return cls(
             dataset=dataset,
             kept=_pinned(kept),
             raw=_pinned(_upstream(lake, kept, names.raw(dataset))),
-            verdicts=_pinned(_upstream(lake, decisions, names.verdicts(made_of, dataset))),
+            verdicts=tuple(map(_pinned, _verdicts(lake, decisions, dataset))),
             decisions=_pinned(decisions),
             compared=tuple(
-                _pinned(_upstream(lake, decisions, it)) for it in made_of if it.namespace == "raw"
+                _pinned(_upstream(lake, decisions, source))
+                for source in _tables(decisions)
+                if source.namespace == "raw"
             ),
         )
 
@@ -75,5 +85,15 @@ def _upstream(lake: Lake, published: Published, table: TableName | None) -> Publ
     return lake.published_at(table, published.lineage.upstream[str(table)])
 
 
-def _pinned(published: Published) -> Pinned:
-    return Pinned(published.table, published.snapshot_id, published.rows)
+def _verdicts(lake: Lake, published: Published, dataset: str) -> Iterator[Published]:
+    """Yield the tables of verdicts on a dataset's documents that `published` was made from, last first."""
+    for table in _tables(published):
+        of_dataset = table.name in (dataset, names.base(dataset)) and table.namespace not in ("raw", "dedup")
+        if of_dataset and "kept" in lake.table(table).schema().column_names:
+            verdicts = _upstream(lake, published, table)
+            yield verdicts
+            yield from _verdicts(lake, verdicts, dataset)
+
+
+def _pinned(published: Published) -> PinnedTable:
+    return PinnedTable(published.table, published.snapshot_id, published.rows)

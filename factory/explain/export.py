@@ -67,8 +67,8 @@ class Export:
         own = self.version
         if not self.removed:
             return own.decisions.rows + own.kept.rows
-        compared = sum(it.rows for it in own.compared)
-        return own.decisions.rows + own.verdicts.rows + compared + own.raw.rows
+        beside = sum(table.rows for table in (*own.verdicts, *own.compared))
+        return 2 * own.decisions.rows + beside + own.raw.rows  # those that stay are read, then those that go
 
     def write(self, file: Path, advance: Callable[[int], None]) -> Exported:
         """Write `file` as a whole, in place of an older one; `advance` gets numbers of rows read.
@@ -89,7 +89,10 @@ class Export:
         return Exported(self.version, reasons, kept, n_bytes)
 
     def _batches(self, folder: Path, advance: Callable[[int], None]) -> Iterator[pa.RecordBatch]:
-        outcomes = (every_outcome if self.removed else exceptions)(self.lake, self.version, folder, advance)
+        read = self.version.read(self.lake, advance)
+        outcomes = (
+            every_outcome(read, self.version.compared, folder) if self.removed else exceptions(read, folder)
+        )
         try:
             documents = self.version.raw if self.removed else self.version.kept
             columns = pa.schema([RAW.columns.field(name) for name in self.schema.names if name in RAW.names])
@@ -99,10 +102,10 @@ class Export:
             outcomes.close()
 
     def _with_outcomes(self, batch: pa.RecordBatch, outcomes: Outcomes) -> pa.RecordBatch:
-        found = zip(*outcomes.look_up(batch["doc_id"].to_pylist()), strict=True)
-        decided = {
+        by_field = zip(*outcomes.look_up(batch["doc_id"].to_pylist()), strict=True)
+        decision = {
             name: pa.array(list(values), _DECISION.field(name).type)
-            for name, values in zip(Outcome._fields, found, strict=True)
+            for name, values in zip(Outcome._fields, by_field, strict=True)
         }
-        columns = [decided[name] if name in decided else batch[name] for name in self.schema.names]
+        columns = [decision[name] if name in decision else batch[name] for name in self.schema.names]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)

@@ -9,26 +9,22 @@ from __future__ import annotations
 import json
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.expressions import AlwaysTrue, BooleanExpression, EqualTo
 
-from factory.explain.dataset_version import DatasetVersion, Pinned
-from factory.lake.files.stream import stream
-from factory.lake.schemas.base import TableSchema
-from factory.lake.schemas.dedup import DECISIONS
-from factory.lake.schemas.filters import FILTERED
+from factory.explain.dataset_version import PinnedTable
+from factory.explain.stages.registry import STAGES
+from factory.explain.stages.removals import Read
 from factory.lake.schemas.ingest import RAW
-from factory.lake.tables import Lake
 
 KEPT = "kept"  # the reason of a document without duplicates, and of the best of similar documents
-FILTERED_OUT = "filtered"  # the reason of a document that failed a rule
 UNDECIDED = "undecided"  # the reason of a document newer than the decisions
 
 _CACHE_KB = 64 << 10
@@ -118,75 +114,53 @@ class Outcomes:
         self._database.execute("COMMIT")
 
 
-def exceptions(lake: Lake, version: DatasetVersion, folder: Path, advance: Callable[[int], None]) -> Outcomes:
+def exceptions(read: Read, folder: Path) -> Outcomes:
     """The outcomes of kept documents; only reasons other than `kept` are stored."""
-    outcomes, read = Outcomes(folder, Outcome(kept=True, reason=KEPT)), partial(_read, lake, advance)
-    outcomes.add(
-        (doc_id, True, reason, None, None, None)
-        for batch in read(
-            version.decisions, DECISIONS, ("dataset", "kept", "doc_id", "reason"), _of_dataset(version)
-        )
-        for doc_id, reason in _rows(
-            batch,
-            (pc.field("dataset") == version.dataset) & pc.field("kept") & (pc.field("reason") != KEPT),
-            ("doc_id", "reason"),
-        )
-    )
+    outcomes = Outcomes(folder, Outcome(kept=True, reason=KEPT))
+    for view in STAGES:
+        for batch in view.kept(read):
+            outcomes.add(_stays(batch.filter(pc.not_equal(batch["reason"], KEPT))))
     outcomes.index()
     return outcomes
 
 
-def every_outcome(
-    lake: Lake, version: DatasetVersion, folder: Path, advance: Callable[[int], None]
-) -> Outcomes:
-    """The outcome of every document: failed rules, the decision, and the key of the kept document."""
-    outcomes, read = Outcomes(folder, Outcome(kept=False, reason=UNDECIDED)), partial(_read, lake, advance)
-    decided = ("doc_id", "kept", "reason", "duplicate_of", "similarity")
-    outcomes.add(
-        (*row, None)
-        for batch in read(version.decisions, DECISIONS, ("dataset", *decided), _of_dataset(version))
-        for row in _rows(batch, pc.field("dataset") == version.dataset, decided)
-    )
-    outcomes.add(
-        (doc_id, False, FILTERED_OUT, None, None, json.dumps(rejections or []))
-        for batch in read(
-            version.verdicts, FILTERED, ("kept", "doc_id", "rejections"), EqualTo("kept", False)
-        )
-        for doc_id, rejections in _rows(batch, ~pc.field("kept"), ("doc_id", "rejections"))
-    )
+def every_outcome(read: Read, compared: Iterable[PinnedTable], folder: Path) -> Outcomes:
+    """The outcome of every document: failed rules, the decision, and the key of the kept document.
+
+    `compared` are the raw tables of all documents that were compared.
+    """
+    outcomes = Outcomes(folder, Outcome(kept=False, reason=UNDECIDED))
+    for view in STAGES:
+        for batch in view.kept(read):
+            outcomes.add(_stays(batch))
+        for batch in view.removals(read, None):
+            outcomes.add(_leaves(batch.to_pylist()))
     outcomes.index()
     outcomes.name_partners(
-        batch for raw in version.compared for batch in read(raw, RAW, ("doc_id", "key"), AlwaysTrue())
+        batch for raw in compared for batch in read.batches(raw.table, RAW, ("doc_id", "key"))
     )
     return outcomes
 
 
-def _of_dataset(version: DatasetVersion) -> BooleanExpression:
-    return EqualTo("dataset", version.dataset)
+def _stays(kept: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    """Yield rows for `Outcomes.add` of documents that a stage keeps."""
+    for doc_id, reason in zip(kept["doc_id"].to_pylist(), kept["reason"].to_pylist(), strict=True):
+        yield doc_id, True, reason, None, None, None
 
 
-def _read(
-    lake: Lake,
-    advance: Callable[[int], None],
-    pinned: Pinned,
-    schema: TableSchema,
-    names: Sequence[str],
-    where: BooleanExpression,
-) -> Iterator[pa.RecordBatch]:
-    """Yield the columns `names` of the files that may have rows of `where`, and report all rows as read."""
-    columns = pa.schema([schema.columns.field(name) for name in names])
-    skipped = pinned.rows
-    for batch in stream(lake.table(pinned.table), pinned.snapshot_id, columns, where):
-        yield batch
-        advance(batch.num_rows)
-        skipped -= batch.num_rows
-    advance(skipped)
-
-
-def _rows(batch: pa.RecordBatch, where: pc.Expression, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Yield the values of `names` in the rows that satisfy `where`."""
-    rows = batch.filter(where)
-    return zip(*(rows[name].to_pylist() for name in names), strict=True)
+def _leaves(removals: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Any, ...]]:
+    """Yield rows for `Outcomes.add` of removed documents, whose removals stand together."""
+    for doc_id, group in groupby(removals, key=itemgetter("doc_id")):
+        by_document = list(group)
+        first = by_document[0]
+        if first["limit"] is None:
+            yield doc_id, False, first["reason"], first["partner"], first["value"], None
+            continue
+        rejections = [
+            {"rule": removal["reason"], "value": removal["value"], "threshold": removal["limit"]}
+            for removal in by_document
+        ]
+        yield doc_id, False, first["outcome"], None, None, json.dumps(rejections)
 
 
 def _beginnings(ids: Iterable[str]) -> np.ndarray:

@@ -169,10 +169,10 @@ def dedup(group: str, part: str) -> TableName:
     return TableName("dedup", f"{group}_{part}")
 
 
-def verdicts(tables: Iterable[TableName], dataset: str) -> TableName:
+def verdicts(tables: Iterable[TableName], dataset: str, namespace: str = "filtered") -> TableName:
     """The verdicts on a dataset's documents; a variant without its own shares its dataset's table."""
-    own = filtered(dataset)
-    return own if own in tables else filtered(base(dataset))
+    own = TableName(namespace, dataset)
+    return own if own in tables else TableName(namespace, base(dataset))
 
 
 def depsort(dataset: str, part: str) -> TableName:

@@ -45,7 +45,7 @@ def test_the_rejected_records_of_a_dataset_and_its_variant_are_read_once(tmp_pat
     lake.reads.clear()
     summary = summarize(lake, ["web", "web__strict"], [])
     assert lake.reads[names.rejected("web")] == 1
-    assert summary.bad_records == {"web": {"empty": 7, "b": 1}}
+    assert summary.values("bad_records") == {"web": {"empty": 7, "b": 1}}
     stages = {stage.table: (stage.rows_in, stage.rows_out) for stage in summary.stages}
     assert stages["raw.web"] == (14, 6)
     assert stages["filtered.web__strict"] == (6, 5)

@@ -23,7 +23,7 @@ from blender.records import Schedule, Source
 from blender.rows.live.live_progress import LiveProgress, hashes
 from blender.spec.source import wellformed
 from blender.spec.step_range import StepRange
-from factory.explain.trace import serving_positions
+from factory.explain.stages.serving import serving_positions
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
 from tests.blender.lakes import (

@@ -1,0 +1,128 @@
+"""What deduplication says: which kept document a removed one resembles, or why its repository went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from factory.explain.stages.document_trace import DocumentTrace
+from factory.explain.stages.removals import Read, Removal, removals_of
+from factory.explain.stages.stage import Figure, Section, StageView, Summarized, count_by, counts_figure
+from factory.lake import names
+from factory.lake.names import DEDUP, TableName
+from factory.lake.repository import WITH_ITS_REPOSITORY, repositories_of, repository_id, why_removed
+from factory.lake.schemas.dedup import DECISIONS
+from factory.lake.schemas.ingest import RAW
+
+DUPLICATE, REPOSITORY = "duplicate", "repository"
+_DECIDED = ("doc_id", "dataset", "reason", "similarity", "duplicate_of")
+
+
+class DedupView(StageView):
+    """The decisions of dedup groups."""
+
+    stage = DEDUP
+    sections = (Section("duplicates", "Duplicates"),)
+
+    def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> None:
+        ids = pa.array(traces, pa.string())
+        for table in _decisions(read):
+            for batch in read.batches(table, DECISIONS, ("doc_id", "reason", "component"), ids, **_own(read)):
+                for row in batch.to_pylist():
+                    trace = traces[row["doc_id"]]
+                    _note(read, table, trace)
+                    trace.component = row["component"]
+                    if row["reason"] in WITH_ITS_REPOSITORY:
+                        _note(read, repositories_of(table), trace)
+
+    def removals(self, read: Read, ids: pa.Array | None) -> Iterator[pa.RecordBatch]:
+        for table in _decisions(read):
+            for batch in read.batches(table, DECISIONS, _DECIDED, ids, **_own(read), kept=False):
+                with_repository = pc.is_in(batch["reason"], pa.array(WITH_ITS_REPOSITORY))
+                yield removals_of(
+                    doc_id=batch["doc_id"],
+                    outcome=pc.if_else(with_repository, REPOSITORY, DUPLICATE),
+                    reason=batch["reason"],
+                    value=batch["similarity"],
+                    partner=batch["duplicate_of"],
+                    sentence=_repositories_of(read, table, batch.filter(with_repository), batch["doc_id"])
+                    if ids is not None and with_repository.true_count
+                    else None,
+                )
+
+    def kept(self, read: Read) -> Iterator[pa.RecordBatch]:
+        for table in _decisions(read):
+            yield from read.batches(table, DECISIONS, ("doc_id", "reason"), **_own(read), kept=True)
+
+    def explain(self, removals: Sequence[Removal]) -> str:
+        [removal] = removals
+        partner, similarity = removal.partner, removal.value
+        if removal.outcome == REPOSITORY:
+            if partner is None:
+                return f"{removal.sentence}; no kept document resembles it"
+            return (
+                f"{removal.sentence}; the kept document {partner} resembles it (similarity {similarity:.4f})"
+            )
+        if similarity is None:
+            return (
+                f"removed for {partner}, which is kept: joined to it through others, similar to no kept "
+                "document"
+            )
+        kind = "an exact copy" if removal.reason == "exact_copy" and similarity == 1 else "a near duplicate"
+        return f"{kind} of {partner}, which is kept (similarity {similarity:.4f})"
+
+    def line(self, trace: DocumentTrace) -> str:
+        if trace.component is None:
+            return ""
+        return "removed" if trace.outcome in (DUPLICATE, REPOSITORY) else "kept"
+
+    def passed(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
+        return (names.deduplicated(dataset),)
+
+    def figures(self, summarized: Summarized) -> Iterator[Figure]:
+        for group in summarized.groups:
+            reasons = summarized.lake.read(names.dedup(group, "decisions"), ["reason"])
+            yield counts_figure("duplicates", group, count_by(reasons, "reason"))
+
+
+VIEW = DedupView()
+
+
+def _decisions(read: Read) -> list[TableName]:
+    return read.tables("dedup", "_decisions")
+
+
+def _own(read: Read) -> dict[str, str]:
+    """The condition that a decision is on a document of the dataset that is read."""
+    return {} if read.dataset is None else {"dataset": read.dataset}
+
+
+def _note(read: Read, table: TableName, trace: DocumentTrace) -> None:
+    snapshot = read.snapshot(table)
+    assert snapshot is not None
+    trace.note(table, snapshot)
+
+
+def _repositories_of(read: Read, table: TableName, removed: pa.RecordBatch, ids: pa.Array) -> pa.Array:
+    """Return a sentence for each of `ids` that was `removed` with its repository, else null."""
+    why = why_removed(read.lake, table, read.snapshot(table))
+    repositories: dict[str, tuple[str | None, str | None]] = {}
+    for raw in _raw(read):
+        columns = ("doc_id", "repository", "revision")
+        for batch in read.batches(raw, RAW, columns, removed["doc_id"]):
+            for row in batch.to_pylist():
+                repositories[row["doc_id"]] = (row["repository"], row["revision"])
+    sentences = {
+        row["doc_id"]: why(repository_id(row["dataset"], *repositories.get(row["doc_id"], (None, None))))
+        for row in removed.to_pylist()
+    }
+    return pa.array([sentences.get(doc_id) for doc_id in ids.to_pylist()], pa.string())
+
+
+def _raw(read: Read) -> list[TableName]:
+    """The raw tables that may hold the documents."""
+    if read.dataset is not None:
+        return [names.raw(read.dataset)]
+    return [table for table in read.tables("raw") if not table.name.endswith("_rejected")]

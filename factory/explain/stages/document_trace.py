@@ -1,0 +1,91 @@
+"""The path of one document through the pipeline, as the stages' views tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from factory.explain.stages.removals import Removal
+from factory.lake.names import TableName
+
+UNDER_WAY = "under_way"  # the outcome of a document that no stage removed and no sequence holds
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A rule that a document fails: the measured value and the threshold it breaks."""
+
+    rule: str
+    value: float
+    threshold: float
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A step of a blend that serves a piece of a document."""
+
+    blend: str
+    offset: int
+    epoch: int
+    ordinal: int
+
+
+@dataclass(frozen=True)
+class StoredStep:
+    """A durable batch that holds a step of a blend, `offset`."""
+
+    uri: str
+    namespace: str
+    """The id of its namespace."""
+    step: int
+    offset: int
+
+
+@dataclass
+class DocumentTrace:
+    """The path of one document through the pipeline.
+
+    `tables` are the tables that hold it, with their snapshots, in pipeline order. `outcome` is `bad_record`,
+    the word of a removal (`filtered`, `duplicate`, `repository`, ...), `packed`, `served` or `under_way`, and
+    `reason` one sentence on it. `variants` are its traces through the variants of its dataset, by name.
+    """
+
+    doc_id: str
+    dataset: str
+    source: str
+    key: str
+    about: dict[str, Any]
+    outcome: str = UNDER_WAY
+    reason: str = ""
+    tables: dict[str, int] = field(default_factory=dict)
+    rejections: list[Rejection] = field(default_factory=list)
+    duplicate_of: str | None = None
+    similarity: float | None = None
+    component: str | None = None
+    position: int | None = None
+    placements: list[tuple[int, int, int]] = field(default_factory=list)  # (ordinal, doc_offset, length)
+    servings: list[Serving] = field(default_factory=list)
+    stored: list[StoredStep] = field(default_factory=list)
+    variants: dict[str, DocumentTrace] = field(default_factory=dict)
+
+    def in_variant(self, name: str) -> DocumentTrace:
+        """Start a trace with the same origin in `variants`."""
+        self.variants[name] = DocumentTrace(
+            self.doc_id, name, self.source, self.key, self.about, tables=dict(self.tables)
+        )
+        return self.variants[name]
+
+    def note(self, table: TableName, snapshot_id: int) -> None:
+        """Record a table that holds the document."""
+        self.tables[str(table)] = snapshot_id
+
+    def leave(self, removals: Sequence[Removal], sentence: str) -> None:
+        """End the trace with the removals by one stage, and a sentence on them."""
+        self.outcome, self.reason = removals[0].outcome, sentence
+        for removal in removals:
+            if removal.limit is None:
+                self.duplicate_of, self.similarity = removal.partner, removal.value
+            else:
+                assert removal.value is not None
+                self.rejections.append(Rejection(removal.reason, removal.value, removal.limit))

@@ -1,0 +1,64 @@
+"""What ingest says: where a document comes from, or why a record is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pyiceberg.expressions import In
+
+from factory.explain.stages.document_trace import DocumentTrace
+from factory.explain.stages.removals import Removal
+from factory.explain.stages.stage import Figure, Section, StageView, Summarized, counts_figure
+from factory.lake import names
+from factory.lake.names import INGEST, TableName
+from factory.lake.tables import Lake, Published
+
+BAD_RECORD = "bad_record"
+_ABOUT = ("doc_id", "source", "key", "n_bytes", "repository", "path", "revision", "license")
+_OF_BAD_RECORD = ("doc_id", "source", "key", "n_bytes", "location", "reason", "detail")
+_REJECTED = "_rejected"
+
+
+class IngestView(StageView):
+    """The raw documents and the rejected records."""
+
+    stage = INGEST
+    sections = (Section("bad_records", "Bad records"),)
+
+    def passed(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
+        return (names.raw(dataset),)
+
+    def count(self, summarized: Summarized, published: Published) -> tuple[int | None, int]:
+        n_rejected = sum(summarized.rejected(published.table.name).values())
+        return published.rows + n_rejected, published.rows
+
+    def figures(self, summarized: Summarized) -> Iterator[Figure]:
+        for dataset in summarized.datasets:
+            if dataset == names.base(dataset):
+                yield counts_figure("bad_records", dataset, summarized.rejected(dataset))
+
+
+VIEW = IngestView()
+
+
+def origins(lake: Lake, table: TableName, ids: Sequence[str]) -> dict[str, DocumentTrace]:
+    """Return the beginning of the trace of each id that a raw table holds; of a bad record, also its end."""
+    if lake.table(table).current_snapshot() is None:
+        return {}
+    is_bad = table.name.endswith(_REJECTED)
+    rows = lake.read(table, _OF_BAD_RECORD if is_bad else _ABOUT, In("doc_id", list(ids))).to_pylist()
+    traces = {}
+    for row in rows:
+        about = {
+            name: value
+            for name, value in row.items()
+            if value is not None and name not in ("doc_id", "source", "key")
+        }
+        dataset = table.name.removesuffix(_REJECTED)
+        trace = DocumentTrace(row["doc_id"], dataset, row["source"], row["key"], about)
+        trace.note(table, lake.published(table).snapshot_id)
+        if is_bad:
+            sentence = f"bad record ({row['reason']}) at {row['location']}: {row['detail']}"
+            trace.leave([Removal(row["doc_id"], BAD_RECORD, row["reason"])], sentence)
+        traces[trace.doc_id] = trace
+    return traces

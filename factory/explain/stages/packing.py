@@ -1,0 +1,115 @@
+"""What packing says: which sequences hold a document, that it has no tokens, and how full sequences are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from factory.explain.stages.document_trace import DocumentTrace
+from factory.explain.stages.removals import Read, removals_of
+from factory.explain.stages.stage import Figure, Section, StageView, Summarized
+from factory.lake import names
+from factory.lake.names import PACKING, TableName
+from factory.lake.schemas.packing import PLACEMENTS, SEQUENCE_LENGTH, TOKENIZED
+from factory.lake.tables import Lake
+
+NO_TOKENS = "no_tokens"  # the reason of a document without tokens, which no sequence contains
+PACKED = "packed"
+_SHOWN = 8  # steps and pieces listed before "and N more"
+
+
+@dataclass(frozen=True)
+class Fill:
+    """The packed sequences of a dataset: `fill` is tokens over the room in all sequences."""
+
+    sequences: int
+    tokens: int
+    fill: float
+    split_documents_that_fit: int
+
+
+class PackingView(StageView):
+    """The tokens of documents, and the training sequences."""
+
+    stage = PACKING
+    sections = (Section("packing", "Order and packing", "dataset"),)
+
+    def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> None:
+        assert read.dataset is not None
+        table = names.placements(read.dataset)
+        snapshot = read.snapshot(table) if table in read.names else None
+        if snapshot is None:
+            return
+        columns = ("doc_id", "ordinal", "doc_offset", "length")
+        for batch in read.batches(table, PLACEMENTS, columns, pa.array(traces, pa.string())):
+            for row in batch.to_pylist():
+                placement = (row["ordinal"], row["doc_offset"], row["length"])
+                traces[row["doc_id"]].placements.append(placement)
+        for trace in traces.values():
+            trace.placements.sort(key=lambda placement: placement[1])
+            if trace.placements:
+                trace.note(table, snapshot)
+                trace.outcome = PACKED
+                trace.reason = f"packed into {len(trace.placements)} sequence(s)"
+
+    def removals(self, read: Read, ids: pa.Array | None) -> Iterator[pa.RecordBatch]:
+        tables = read.tables("tokenized") if read.dataset is None else _tokenized(read, read.dataset)
+        for table in tables:
+            for batch in read.batches(table, TOKENIZED, ["doc_id"], ids, n_tokens=0):
+                yield removals_of(doc_id=batch["doc_id"], outcome=NO_TOKENS, reason=NO_TOKENS)
+
+    def explain(self, removals: Sequence[object]) -> str:
+        return "it has no tokens, so no sequence holds it"
+
+    def line(self, trace: DocumentTrace) -> str:
+        pieces = [
+            f"sequence {ordinal:,} (tokens {offset:,} to {offset + length:,})"
+            for ordinal, offset, length in trace.placements[:_SHOWN]
+        ]
+        steps = [f"step {serving.offset:,} (epoch {serving.epoch})" for serving in trace.servings[:_SHOWN]]
+        stored = [f"step {batch.step:,} of {batch.uri}" for batch in trace.stored[:_SHOWN]]
+        n_more = len(trace.placements) - _SHOWN
+        more = f" and {n_more} more" if n_more > 0 else ""
+        served = f"; served at {', '.join(steps)}" if steps else ""
+        in_batches = f"; stored as {', '.join(stored)}" if stored else ""
+        return f"{', '.join(pieces)}{more}{served}{in_batches}"
+
+    def passed(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
+        return names.tokenized(dataset), names.packed(dataset)
+
+    def figures(self, summarized: Summarized) -> Iterator[Figure]:
+        for dataset in summarized.datasets:
+            fill = _fill(summarized.lake, dataset)
+            line = (
+                f"{fill.sequences:,} sequences, {fill.tokens:,} tokens, {fill.fill:.2%} full, "
+                f"{fill.split_documents_that_fit:,} documents split that would fit"
+            )
+            yield Figure("packing", dataset, asdict(fill), [line])
+
+
+VIEW = PackingView()
+
+
+def _tokenized(read: Read, dataset: str) -> list[TableName]:
+    table = names.tokenized(dataset)
+    return [table] if table in read.names else []
+
+
+def _fill(lake: Lake, dataset: str) -> Fill:
+    rows = lake.read(names.packed(dataset), ["n_tokens"])["n_tokens"]
+    length = int(lake.table(names.packed(dataset)).properties[SEQUENCE_LENGTH])
+    tokens = int(pc.sum(rows).as_py() or 0)
+    pieces: Counter[str] = Counter(lake.read(names.placements(dataset), ["doc_id"])["doc_id"].to_pylist())
+    sizes = lake.read(names.tokenized(dataset), ["doc_id", "n_tokens"]).to_pylist()
+    return Fill(
+        sequences=len(rows),
+        tokens=tokens,
+        fill=tokens / (len(rows) * length) if len(rows) else 1.0,
+        split_documents_that_fit=sum(
+            1 for row in sizes if row["n_tokens"] <= length and pieces[row["doc_id"]] > 1
+        ),
+    )

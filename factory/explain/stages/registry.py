@@ -1,0 +1,21 @@
+"""The stages whose views trace, diff, export and summary walk, in the order of the pipeline."""
+
+from __future__ import annotations
+
+from factory.explain.stages import dedup, depsort, filters, ingest, packing
+from factory.explain.stages.document_trace import DocumentTrace
+from factory.explain.stages.stage import StageView
+from factory.lake.names import TableName
+
+STAGES: list[StageView] = [
+    ingest.VIEW,
+    filters.VIEW,
+    dedup.VIEW,
+    depsort.VIEW,
+    packing.VIEW,
+]
+
+
+def line(trace: DocumentTrace, table: TableName) -> str:
+    """Return what the stage that writes `table` says of a document in it."""
+    return next((view.line(trace) for view in STAGES if view.stage == table.stage), "")

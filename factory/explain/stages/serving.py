@@ -1,0 +1,93 @@
+"""What blends say: the steps that serve a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyiceberg.expressions import In
+
+from blender.opened.blend import Blend
+from blender.records import RowPosition
+from factory.explain.stages.document_trace import DocumentTrace, Serving
+from factory.explain.stages.packing import PACKED
+from factory.explain.stages.removals import Read
+from factory.lake import names
+from factory.lake.tables import Lake
+
+SERVED = "served"
+
+
+@dataclass(frozen=True)
+class Served:
+    """The steps of `blends` that serve a document; of each blend the `first` epochs."""
+
+    blends: Sequence[Blend]
+    first: int
+
+    def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> None:
+        """Add the steps to the traces, also to those of documents that a newer table removed."""
+        assert read.dataset is not None
+        for blend in self.blends:
+            _follow_blend(read.lake, blend, read.dataset, list(traces.values()), self.first)
+
+
+def serving_positions(
+    blend: Blend, table: str, ordinals: Iterable[int], first: int
+) -> dict[int, list[RowPosition]]:
+    """Return the first `first` positions at which each source of `blend` on `table` serves each ordinal."""
+    sources = [source.config.name for source in blend.sources if source.config.table == table]
+    return {
+        ordinal: [
+            position for name in sources for position in blend.order.locate(name, ordinal, epochs=first)
+        ]
+        for ordinal in ordinals
+    }
+
+
+def _follow_blend(
+    lake: Lake, blend: Blend, dataset: str, traces: Sequence[DocumentTrace], first: int
+) -> None:
+    table = names.packed(dataset)
+    snapshots = {source.config.table: source.reader.snapshot_id for source in blend.sources}
+    if str(table) not in snapshots or not traces:
+        return
+    ordinals = _ordinals(lake, dataset, snapshots[str(table)], traces)
+    positions = serving_positions(blend, str(table), set().union(*ordinals.values()), first)
+    for trace in traces:
+        servings = [
+            Serving(blend.id, position.offset, position.epoch, ordinal)
+            for ordinal in ordinals[trace.doc_id]
+            for position in positions[ordinal]
+        ]
+        trace.servings += sorted(servings, key=lambda serving: serving.offset)
+        if servings and trace.outcome in (PACKED, SERVED):
+            trace.outcome = SERVED
+            trace.reason = f"served first at step {min(serving.offset for serving in trace.servings)}"
+        elif servings:
+            offset = min(serving.offset for serving in servings)
+            trace.reason = (
+                f"{trace.reason or 'under way'}; blend {blend.id}, of an earlier version of {table}, "
+                f"serves it first at step {offset}"
+            )
+
+
+def _ordinals(
+    lake: Lake, dataset: str, snapshot: int, traces: Sequence[DocumentTrace]
+) -> dict[str, list[int]]:
+    """Return the ordinals of each document in the packed table at `snapshot`.
+
+    One run publishes packed rows and placements, so the run's id finds the placements of an older snapshot.
+    """
+    packed, placements = names.packed(dataset), names.placements(dataset)
+    lineage = lake.published_at(packed, snapshot).lineage
+    if lineage.content == lake.published(packed).lineage.content:
+        return {trace.doc_id: [ordinal for ordinal, _, _ in trace.placements] for trace in traces}
+    beside = lake.published_by(placements, lineage.run_id)
+    ordinals: dict[str, list[int]] = {trace.doc_id: [] for trace in traces}
+    if beside is not None:
+        columns = ("doc_id", "doc_offset", "ordinal")
+        rows = lake.read(placements, columns, In("doc_id", list(ordinals)), beside.snapshot_id).to_pylist()
+        for row in sorted(rows, key=lambda row: row["doc_offset"]):
+            ordinals[row["doc_id"]].append(row["ordinal"])
+    return ordinals

@@ -1,0 +1,140 @@
+"""What a stage can say about its tables: the interface that trace, diff, export and summary walk."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from factory.errors import TableNotFound
+from factory.explain.stages.document_trace import DocumentTrace
+from factory.explain.stages.removals import Read, Removal
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.lake.rejected import count_rejected
+from factory.lake.tables import Lake, Published
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the summary: its name in JSON, its title for people, and a heading of its subjects, if any.
+
+    Neighboring sections of one title share a table.
+    """
+
+    name: str
+    title: str
+    heading: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a section: of a dataset or a dedup group, as plain values and as lines for people."""
+
+    section: str
+    subject: str
+    values: Any
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Summarized:
+    """The lake, datasets and dedup groups of a summary; rejected records are counted once a dataset."""
+
+    lake: Lake
+    datasets: Sequence[str]
+    groups: Sequence[str] = ()
+    tables: frozenset[TableName] = frozenset()
+    _rejected: dict[str, dict[str, int]] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def in_lake(cls, lake: Lake, datasets: Sequence[str], groups: Sequence[str] = ()) -> Summarized:
+        """The summary's subjects, with the tables that the lake has."""
+        return cls(lake, datasets, groups, frozenset(lake.names()))
+
+    def rejected(self, dataset: str) -> dict[str, int]:
+        """Return the rejected records of a dataset by reason; none if its asset writes no such table."""
+        base = names.base(dataset)
+        if base not in self._rejected:
+            try:
+                self._rejected[base] = count_rejected(self.lake, names.rejected(base))
+            except TableNotFound:
+                self._rejected[base] = {}
+        return self._rejected[base]
+
+
+class StageView(Protocol):
+    """What a stage can say about its tables; a stage without something to say leaves a method as it is."""
+
+    stage: str
+    """The name of the stage, as in `factory.lake.names`."""
+
+    sections: Sequence[Section] = ()
+    """The sections of the summary that `figures` fills."""
+
+    def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> None:
+        """Note the stage's tables that hold the documents of `traces` (by doc_id), and what they record."""
+        return
+
+    def removals(self, read: Read, ids: pa.Array | None) -> Iterator[pa.RecordBatch]:
+        """Yield rows of `REMOVALS`: of the documents `ids`, with sentences, or of all, without."""
+        yield from ()
+
+    def kept(self, read: Read) -> Iterator[pa.RecordBatch]:
+        """Yield `doc_id` and `reason` of the documents that a stage decides to keep for good."""
+        yield from ()
+
+    def explain(self, removals: Sequence[Removal]) -> str:
+        """Return one sentence on the removals of a document."""
+        rules = [
+            f"{removal.reason} is {removal.value:g} (limit {removal.limit:g})"
+            for removal in removals
+            if removal.limit is not None
+        ]
+        if rules:
+            return f"rejected by {len(rules)} rule(s): {', '.join(rules)}"
+        return removals[0].sentence or removals[0].reason
+
+    def line(self, trace: DocumentTrace) -> str:
+        """Return what follows one of the stage's tables in a trace for people; empty for nothing."""
+        return ""
+
+    def passed(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
+        """Return the tables of the stage through which the documents of a dataset pass."""
+        return ()
+
+    def count(self, summarized: Summarized, published: Published) -> tuple[int | None, int]:
+        """Return the rows into and out of such a table; None for all rows of the table before."""
+        return None, published.rows
+
+    def figures(self, summarized: Summarized) -> Iterator[Figure]:
+        """Yield the stage's figures of the datasets and groups."""
+        yield from ()
+
+
+def removed(view: StageView, read: Read, ids: Iterable[str]) -> dict[str, list[Removal]]:
+    """Return the removals by a stage of those `ids` that it removed, by doc_id."""
+    by_document: dict[str, list[Removal]] = defaultdict(list)
+    for batch in view.removals(read, pa.array(ids, pa.string())):
+        for row in batch.to_pylist():
+            by_document[row["doc_id"]].append(Removal(**row))
+    return by_document
+
+
+def count_by(rows: pa.Table, column: str) -> dict[str, int]:
+    """Return how many rows have each value of `column`, most first."""
+    counts = pc.value_counts(rows[column].combine_chunks()).to_pylist()
+    return {
+        str(pair["values"]): pair["counts"]
+        for pair in sorted(counts, key=lambda pair: (-pair["counts"], str(pair["values"])))
+    }
+
+
+def counts_figure(section: str, subject: str, counts: Mapping[str, int]) -> Figure:
+    """A figure of counts by word, in one line."""
+    line = ", ".join(f"{word} {count:,}" for word, count in counts.items())
+    return Figure(section, subject, dict(counts), [line or "none"])

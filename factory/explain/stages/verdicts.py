@@ -1,0 +1,82 @@
+"""The view of a stage that judges documents by rules, in a table of verdicts (`FILTERED`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from factory.explain.stages.document_trace import DocumentTrace
+from factory.explain.stages.removals import Read, removals_of
+from factory.explain.stages.stage import Figure, Section, StageView, Summarized, count_by, counts_figure
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.lake.schemas.filters import FILTERED
+from factory.lake.tables import Published
+
+
+@dataclass(frozen=True)
+class VerdictView(StageView):
+    """The view of a `stage` whose verdicts stand in `namespace`, a table a dataset.
+
+    A document that fails a rule has the outcome `outcome`; `section` of the summary counts documents by rule.
+    """
+
+    stage: str
+    namespace: str
+    outcome: str
+    section: Section
+
+    @property
+    def sections(self) -> Sequence[Section]:  # type: ignore[override]
+        return (self.section,)
+
+    def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> None:
+        for table in self._tables(read):
+            snapshot = read.snapshot(table)
+            for batch in read.batches(table, FILTERED, ["doc_id"], pa.array(traces, pa.string())):
+                for doc_id in batch["doc_id"].to_pylist():
+                    assert snapshot is not None
+                    traces[doc_id].note(table, snapshot)
+
+    def removals(self, read: Read, ids: pa.Array | None) -> Iterator[pa.RecordBatch]:
+        for table in self._tables(read):
+            for batch in read.batches(table, FILTERED, ["doc_id", "rejections"], ids, kept=False):
+                rejections = batch["rejections"]
+                failed = pc.list_flatten(rejections)
+                yield removals_of(
+                    doc_id=batch["doc_id"].take(pc.list_parent_indices(rejections)),
+                    outcome=self.outcome,
+                    reason=pc.struct_field(failed, "rule"),
+                    value=pc.struct_field(failed, "value"),
+                    limit=pc.struct_field(failed, "threshold"),
+                )
+
+    def line(self, trace: DocumentTrace) -> str:
+        n_failed = len(trace.rejections) if trace.outcome == self.outcome else 0
+        return f"fails {n_failed} rule(s)" if n_failed else "passes every rule"
+
+    def passed(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
+        return (names.verdicts(summarized.tables, dataset, self.namespace),)
+
+    def count(self, summarized: Summarized, published: Published) -> tuple[int | None, int]:
+        kept = summarized.lake.read(published.table, ["kept"])["kept"]
+        return None, int(pc.sum(kept).as_py() or 0)
+
+    def figures(self, summarized: Summarized) -> Iterator[Figure]:
+        for dataset in summarized.datasets:
+            table = names.verdicts(summarized.tables, dataset, self.namespace)
+            if table in summarized.tables:
+                rejections = summarized.lake.read(table, ["rejections"])["rejections"].combine_chunks()
+                rules = pc.struct_field(pc.list_flatten(rejections), "rule")
+                counts = count_by(pa.table({"rule": rules}), "rule")
+                yield counts_figure(self.section.name, dataset, counts)
+
+    def _tables(self, read: Read) -> list[TableName]:
+        """The tables of verdicts: of the dataset that is read, or else of every dataset."""
+        if read.dataset is None:
+            return read.tables(self.namespace)
+        table = names.verdicts(read.names, read.dataset, self.namespace)
+        return [table] if table in read.names else []
