@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -14,9 +14,13 @@ from factory.explain.stages.stage import Section
 from factory.explain.stages.verdicts import VerdictView
 from factory.lake.names import STAGE_OF_NAMESPACE, TableName
 from factory.lake.schemas.filters import FILTERED
+from factory.orchestration.asset.charts.counting import counts
+from factory.orchestration.asset.charts.registry import CHARTS
 from factory.orchestration.chain.link import Chain, staying
 
 BREVITY = "brevity"
+CHART = f"{BREVITY}.kept"
+SCHEMA = replace(FILTERED, chart=CHART)
 VIEW = VerdictView(
     BREVITY, namespace=BREVITY, outcome="too_short", section=Section(BREVITY, "Short documents")
 )
@@ -45,7 +49,7 @@ class Brevity:
         @chain.table_asset(
             namespace=BREVITY,
             name=chain.dataset,
-            schema=FILTERED,
+            schema=SCHEMA,
             upstream=chain.upstream,
             config={"least": self.least},
         )
@@ -60,9 +64,11 @@ class Brevity:
 def registered() -> Iterator[None]:
     """Register the stage behind the filters."""
     STAGE_OF_NAMESPACE[BREVITY] = BREVITY
+    CHARTS[CHART] = counts("kept", "documents by whether they are long enough")
     registry.STAGES.insert(registry.STAGES.index(filters.VIEW) + 1, VIEW)
     try:
         yield
     finally:
         registry.STAGES.remove(VIEW)
+        del CHARTS[CHART]
         del STAGE_OF_NAMESPACE[BREVITY]

@@ -163,7 +163,7 @@ def test_report_and_dagster_show_the_chart_of_the_stage(lake_settings: Settings,
         report = report_of_lake(Lake(lake_settings), instance)
     [table] = [table for table in report.tables if table.table == TableName(BREVITY, dataset)]
     assert table.picture is not None
-    assert table.picture.title == "documents by rule"
+    assert table.picture.title == "documents by whether they are long enough"
     assert (table.figures["kept"], table.figures["rejected"]) == (3, 1)
     assert f"{BREVITY}.{dataset}" in {stage.table for stage in report.stages}
     assert names.deduplicated(dataset) in {table.table for table in report.tables}

@@ -25,7 +25,8 @@ class TableSchema:
     `key` identifies a row; `partition_by` are identity partition columns; `sort_by` is the order in which
     files and rows are written; `properties` are default Iceberg table properties. With `may_shrink` a
     nullable column that is no longer declared stays in the table, null in new rows. `about` and
-    `descriptions` describe the rows and each column; no table depends on their wording.
+    `descriptions` describe the rows and each column; no table depends on their wording. `chart` and `figures`
+    name what Dagster shows of the rows (`factory.orchestration.asset.charts`).
     """
 
     columns: pa.Schema
@@ -36,6 +37,8 @@ class TableSchema:
     may_shrink: bool = False
     about: str = field(default="", repr=False, compare=False)
     descriptions: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    chart: str = field(default="", repr=False, compare=False)
+    figures: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in (*self.key, *self.partition_by, *self.sort_by):

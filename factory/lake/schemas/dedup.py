@@ -21,6 +21,7 @@ BAGS = table(
         "write.parquet.page-size-bytes": str(32 << 10),
         **EARLY_LOOK,
     },
+    chart="dedup.bags",
 )
 
 VOCABULARY = table(
@@ -30,6 +31,7 @@ VOCABULARY = table(
     column("text", pa.string(), "the token, for frequent ones only"),
     required("n_documents", pa.int64(), "documents counted, the same in every row"),
     key=("token",),
+    chart="dedup.vocabulary",
 )
 
 SIGNATURES = table(
@@ -41,12 +43,14 @@ SIGNATURES = table(
     required("n_distinct", pa.int64(), "distinct tokens in the text"),
     column("signature", pa.binary(), "weighted MinHash values; null for a text without tokens"),
     required("version", pa.string(), "method, values, bits, seed and vocabulary"),
+    chart="dedup.signatures",
 )
 
 BUCKETS = table(
     required("doc_id", pa.string(), "the representative of one distinct text"),
     # A row per band would make all readers ten times as slow.
     required("buckets", list_of(pa.int64(), nullable=False), "one bucket per band, in the bands' order"),
+    chart="dedup.buckets",
 )
 
 LARGEST_BUCKETS = table(
@@ -55,6 +59,7 @@ LARGEST_BUCKETS = table(
     required("members", pa.int64(), "distinct texts of the largest bucket it is best of"),
     required("bands", pa.int32(), "bands in which it is the best of one of the largest buckets"),
     required("text", pa.string(), "first 200 characters of the document"),
+    chart="dedup.largest_buckets",
 )
 
 EDGES = table(
@@ -63,11 +68,13 @@ EDGES = table(
     required("estimate", pa.float64(), "similarity, estimated from the two signatures"),
     required("similarity", pa.float64(), "exact weighted Jaccard of the two bags"),
     key=("left", "right"),
+    chart="dedup.edges",
 )
 
 COMPONENTS = table(
     DOC_ID,
     required("component", pa.string(), "the connected component, named by its least document id"),
+    chart="dedup.components",
 )
 
 DECISIONS = table(
@@ -83,6 +90,8 @@ DECISIONS = table(
     column("duplicate_of", pa.string(), "a kept document, unless removed with its repository"),
     column("similarity", pa.float64(), "exact similarity with it, null if `connected`"),
     column("component", pa.string(), "connected component of the document"),
+    chart="dedup.decisions",
+    figures="dedup.decisions",
 )
 
 SWEEP = table(
@@ -94,6 +103,7 @@ SWEEP = table(
     required("similar_pairs", pa.int64(), "verified edges that reach the threshold"),
     required("largest_component", pa.int64(), "documents of the largest component, exact copies included"),
     key=("threshold",),
+    chart="dedup.sweep",
 )
 
 RECALL = table(
@@ -103,6 +113,7 @@ RECALL = table(
     required("recall", pa.float64(), "share of the sampled pairs that share a bucket"),
     required("predicted", pa.float64(), "that share by the banding's curve, over the same pairs"),
     key=("similarity",),
+    chart="dedup.recall",
 )
 
 REPOSITORY_EDGES = table(
@@ -115,6 +126,7 @@ REPOSITORY_EDGES = table(
     required("left_share", pa.float64(), "the lesser of the left one's shares of documents and of bytes"),
     required("right_share", pa.float64(), "the lesser of the right one's shares of documents and of bytes"),
     key=("left", "right"),
+    chart="dedup.repository_edges",
 )
 
 REPOSITORIES = table(
@@ -134,6 +146,8 @@ REPOSITORIES = table(
     column("duplicate_of", pa.string(), "a kept repository, for every duplicate"),
     column("share", pa.float64(), "share of it that the kept repository holds"),
     key=("repository_id",),
+    chart="dedup.repositories",
+    figures="dedup.decisions",
 )
 
 TOPICS = table(

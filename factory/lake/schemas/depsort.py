@@ -26,6 +26,7 @@ SYMBOLS = table(
     column("weights", list_of(pa.float64()), "the weight that the row adds to each of them"),
     column("revision", pa.string(), "revision of the repository"),
     key=("doc_id", "kind", "name"),
+    chart="depsort.symbols",
 )
 
 DEPENDENCIES = table(
@@ -38,6 +39,7 @@ DEPENDENCIES = table(
     required("in_cycle", pa.bool_(), "whether both files lie in one strongly connected component"),
     column("revision", pa.string(), "revision of the repository"),
     key=("doc_id", "depends_on"),
+    chart="depsort.dependencies",
 )
 
 SORTED = table(
@@ -45,4 +47,5 @@ SORTED = table(
     required("position", pa.int64(), "0 .. n-1 within the revision of the repository"),
     required("cycle", pa.int64(), "number of its strongly connected component, in the repository's order"),
     required("cycle_size", pa.int64(), "files in this component"),
+    chart="depsort.sorted",
 )

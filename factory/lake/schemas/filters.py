@@ -26,4 +26,6 @@ FILTERED = table(
     required("kept", pa.bool_(), "whether the document passes every rule"),
     column("rejections", list_of(pa.struct(_REJECTION)), "every failed rule, with value and limit"),
     partition_by=("kept",),
+    chart="filters.rejections",
+    figures="filters.verdicts",
 )

@@ -28,7 +28,10 @@ DOCUMENT = (
     column("metadata", pa.map_(pa.string(), pa.string()), "further fields of the record"),
 )
 
-RAW = table(*DOCUMENT)
+RAW = table(
+    *DOCUMENT,
+    chart="ingest.bytes",
+)
 
 # An extra column of raw tables with texts that stay in the user's own Parquet files. Readers fill in the text
 # and omit the column, so such a table looks as if it had been rewritten.
@@ -62,4 +65,5 @@ REJECTED = table(
     column("sample", pa.binary(), "first bytes of the record"),
     column("n_records", pa.int64(), "number of records that share the row, null for one"),
     about="The records that the reader rejected, each with its reason and location.",
+    chart="ingest.rejected",
 )

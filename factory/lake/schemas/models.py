@@ -11,4 +11,5 @@ TOKENIZER = table(
     required("n_tokens", pa.int64(), "tokens in its vocabulary"),
     required("tokenizer", pa.string(), "the content of a Hugging Face tokenizer.json"),
     key=("name",),
+    chart="models.tokenizer",
 )

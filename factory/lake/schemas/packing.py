@@ -13,6 +13,8 @@ TOKENIZED = table(
     required("tokens", pa.binary(), "little-endian; width in the table property `factory.token-bytes`"),
     required("n_tokens", pa.int64(), "tokens of the document"),
     column("revision", pa.string(), "revision of the repository"),
+    chart="packing.tokenized",
+    figures="packing.tokenized",
 )
 
 _SEGMENT = [
@@ -36,6 +38,8 @@ PACKED = table(
         **EARLY_LOOK,
         "write.distribution-mode": "none",
     },
+    chart="packing.packed",
+    figures="packing.packed",
 )
 
 PLACEMENTS = table(
@@ -47,6 +51,7 @@ PLACEMENTS = table(
     key=("doc_id", "doc_offset"),
     sort_by=("doc_id", "doc_offset"),
     properties={"write.distribution-mode": "none"},
+    chart="packing.placements",
 )
 
 TOKEN_BYTES = "factory.token-bytes"  # table property: bytes a token, 2 or 4

@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame
 from factory.ingest.readers import MAX_REJECTED, Ingested, Registered
 from factory.lake.names import TableName
 from factory.lake.schemas.base import TableSchema
-from factory.orchestration.asset.charts import Chart
+from factory.orchestration.asset.charts.counting import Chart
+from factory.orchestration.asset.charts.totals import Figures
 from factory.orchestration.asset.checks import Check
 from factory.spark.session import ROWS_PER_ARROW_BATCH
 
@@ -101,6 +102,7 @@ class Output:
     schema: TableSchema
     checks: Sequence[Check]
     chart: Chart
+    figures: Figures
 
 
 @dataclass(frozen=True)

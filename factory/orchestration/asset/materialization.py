@@ -10,7 +10,6 @@ import dagster as dg
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.tables import Published
 from factory.orchestration.asset.declaration import Output, PartitionSelection
-from factory.orchestration.asset.figures import figures_of
 from factory.orchestration.asset.rows import Rows
 from factory.orchestration.host.resources import LakeRun
 from factory.orchestration.keys import key_of
@@ -18,8 +17,7 @@ from factory.orchestration.keys import key_of
 
 def shown_of(output: Output, rows: Rows, properties: Mapping[str, str]) -> dict[str, Any]:
     """Return the figures and the chart of a published table with these table properties, as metadata."""
-    figures = figures_of(output.schema)(rows, properties)
-    return {**figures, "chart": dg.MetadataValue.md(output.chart(rows))}
+    return {**output.figures(rows, properties), "chart": dg.MetadataValue.md(output.chart(rows))}
 
 
 def results(

@@ -37,7 +37,7 @@ from factory.errors import ConfigurationError, FactoryError
 from factory.lake.names import TableName
 from factory.lake.schemas.base import TableSchema
 from factory.lake_spark.read import read_at
-from factory.orchestration.asset.charts import chart_of
+from factory.orchestration.asset.charts.registry import chart_of, figures_of
 from factory.orchestration.asset.checks import Check, checks_of
 from factory.orchestration.asset.code_version import code_version
 from factory.orchestration.asset.damaged_input import damaged_input
@@ -100,13 +100,10 @@ def table_asset(
         table = TableName(namespace, name or function.__name__)
         _require_partitions(function, partitions_def)
         outputs = [
-            Output(table.suffixed(suffix), _laid_out(of, partitions_def), checks_of(of), chart_of(of))
-            for suffix, of in (side_tables or {}).items()
+            _output(table.suffixed(suffix), side_schema, (), partitions_def)
+            for suffix, side_schema in (side_tables or {}).items()
         ]
-        main = _laid_out(schema, partitions_def)
-        outputs.append(Output(table, main, checks_of(schema, checks), chart_of(schema)))
-        for output in outputs:
-            _require_columns(output)
+        outputs.append(_output(table, schema, checks, partitions_def))
         declaration = Declaration(
             table=table,
             outputs=tuple(outputs),
@@ -275,6 +272,23 @@ def _upstream(function: Callable[..., Any], named: Mapping[str, TableName]) -> d
     return {
         argument: named.get(argument) or TableName.from_argument(argument) for argument in (*plain, *extra)
     }
+
+
+def _output(
+    table: TableName,
+    schema: TableSchema,
+    checks: Sequence[Check],
+    partitions_def: dg.PartitionsDefinition[str] | None,
+) -> Output:
+    output = Output(
+        table,
+        _laid_out(schema, partitions_def),
+        checks_of(schema, checks),
+        chart_of(table, schema),
+        figures_of(table, schema),
+    )
+    _require_columns(output)
+    return output
 
 
 def _laid_out(schema: TableSchema, partitions_def: dg.PartitionsDefinition[str] | None) -> TableSchema:

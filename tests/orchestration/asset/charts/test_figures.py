@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from factory.lake.names import TableName
 from factory.lake.schemas.base import TableSchema
 from factory.lake.schemas.dedup import BAGS, DECISIONS, REPOSITORIES
 from factory.lake.schemas.filters import FILTERED
 from factory.lake.schemas.packing import PACKED, SEQUENCE_LENGTH, TOKENIZED
-from factory.orchestration.asset.figures import figures_of
+from factory.orchestration.asset.charts.registry import figures_of
 from factory.orchestration.asset.rows import Rows
 
 DECIDED = "kept boolean, reason string"
@@ -61,4 +62,4 @@ def test_figures_are_what_the_rows_hold(
     locally = Rows(lambda: frame, lambda names: (batch.select(list(names)) for batch in batches), 0)
     in_spark = Rows(lambda: frame, lambda names: None, 0)
     for given in (locally, in_spark):
-        assert figures_of(schema)(given, {SEQUENCE_LENGTH: "10"}) == figures
+        assert figures_of(TableName("raw", "web"), schema)(given, {SEQUENCE_LENGTH: "10"}) == figures

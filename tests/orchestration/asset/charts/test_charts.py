@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,12 +15,18 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from factory.errors import ConfigurationError
+from factory.lake.names import TableName
 from factory.lake.schemas import dedup, depsort, filters, ingest, models, packing
 from factory.lake.schemas.base import TableSchema, columns
 from factory.lake.schemas.dedup import BUCKETS, LARGEST_BUCKETS
 from factory.lake.schemas.filters import FILTERED, signals_table
-from factory.orchestration.asset import charts
-from factory.orchestration.asset.charts import Chart, chart_of
+from factory.orchestration.asset import drawing
+from factory.orchestration.asset.charts import counting
+from factory.orchestration.asset.charts import dedup as dedup_charts
+from factory.orchestration.asset.charts.counting import SAMPLED_BYTES, Chart
+from factory.orchestration.asset.charts.filters import rejections
+from factory.orchestration.asset.charts.registry import CHARTS, FIGURES, chart_of, figures_of
 from factory.orchestration.asset.rows import Rows
 
 STAGES = (ingest, filters, dedup, depsort, models, packing)
@@ -32,6 +40,7 @@ SCHEMAS = {
     "ONE_OF_SOMEBODYS_OWN": TableSchema(columns(pa.field("name", pa.string())), key=("name",)),
 }
 
+TABLE = TableName("raw", "web")
 
 Of = Callable[[DataFrame], Rows]
 
@@ -75,7 +84,9 @@ def test_every_table_has_a_picture(spark: SparkSession, of: Of, name: str) -> No
     rows = [tuple(value(field.type, row) for field in schema.columns) for row in range(2)]
     frame = spark.createDataFrame(rows, from_arrow_schema(schema.columns))
     for given in (frame, frame.limit(0)):
-        title, _, image = chart_of(schema)(of(given)).removesuffix(")").partition("](data:image/png;base64,")
+        title, _, image = (
+            chart_of(TABLE, schema)(of(given)).removesuffix(")").partition("](data:image/png;base64,")
+        )
         assert title.removeprefix("![")
         width, height = struct.unpack(">II", base64.b64decode(image)[16:24])
         assert width > 300
@@ -91,44 +102,44 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
         last.update(zip((f"*{it}" if it in kept else it for it in labels), values, strict=True))
         return title
 
-    monkeypatch.setattr(charts, "bars", bars)
+    monkeypatch.setattr(drawing, "bars", bars)
     return last
 
 
 FAILS = [("words", 1.0, 50.0), ("stop_words", 0.0, 2.0)]
 BARS: dict[str, tuple[Chart, TableSchema | str, list[tuple[Any, ...]], dict[str, int]]] = {
     "a document counts for every rule it fails": (
-        charts.rejections,
+        rejections,
         FILTERED,
         [("a", False, FAILS, None), ("b", False, FAILS[:1], None), ("c", True, [], None)],
         {"*kept": 1, "words": 2, "stop_words": 1},
     ),
     "counts fall between powers of two": (
-        charts.powers_of_two("n", "title"),
+        counting.powers_of_two("n", "title"),
         "n long",
         [(0,), (1,), (2,), (3,), (1023,), (1024,)],
         {"1": 2, "2": 2, "512": 1, "1K": 1},
     ),
     "a bucket counts once however many documents it has": (
-        charts.bucket_sizes,
+        dedup_charts.bucket_sizes,
         BUCKETS,
         [("a", [1, 5], None), ("b", [1, 6], None), ("c", [2, 7], None)],
         {"1": 4, "2": 1},
     ),
     "the largest buckets are shown by how they begin": (
-        charts.largest_buckets,
+        dedup_charts.largest_buckets,
         LARGEST_BUCKETS,
         [("a", "web", 7, 1, "# $x\t=\n" + "y" * 90, None), ("b", "web", 9, 2, "\u6771 \x00 caf\u00e9", None)],
         {"web: ? ? caf\u00e9": 9, "web: # \\$x = " + "y" * 33: 7},
     ),
     "groups are counted by size": (
-        charts.sizes("component", "title"),
+        counting.sizes("component", "title"),
         "component string",
         [("x",), ("x",), ("y",), ("z",)],
         {"1": 2, "2": 1},
     ),
     "repositories show the giant component before and after topics": (
-        charts.repositories,
+        dedup_charts.repositories,
         "component string, component_in_topic string, reason string",
         [("a", "a", "kept"), ("a", "a", "topic"), ("a", "b", "kept"), ("c", "c", "kept")],
         {
@@ -140,7 +151,7 @@ BARS: dict[str, tuple[Chart, TableSchema | str, list[tuple[Any, ...]], dict[str,
         },
     ),
     "the decisions of a dataset are shares of it": (
-        charts.decided,
+        dedup_charts.decided,
         "dataset string, reason string",
         [("web", "exact_copy"), ("code", "kept"), *[("web", "similar")] * 2, ("web", "kept")],
         {
@@ -151,19 +162,19 @@ BARS: dict[str, tuple[Chart, TableSchema | str, list[tuple[Any, ...]], dict[str,
         },
     ),
     "edges fall in steps of similarity": (
-        charts.similarities,
+        dedup_charts.similarities,
         "similarity double",
         [(0.801,), (0.819,), (0.82,), (1.0,)],
         {"0.80": 2, "0.82": 1, "1.00": 1},
     ),
     "partitions are in the order of their keys": (
-        charts.by_partition,
+        counting.by_partition,
         "partition string",
         [("b",), ("a",), ("b",)],
         {"a": 1, "b": 2},
     ),
     "a missing value is counted as none": (
-        charts.counts("n", "title"),
+        counting.counts("n", "title"),
         "n int",
         [(7,), (None,), (7,)],
         {"7": 2, "none": 1},
@@ -190,7 +201,7 @@ def test_the_bars_of_a_chart_are_what_the_table_holds(
 @pytest.mark.spark
 def test_a_label_that_looks_like_a_formula_is_drawn(spark: SparkSession, of: Of) -> None:
     rows = [("a", "web", 7, 1, "a $\\frac{ b_ $ c \u6771", None)]
-    drawn = charts.largest_buckets(
+    drawn = dedup_charts.largest_buckets(
         of(spark.createDataFrame(rows, from_arrow_schema(LARGEST_BUCKETS.columns)))
     )
     assert drawn.startswith("![distinct texts")
@@ -199,7 +210,35 @@ def test_a_label_that_looks_like_a_formula_is_drawn(spark: SparkSession, of: Of)
 @pytest.mark.spark
 def test_of_many_groups_a_sample_is_counted_each_whole(spark: SparkSession, shown: dict[str, int]) -> None:
     frame = spark.range(3000).selectExpr("CAST(id % 1000 AS string) AS component")
-    title = charts.sizes("component", "title")(many(frame, 4 * charts.SAMPLED_BYTES))
+    title = counting.sizes("component", "title")(many(frame, 4 * SAMPLED_BYTES))
     assert title == "title, of one in 4"
     assert list(shown) == ["2"]
     assert 200 < shown["2"] < 300
+
+
+def test_every_schema_names_its_chart_and_every_chart_is_named() -> None:
+    named = {schema.chart for schema in SCHEMAS.values()}
+    assert {name for name, schema in SCHEMAS.items() if not schema.chart} == {
+        *("TOPICS", "SIGNALS", "ONE_OF_SOMEBODYS_OWN")
+    }
+    assert named - {""} == set(CHARTS)
+    assert {schema.figures for schema in SCHEMAS.values()} - {""} == set(FIGURES)
+
+
+def test_every_module_of_charts_is_registered() -> None:
+    folder = Path(counting.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__", "counting", "totals", "registry"}
+    assert modules == {name.partition(".")[0] for name in CHARTS}
+
+
+def test_a_schema_that_names_no_chart_there_is_is_refused() -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"raw.web names chart `dedup.edge`.* Name one of dedup.bags"
+    ):
+        chart_of(TABLE, replace(FILTERED, chart="dedup.edge"))
+    with pytest.raises(ConfigurationError, match=r"names figures `rows`"):
+        figures_of(TABLE, replace(FILTERED, figures="rows"))
+
+
+def test_a_chart_is_no_part_of_the_version_of_a_table() -> None:
+    assert repr(replace(FILTERED, chart="", figures="")) == repr(FILTERED)

@@ -1,0 +1,12 @@
+"""Charts of raw documents and of rejected records."""
+
+from __future__ import annotations
+
+from factory.orchestration.asset.charts.counting import Chart, counts, powers_of_two
+from factory.orchestration.asset.charts.totals import Figures
+
+CHARTS: dict[str, Chart] = {
+    "bytes": powers_of_two("n_bytes", "documents by bytes"),
+    "rejected": counts("reason", "rows of rejected records by reason"),
+}
+FIGURES: dict[str, Figures] = {}
