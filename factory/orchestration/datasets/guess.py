@@ -22,12 +22,12 @@ import pyarrow.parquet as pq
 from factory.errors import ConfigurationError
 from factory.ingest.globs import compiled
 from factory.ingest.listing import UNWANTED, files_below
-from factory.ingest.readers import RECORD_FILES
 from factory.lake import names
 from factory.orchestration.chain.dedup_group import Kind
 from spark_udfs.ingest.compression import content
 from spark_udfs.ingest.file_types import CODE, kind_of
 from spark_udfs.ingest.jsonl import lines
+from spark_udfs.ingest.registry import RECORD_FILES
 
 Format = Literal["files", "repositories", "archive", "jsonl", "parquet"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from factory.counted import counted
 from factory.ingest.listing import UNWANTED, files_below
-from factory.ingest.readers import RECORD_FILES
 from factory.orchestration.datasets.file import Chosen, Dataset
 from factory.suggestions import quoted
+from spark_udfs.ingest.registry import RECORD_FILES
 
 _EVERY = ("**/*",)
 
