@@ -13,7 +13,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -77,6 +77,7 @@ class Variant(Filters):
 class Dataset(Filters):
     """A dataset: its files, its filters, its dedup group."""
 
+    noun: ClassVar[str] = ""  # its files in an error, if their names tell the format
     name: str = Field(description="name of its tables")
     kind: Literal["prose", "code"] = Field(description="code is sorted by dependency; both choose the rules")
     format: str = Field(description="how its files are read")

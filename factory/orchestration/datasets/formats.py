@@ -66,6 +66,7 @@ class RecordFiles(Dataset):
 class Jsonl(RecordFiles):
     """Lines of `.jsonl`, `.jsonl.gz` and `.jsonl.zst`."""
 
+    noun = "JSON lines"
     format: Literal["jsonl"]
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
@@ -82,6 +83,7 @@ class Jsonl(RecordFiles):
 class Parquet(RecordFiles):
     """Rows of `.parquet`."""
 
+    noun = "Parquet"
     format: Literal["parquet"]
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
@@ -157,6 +159,7 @@ class Repositories(Chosen):
 class Archive(Trees):
     """Members of zip and tar archives."""
 
+    noun = "an archive"
     format: Literal["archive"]
     source: str | None = Field(default=None, description="name of the source; default: name of each path")
     repository: str | None = Field(default=None, description="repository of all files")

@@ -19,7 +19,7 @@ from factory.ingest.globs import compiled
 from factory.ingest.listing import UNWANTED, files_below
 from factory.lake import names
 from factory.orchestration.chain.dedup_group import Kind
-from factory.orchestration.datasets.formats import CLASS_OF_FORMAT, RecordFiles
+from factory.orchestration.datasets.formats import CLASS_OF_FORMAT, FORMATS, RecordFiles
 from spark_udfs.ingest.file_types import CODE, kind_of
 from spark_udfs.ingest.registry import RECORD_FILES
 
@@ -77,10 +77,11 @@ def guess(folder: Path) -> list[Guess]:
     else:
         found = [*loose, *(it for sub in below for it in _datasets(sub, sub.name))]
     if not found:
-        some = [os.fsdecode(it) for it in islice(files_below(folder, ("**/*",), UNWANTED), 3)]
-        there = f"holds {', '.join(some)}" if some else "is empty"
+        *nouns, last_noun = ("text", "code", *filter(None, (format.noun for format in FORMATS)))
+        examples = [os.fsdecode(name) for name in islice(files_below(folder, ("**/*",), UNWANTED), 3)]
+        contents = f"holds {', '.join(examples)}" if examples else "is empty"
         raise ConfigurationError(
-            f"No file below `{folder}` looks like text, code, JSON lines, Parquet or an archive: it {there}. "
+            f"No file below `{folder}` looks like {', '.join(nouns)} or {last_noun}: it {contents}. "
             "Write the file by hand (docs/datasets.md of the repository lists the fields)."
         )
     return list(_named_once(found))
