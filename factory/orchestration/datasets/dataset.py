@@ -181,12 +181,10 @@ class Dataset(Filters):
 
     def reading(self) -> dict[str, Any]:
         """The fields that decide which documents are read."""
-        return self.model_dump(mode="json", exclude={*Filters.model_fields, *_FIELDS_OF_LATER_STAGES})
+        return self.model_dump(mode="json", exclude={*Filters.model_fields, *_LATER_FIELDS})
 
 
-_FIELDS_OF_LATER_STAGES = (
-    *("kind", "partitions", "max_rejected", "group", "tokenizer", "owners", "variants"),
-)
+_LATER_FIELDS = ("kind", "partitions", "max_rejected", "group", "tokenizer", "owners", "variants")
 
 
 def _table_name(name: str) -> str:
