@@ -11,15 +11,17 @@ from pathlib import Path
 import pytest
 
 from factory.home import HomeFiles
+from factory.lake.names import STAGE_OF_NAMESPACE
+from tests.product_code import files_naming
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("factory", "spark_udfs", "assets", "jobs", "blender")
+STAGES = {stage for stage in STAGE_OF_NAMESPACE.values() if (ROOT / "factory" / stage).is_dir()}
+SHARED_KERNELS = {"blend", "lake", "loading", "pages"}
 NATIVE_USERS = (
     "factory/lake",
     "factory/orchestration/asset/code_version.py",
-    "factory/filters",
-    "factory/dedup",
-    "factory/packing",
+    *(f"factory/{stage}/" for stage in STAGES),
     "spark_udfs",
     "blender",
     "factory/cli/doctor.py",
@@ -61,17 +63,59 @@ def test_only_the_lower_floors_call_native_code(path: Path) -> None:
 
 def test_the_code_of_a_stage_is_in_folders_of_its_name() -> None:
     """A stage's workers import no other stage's, and only the stage itself calls them and its kernels."""
-    stages = {path.name for path in (ROOT / "spark_udfs").iterdir() if (path / "__init__.py").exists()}
-    assert stages == {"dedup", "depsort", "filters", "ingest", "models", "packing"}
-    for path in sources():
-        parts = path.relative_to(ROOT).parts
-        if parts[0] in ("factory", "spark_udfs") and parts[1] in stages:
-            used = {name.split(".")[1] for name in imports(path) if name.startswith("spark_udfs.")} & stages
-            assert used <= {parts[1], "models"}, path  # packing tokenizes with a model
+    workers = {path.name for path in (ROOT / "spark_udfs").iterdir() if (path / "__init__.py").exists()}
+    assert workers == STAGES
     kernels = {path.name for path in (ROOT / "native" / "src").iterdir() if path.is_dir()}
-    assert kernels == {"blend", "dedup", "depsort", "filters", "lake", "loading", "packing", "pages"}
+    assert kernels - STAGES == SHARED_KERNELS
     flat = {path.name for path in (ROOT / "spark_udfs").glob("*.py")}
     assert flat == {"__init__.py", "broadcast.py", "column_fetch.py", "hstack.py", "regroup.py"}
+
+
+@every_source
+def test_a_stage_imports_no_other_and_nothing_below_imports_one(path: Path) -> None:
+    """Packing uses a model, so `models` is below the others."""
+    package, folder = path.relative_to(ROOT).parts[:2]
+    names = [name.split(".") for name in imports(path)]
+    stages = {name[1] for name in names if name[0] in ("factory", "spark_udfs") and len(name) > 1} & STAGES
+    if package in ("factory", "spark_udfs") and folder in STAGES:
+        assert stages <= {folder, "models"}
+    elif package == "spark_udfs" or folder in ("lake", "lake_spark", "spark"):
+        assert not stages
+
+
+FACES = ("lake/schemas", "orchestration/chain", "orchestration/asset/charts", "explain/stages")
+FILES_TO_TOUCH = {  # besides a stage's own, as CONTRIBUTING counts them
+    "factory/lake/names.py",
+    "factory/orchestration/chain/refine.py",
+    "factory/orchestration/asset/charts/registry.py",
+    "factory/explain/stages/registry.py",
+}
+
+
+def test_a_stage_is_named_in_four_files_besides_its_own() -> None:
+    own = {f"factory/{face}/depsort.py" for face in FACES}
+    naming = files_naming(re.compile(r"\bdepsort\b"))
+    besides = {
+        path for path in naming - own if not path.startswith(("factory/depsort/", "spark_udfs/depsort/"))
+    }
+    assert besides == FILES_TO_TOUCH
+    folders = ("factory/depsort", "spark_udfs/depsort", "tests/depsort", "bench/depsort")
+    assert len(own) + len(folders) == 8
+    assert all((ROOT / path).exists() for path in (*own, *folders))
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_every_face_of_a_stage_has_the_name_of_one(face: str) -> None:
+    shared = {  # modules of a face that several stages use
+        "lake/schemas": {"base"},
+        "orchestration/chain": {"link", "refine"},
+        "orchestration/asset/charts": {"counting", "totals", "registry"},
+        "explain/stages": {"stage", "removals", "document_trace", "verdicts", "serving", "registry"},
+    }
+    modules = {path.stem for path in (ROOT / "factory" / face).glob("*.py")} - {"__init__"} - shared[face]
+    assert {name.partition("_")[0] for name in modules} == STAGES - (
+        {"models"} if face == "explain/stages" else set()
+    )
 
 
 def test_no_text_sends_those_with_the_wheel_alone_to_the_makefile() -> None:

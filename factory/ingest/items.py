@@ -14,6 +14,7 @@ from pathlib import Path
 from factory.errors import ConfigurationError
 from factory.ingest.hugging_face import card_of, numbered_split
 from factory.ingest.listing import NAMES_PER_ITEM, UNWANTED, Work, files_below, in_items
+from spark_udfs.ingest.registry import RECORD_FILES
 from spark_udfs.ingest.rows import Origin
 
 Paths = str | Path | Sequence[str | Path]
@@ -67,11 +68,12 @@ def _tuple(patterns: Patterns) -> tuple[str, ...]:
     return (patterns,) if isinstance(patterns, str) else tuple(patterns)
 
 
-def files_of(format: str, paths: Paths, patterns: Sequence[str], origin: Origin) -> Iterator[Work]:
+def files_of(format: str, paths: Paths, origin: Origin) -> Iterator[Work]:
     """Yield an item per file of many records; without a source in `origin`, each path's name is its source.
 
     Raises ConfigurationError for a missing path, and for two files with the same source and key.
     """
+    patterns = RECORD_FILES[format]
     holder: dict[tuple[str, bytes], Path] = {}
     for path in _each_once(paths):
         if not path.exists():

@@ -38,24 +38,14 @@ from factory.settings import CATALOG_NAME
 from spark_udfs.ingest.files import Input, key_of, opened
 from spark_udfs.ingest.parquet_schema import refuse_deep_footer
 from spark_udfs.ingest.records import Fields
+from spark_udfs.ingest.registry import OF_MANY_RECORDS
 from spark_udfs.ingest.rows import SCAN, BadRecord, Origin, key_taken
-from spark_udfs.ingest.work import OF_MANY_RECORDS, WORK, read_work
+from spark_udfs.ingest.work import WORK, read_work
 
 TASKS_PER_CORE = 4  # more tasks than cores, because items differ in size
 # A tree of files holds pictures and archives besides texts, and half of a crawl may have no text, but a wrong
 # declaration loses nearly everything.
 MAX_REJECTED = 0.5
-JSONL_FILES = ("**/*.jsonl", "**/*.jsonl.gz", "**/*.jsonl.zst")
-PARQUET_FILES = ("**/*.parquet",)
-ARCHIVES = tuple(
-    f"**/*.{extension}" for extension in ("zip", "tar", "tgz", "tar.gz", "tar.bz2", "tar.xz", "tar.zst")
-)
-RECORD_FILES: Mapping[str, Sequence[str]] = {
-    "parquet": PARQUET_FILES,
-    "jsonl": JSONL_FILES,
-    "archive": ARCHIVES,
-}
-"""The patterns of files that a reader of records takes, by format."""
 
 __all__ = ["MAX_REJECTED", "Fields", "Ingested", "Ingests"]
 
@@ -192,7 +182,7 @@ class Ingests:
         default source, license and language from the card. A line that is too long is rejected, never held.
         """
         origin = Origin(source or "", license=license)
-        return self._ingest(files_of("jsonl", paths, JSONL_FILES, origin), paths, fields)
+        return self._ingest(files_of("jsonl", paths, origin), paths, fields)
 
     def parquet(
         self,
@@ -209,7 +199,7 @@ class Ingests:
         """
         origin = Origin(source or "", license=license)
         candidates = Candidates((fields or Fields()).text)
-        work = files_of("parquet", paths, PARQUET_FILES, origin)
+        work = files_of("parquet", paths, origin)
         return self._ingest(self._registering(work, candidates), paths, fields, candidates)
 
     def archive(
@@ -228,7 +218,7 @@ class Ingests:
         Zstandard. Members are treated like the files of `files`. `source` defaults to the name of the path.
         """
         origin = Origin(source or "", repository, revision, license, dict(metadata or {}))
-        return self._ingest(files_of("archive", paths, ARCHIVES, origin), paths)
+        return self._ingest(files_of("archive", paths, origin), paths)
 
     def installation_code(self, share: float) -> Ingested:
         """Read the Python sources of this installation's repositories with a position below `share`.

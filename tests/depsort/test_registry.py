@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from importlib import resources
-from pathlib import Path
 
 import pytest
 import tree_sitter_python
@@ -15,8 +13,8 @@ from spark_udfs.depsort.languages.tree_sitter_language import TreeSitterLanguage
 from spark_udfs.depsort.registry import language_of, languages, manifest_names
 from spark_udfs.depsort.scopes import ScopedNames
 from spark_udfs.depsort.syntax import Syntax
+from tests.product_code import ROOT, files_naming
 
-ROOT = Path(__file__).parents[2]
 LANGUAGES = ROOT / "spark_udfs/depsort/languages"
 # Names that no file uses for another reason, as many do "go", "c", "java" and "python".
 TELLING = re.compile("kotlin|csharp|c-sharp|typescript|\\bphp\\b|\\bruby\\b", re.IGNORECASE)
@@ -28,24 +26,10 @@ FILES_TO_TOUCH = {  # outside the language's own folder, as CONTRIBUTING counts 
 }
 
 
-def code_of(path: Path) -> str:
-    """What a file says to machines: comments and docstrings may give any language as an example."""
-    text = path.read_text("utf-8")
-    if path.suffix != ".py":
-        return text
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            node.value.value = None
-    return ast.unparse(tree)
-
-
 def test_only_the_counted_files_name_a_language() -> None:
-    folders = ("factory", "spark_udfs", "blender", "jobs")
-    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
-    files += [ROOT / "pyproject.toml", ROOT / "constraints.txt"]
-    naming = {path for path in files if LANGUAGES not in path.parents and TELLING.search(code_of(path))}
-    assert {path.relative_to(ROOT).as_posix() for path in naming} == FILES_TO_TOUCH
+    naming = files_naming(TELLING, ("pyproject.toml", "constraints.txt"))
+    folder = f"{LANGUAGES.relative_to(ROOT).as_posix()}/"
+    assert {file for file in naming if not file.startswith(folder)} == FILES_TO_TOUCH
 
 
 def test_only_c_and_cpp_import_each_other() -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from factory.errors import ConfigurationError
 from factory.orchestration.datasets.assets import corpus
 from factory.orchestration.datasets.corpus import Corpus
-from factory.orchestration.datasets.file import Dataset, DatasetsFile
+from factory.orchestration.datasets.dataset import Dataset
+from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.datasets.located_yaml import LocatedYaml
 from factory.orchestration.datasets.no_files import files_to_read, no_file_to_read
 from factory.orchestration.datasets.partition_paths import keys_at, path_of

@@ -6,7 +6,6 @@ guess reads at most the first record of one file, so it can be wrong: the user e
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import Counter
@@ -14,27 +13,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import Literal
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from factory.errors import ConfigurationError
 from factory.ingest.globs import compiled
 from factory.ingest.listing import UNWANTED, files_below
-from factory.ingest.readers import RECORD_FILES
 from factory.lake import names
 from factory.orchestration.chain.dedup import Kind
-from spark_udfs.ingest.compression import content
+from factory.orchestration.datasets.formats import CLASS_OF_FORMAT, FORMATS, RecordFiles
 from spark_udfs.ingest.file_types import CODE, kind_of
-from spark_udfs.ingest.jsonl import lines
-
-Format = Literal["files", "repositories", "archive", "jsonl", "parquet"]
+from spark_udfs.ingest.registry import RECORD_FILES
 
 MOST_FILES = 100_000  # listed of a folder; a larger one is guessed from its first files
 MOST_PATHS = 12  # folders with a dataset each, or loose files of one dataset; more are read as one folder
-_RECORD_BYTES = 1 << 20
-_RECORD_FORMATS: tuple[Format, ...] = ("parquet", "jsonl", "archive")
 _PROSE = {"md", "markdown", "rst", "txt", "tex", "htm", "html"}
 
 _TEXT_FIELDS = ("text", "content", "body", "document", "raw_content", "markdown", "article", "code")
@@ -62,11 +52,11 @@ class Guess:
 
     name: str
     kind: Kind
-    format: Format
+    format: str
     paths: tuple[str, ...]
     files: int
     include: tuple[str, ...] = ()
-    fields: RecordFields = RecordFields()
+    fields: RecordFields | None = None
 
 
 def guess(folder: Path) -> list[Guess]:
@@ -87,10 +77,11 @@ def guess(folder: Path) -> list[Guess]:
     else:
         found = [*loose, *(it for sub in below for it in _datasets(sub, sub.name))]
     if not found:
-        some = [os.fsdecode(it) for it in islice(files_below(folder, ("**/*",), UNWANTED), 3)]
-        there = f"holds {', '.join(some)}" if some else "is empty"
+        *nouns, last_noun = ("text", "code", *filter(None, (format.noun for format in FORMATS)))
+        examples = [os.fsdecode(name) for name in islice(files_below(folder, ("**/*",), UNWANTED), 3)]
+        contents = f"holds {', '.join(examples)}" if examples else "is empty"
         raise ConfigurationError(
-            f"No file below `{folder}` looks like text, code, JSON lines, Parquet or an archive: it {there}. "
+            f"No file below `{folder}` looks like {', '.join(nouns)} or {last_noun}: it {contents}. "
             "Write the file by hand (docs/datasets.md of the repository lists the fields)."
         )
     return list(_named_once(found))
@@ -105,12 +96,12 @@ def _datasets(folder: Path, path: str, *, deep: bool = True) -> Iterator[Guess]:
     listed = files_below(folder, ("**/*",), UNWANTED, deep=deep)
     files = [name for name in islice(listed, MOST_FILES) if not name.startswith(b".")]
     rest = files
-    for format in _RECORD_FORMATS:
-        of_format = compiled(RECORD_FILES[format])
-        chosen = [name for name in rest if of_format.fullmatch(name)]
-        rest = [name for name in rest if not of_format.fullmatch(name)]
-        if chosen:
-            yield _records(folder, path, format, chosen, deep)
+    for format, patterns in RECORD_FILES.items():
+        pattern = compiled(patterns)
+        files_of_format = [name for name in rest if pattern.fullmatch(name)]
+        rest = [name for name in rest if not pattern.fullmatch(name)]
+        if files_of_format:
+            yield _records(folder, path, format, files_of_format, deep)
     extensions = Counter(_extension(name) for name in rest)
     code = {it: n for it, n in extensions.items() if kind_of(f"a.{it}").language in CODE}
     prose = {it: n for it, n in extensions.items() if it in _PROSE}
@@ -124,25 +115,26 @@ def _datasets(folder: Path, path: str, *, deep: bool = True) -> Iterator[Guess]:
 
 
 def _texts(
-    folder: Path, path: str, kind: Kind, format: Format, extensions: Mapping[str, int], deep: bool
+    folder: Path, path: str, kind: Kind, format: str, extensions: Mapping[str, int], deep: bool
 ) -> Guess:
     most_first = sorted(extensions, key=lambda it: (-extensions[it], it))
     include = tuple(f"{'**/' if deep else ''}*.{it}" for it in most_first)
     return Guess(_name(folder), kind, format, (path,), sum(extensions.values()), include)
 
 
-def _records(folder: Path, path: str, format: Format, files: Sequence[bytes], deep: bool) -> Guess:
+def _records(folder: Path, path: str, format: str, files: Sequence[bytes], deep: bool) -> Guess:
     """The dataset of files of records: a folder, or the loose files in it."""
     loose = tuple(os.fsdecode(name) for name in files)
-    fields = RecordFields() if format == "archive" else _fields(folder / loose[0], format)
-    kind: Kind = "code" if {"repository", "path"} <= set(fields.columns) else "prose"
+    format_class = CLASS_OF_FORMAT[format]
+    fields = _fields(folder / loose[0], format_class) if issubclass(format_class, RecordFiles) else None
+    kind: Kind = "code" if fields and {"repository", "path"} <= fields.columns.keys() else "prose"
     return Guess(_name(folder), kind, format, (path,) if deep else loose, len(files), fields=fields)
 
 
-def _fields(file: Path, format: str) -> RecordFields:
+def _fields(file: Path, format_class: type[RecordFiles]) -> RecordFields:
     """The fields of the first record; none if it cannot be read, which the run will report."""
     try:
-        texts = _string_columns(file) if format == "parquet" else _strings_of_line(file)
+        texts = format_class.text_fields(file)
     except Exception:  # any damage: the reader of the format names it
         return RecordFields()
     text = next((it for it in _TEXT_FIELDS if it in texts), None) or max(
@@ -156,21 +148,6 @@ def _fields(file: Path, format: str) -> RecordFields:
     key = next((it for it in _KEY_FIELDS if it in texts and it != text), None)
     taken = {text, key, *columns.values()}
     return RecordFields(text, key, columns, tuple(it for it in texts if it not in taken))
-
-
-def _string_columns(file: Path) -> dict[str, int]:
-    """The text columns of a Parquet file, each with length 0: a schema has no lengths."""
-    schema = pq.read_schema(file)
-    strings = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return {it.name: 0 for it in schema if any(is_string(it.type) for is_string in strings)}
-
-
-def _strings_of_line(file: Path) -> dict[str, int]:
-    """The text fields of the first line of a file, with their lengths."""
-    with file.open("rb") as opened:
-        line = next(lines(content(opened, file.name), _RECORD_BYTES))
-    record = json.loads(line.data)
-    return {name: len(value) for name, value in record.items() if isinstance(value, str)}
 
 
 def _extension(name: bytes) -> str:

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 from factory.errors import ConfigurationError
 from factory.suggestions import unknown_name
 
-Place = tuple[str | int, ...]
+YamlPath = tuple[str | int, ...]
 M = TypeVar("M", bound=BaseModel)
 
 _MOST_VALUES = 100_000  # counts repeats by aliases, which cost time and memory in merged mappings
@@ -34,9 +34,9 @@ _FIELD = "field"  # in the context of a model's own error: the field at fault
 class InvalidValue(Exception):
     """A value of the file is wrong; raised with its place and turned into a sentence by the caller."""
 
-    def __init__(self, place: Place, said: str) -> None:
-        super().__init__(said)
-        self.place, self.said = place, said
+    def __init__(self, place: YamlPath, message: str) -> None:
+        super().__init__(message)
+        self.place, self.message = place, message
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class LocatedYaml:
 
     path: Path
     values: Any
-    lines: Mapping[Place, int]
+    lines: Mapping[YamlPath, int]
 
     @classmethod
     def read(cls, path: Path) -> LocatedYaml:
@@ -81,11 +81,11 @@ class LocatedYaml:
             said = " ".join(str(error).split())
             raise ConfigurationError(f"{path.name} is not YAML ({said}). Correct or quote it.") from error
 
-    def sentence(self, place: Place, said: str) -> str:
-        """`said` with file, line and field in front."""
-        return f"{self.path.name}, line {self.line(place)}{_field(place)}: {said}"
+    def sentence(self, place: YamlPath, message: str) -> str:
+        """`message` with file, line and field in front."""
+        return f"{self.path.name}, line {self.line(place)}{_field(place)}: {message}"
 
-    def line(self, place: Place) -> int:
+    def line(self, place: YamlPath) -> int:
         """The line of a place, or of the nearest enclosing place in the file."""
         while place and place not in self.lines:
             place = place[:-1]
@@ -95,7 +95,7 @@ class LocatedYaml:
         """The file as `model`; raises ConfigurationError with a sentence for each error."""
         return self.part((), model, self.values)
 
-    def part(self, place: Place, model: type[M], values: Any) -> M:
+    def part(self, place: YamlPath, model: type[M], values: Any) -> M:
         """The values at `place` as `model`; raises ConfigurationError with a sentence for each error."""
         try:
             return model.model_validate(values, context={"folder": self.path.parent})
@@ -121,19 +121,19 @@ def _n_values(node: yaml.Node, known_of: dict[int, int]) -> int:
     return known_of[id(node)]
 
 
-def _lines(root: yaml.Node, loader: yaml.SafeLoader, file: str) -> dict[Place, int]:
+def _lines(root: yaml.Node, loader: yaml.SafeLoader, file: str) -> dict[YamlPath, int]:
     """The line of every value.
 
     Raises ConfigurationError for a repeated key, a key that is not a scalar, and a value that `loader` cannot
     read, such as a date that does not exist.
     """
-    found: dict[Place, int] = {(): root.start_mark.line + 1}
-    walked: set[int] = set()  # an alias is its anchor's node again, and an anchor may even contain itself
+    line_of: dict[YamlPath, int] = {(): root.start_mark.line + 1}
+    node_ids: set[int] = set()  # an alias is its anchor's node again, and an anchor may even contain itself
 
-    def walk(node: yaml.Node, place: Place) -> None:
-        if id(node) in walked:
+    def walk(node: yaml.Node, place: YamlPath) -> None:
+        if id(node) in node_ids:
             return
-        walked.add(id(node))
+        node_ids.add(id(node))
         if isinstance(node, yaml.ScalarNode):
             try:
                 loader.construct_object(node)
@@ -145,7 +145,7 @@ def _lines(root: yaml.Node, loader: yaml.SafeLoader, file: str) -> dict[Place, i
                 ) from error
         if isinstance(node, yaml.SequenceNode):
             for number, item in enumerate(node.value):
-                found[*place, number] = item.start_mark.line + 1
+                line_of[*place, number] = item.start_mark.line + 1
                 walk(item, (*place, number))
         elif isinstance(node, yaml.MappingNode):
             for key, value in node.value:
@@ -154,25 +154,25 @@ def _lines(root: yaml.Node, loader: yaml.SafeLoader, file: str) -> dict[Place, i
                     raise ConfigurationError(
                         f"{file}, line {line}: a list or mapping cannot be a name. Write `name: value`."
                     )
-                before = found.get((*place, key.value))
-                if before is not None:
+                first_line = line_of.get((*place, key.value))
+                if first_line is not None:
                     raise ConfigurationError(
-                        f"{file}, line {line}: `{key.value}` is already on line {before}. Keep one."
+                        f"{file}, line {line}: `{key.value}` is already on line {first_line}. Keep one."
                     )
-                found[*place, key.value] = line
+                line_of[*place, key.value] = line
                 walk(value, (*place, key.value))
 
     walk(root, ())
-    return found
+    return line_of
 
 
-def _field(place: Place) -> str:
+def _field(place: YamlPath) -> str:
     """A place as messages show it after the line; empty for the whole file."""
     shown = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
     return f", {shown}" if shown else ""
 
 
-def _at(values: Any, error: Any) -> Place:
+def _at(values: Any, error: Any) -> YamlPath:
     """The place of an error in `values`: pydantic's, without the tags of unions and the mark of a key."""
     place: list[str | int] = []
     for part in (*error["loc"], *([error["ctx"][_FIELD]] if _FIELD in error.get("ctx", {}) else [])):
@@ -194,7 +194,7 @@ def _tag(error: Any) -> str:
     return str(error["ctx"]["discriminator"]).strip("'")
 
 
-def _inherited(place: Place, values: Any) -> bool:
+def _inherited(place: YamlPath, values: Any) -> bool:
     """Whether a variant inherits the value at this place, so that the error is reported at its dataset."""
     if "variants" not in place[:-2]:
         return False
@@ -246,7 +246,7 @@ def _quoted(expected: str) -> list[str]:
     return re.findall(r"'([^']*)'", expected) or re.findall(r"\d+", expected)
 
 
-def _fields(model: Any, place: Place) -> list[str]:
+def _fields(model: Any, place: YamlPath) -> list[str]:
     """The names of the fields of the model at `place` below `model`."""
     for part in place:
         model = _inner(model, part)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from factory.counted import counted
 from factory.ingest.listing import UNWANTED, files_below
-from factory.ingest.readers import RECORD_FILES
-from factory.orchestration.datasets.file import Chosen, Dataset
+from factory.orchestration.datasets.dataset import Dataset
+from factory.orchestration.datasets.formats import Chosen
 from factory.suggestions import quoted
 
 _EVERY = ("**/*",)
@@ -17,13 +17,8 @@ _EVERY = ("**/*",)
 
 def files_to_read(entry: Dataset, paths: Sequence[Path]) -> int:
     """Return the number of files at `paths` that the reader of `entry` takes; it opens none."""
-    single = [path for path in paths if path.is_file()]
-    if not isinstance(entry, Chosen):
-        return len(single) + len(_below(paths, RECORD_FILES[entry.format], UNWANTED))
-    folders = [path for path in paths if path.is_dir()]
-    if entry.format == "repositories":
-        folders = [it for path in folders for it in path.iterdir() if it.is_dir() and not it.is_symlink()]
-    return len(_below(folders, entry.include, entry.unwanted))
+    n_single = 0 if isinstance(entry, Chosen) else sum(path.is_file() for path in paths)
+    return n_single + len(_below(entry.folders(paths), entry.patterns, entry.unwanted))
 
 
 def no_file_to_read(entry: Dataset, paths: Sequence[Path], folder: Path) -> str:
@@ -31,16 +26,15 @@ def no_file_to_read(entry: Dataset, paths: Sequence[Path], folder: Path) -> str:
 
     Paths below `folder` are shown relative to it.
     """
-    shown = quoted(str(it.relative_to(folder) if it.is_relative_to(folder) else it) for it in paths)
-    there = [path for path in paths if path.exists()]
-    if not there:
+    shown = quoted(str(path.relative_to(folder) if path.is_relative_to(folder) else path) for path in paths)
+    existing = [path for path in paths if path.exists()]
+    if not existing:
         return f"{shown} does not exist. Name another path."
-    every = [os.fsdecode(name) for name in _below(there, _EVERY, UNWANTED)]
-    if not every:
+    files = [os.fsdecode(name) for name in _below(existing, _EVERY, UNWANTED)]
+    if not files:
         return f"No file exists under {shown}. Name another path."
-    wanted = entry.include if isinstance(entry, Chosen) else RECORD_FILES[entry.format]
-    some = f"{counted(len(every), 'file')} there, such as `{every[0]}`"
-    return f"No file under {shown} matches {quoted(wanted)} ({some}). {_remedy(entry, there)}"
+    examples = f"{counted(len(files), 'file')} there, such as `{files[0]}`"
+    return f"No file under {shown} matches {quoted(entry.patterns)} ({examples}). {_remedy(entry, existing)}"
 
 
 def _remedy(entry: Dataset, folders: Sequence[Path]) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from factory.counted import counted
-from factory.orchestration.datasets.guess import Guess
+from factory.orchestration.datasets.guess import Guess, RecordFields
 
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*")
 _RESERVED = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}  # YAML reads these as no text
@@ -40,31 +40,30 @@ _TAIL = """\
 
 def template(guesses: Sequence[Guess], file: str) -> str:
     """Return the text of a datasets file; `file` is its name in the commands that its head shows."""
-    entries = "\n".join("".join(f"{line}\n" for line in _entry(it)) for it in guesses)
-    weights = ", ".join(f"{_scalar(it.name)}: 1" for it in guesses)
+    entries = "\n".join("".join(f"{line}\n" for line in _entry(guess)) for guess in guesses)
+    weights = ", ".join(f"{_scalar(guess.name)}: 1" for guess in guesses)
     return _HEAD.format(file=file) + entries + "\n" + _TAIL.format(kind=guesses[0].kind, weights=weights)
 
 
-def _entry(it: Guess) -> Iterator[str]:
-    yield f"  - name: {_scalar(it.name)}"
-    yield f"    kind: {it.kind}"
-    yield f"    format: {it.format} # {counted(it.files, 'file')}"
-    paths = ", ".join(map(_scalar, it.paths))
-    yield f"    paths: {paths if len(it.paths) == 1 else f'[{paths}]'}"
-    if it.include:
-        yield f"    include: [{', '.join(json.dumps(pattern) for pattern in it.include)}]"
-    if it.format in ("jsonl", "parquet"):
-        yield from _fields(it)
-    if it.kind == "code" and it.format == "files":
-        yield f"    repository: {_scalar(it.name)}"
+def _entry(guess: Guess) -> Iterator[str]:
+    yield f"  - name: {_scalar(guess.name)}"
+    yield f"    kind: {guess.kind}"
+    yield f"    format: {guess.format} # {counted(guess.files, 'file')}"
+    paths = ", ".join(map(_scalar, guess.paths))
+    yield f"    paths: {paths if len(guess.paths) == 1 else f'[{paths}]'}"
+    if guess.include:
+        yield f"    include: [{', '.join(json.dumps(pattern) for pattern in guess.include)}]"
+    if guess.fields is not None:
+        yield from _fields(guess.fields)
+    if guess.kind == "code" and guess.format == "files":
+        yield f"    repository: {_scalar(guess.name)}"
     yield "    # license: CC-BY-4.0 # of documents that do not name one"
-    rule = "word_count: [50, 100000]" if it.kind == "prose" else "code_letters: 0.5"
+    rule = "word_count: [50, 100000]" if guess.kind == "prose" else "code_letters: 0.5"
     yield f"    # limits: {{{rule}}} # docs/filters.md of the repository lists all rules"
     yield "    # packing: {sequence_length: 8192}"
 
 
-def _fields(it: Guess) -> Iterator[str]:
-    fields = it.fields
+def _fields(fields: RecordFields) -> Iterator[str]:
     if fields.text is None:
         yield "    text: text # no text was found in the first record: name its field"
     else:

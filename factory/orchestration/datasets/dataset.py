@@ -1,0 +1,228 @@
+"""What every entry of a datasets file declares: its files, its filters, its variants and its dedup group.
+
+A dataset without rules gets the default rules of its kind. A variant declares only its differences: with
+`rules` or `rounds` it has filters of its own; otherwise it takes the dataset's filters and overrides their
+`limits`, `languages` and `predicates`. A variant with a `threshold` or `keep` differs only in which similar
+documents are removed.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from factory.dedup.config import DedupConfig, Similarity
+from factory.dedup.decisions import Keep
+from factory.errors import ConfigurationError
+from factory.filters.rounds import Round
+from factory.ingest.listing import UNWANTED
+from factory.ingest.readers import MAX_REJECTED, Ingested, Ingests
+from factory.lake import names
+from factory.orchestration.datasets.partitions_file import Partitioned
+from spark_udfs.ingest.registry import RECORD_FILES
+
+RULES = {"prose": ["gopher_quality", "gopher_repetition"], "code": ["code"]}  # default rules by kind
+FILTERS = tuple(Round.model_fields)
+_OWNER = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}|team:.+")  # Dagster's pattern
+
+WordList = Annotated[
+    tuple[str, ...], BeforeValidator(lambda words: [words] if isinstance(words, str) else words)
+]
+
+
+class Filters(Round):
+    """Filters in one round, or in `rounds`."""
+
+    rounds: tuple[Round, ...] = Field(default=(), description="filters in rounds, instead of one")
+    packing: dict[str, Any] = Field(default={}, description="options of `PackConfig`")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_round_or_several(cls, values: Any) -> Any:
+        plain_filters = [name for name in FILTERS if isinstance(values, Mapping) and name in values]
+        if plain_filters and "rounds" in values:
+            raise PydanticCustomError(
+                "beside_rounds",
+                "`{field}` cannot be combined with `rounds`. Move it into one of the rounds.",
+                {"field": plain_filters[0]},
+            )
+        return values
+
+    def in_rounds(self) -> tuple[Round, ...]:
+        """The declared rounds; plain filters are a single round."""
+        return self.rounds or (Round(**{name: getattr(self, name) for name in FILTERS}),)
+
+
+class Variant(Filters):
+    """Other filters of a dataset's documents, or another way to decide on similar ones."""
+
+    threshold: Similarity | None = Field(
+        default=None, description="least weighted Jaccard of similar documents"
+    )
+    keep: Keep | None = Field(default=None, description="rule for which of similar documents stay")
+
+    @property
+    def shares_comparisons(self) -> bool:
+        """Whether the variant shares its dataset's filters and comparisons and only decides differently."""
+        return self.threshold is not None or self.keep is not None
+
+
+class Dataset(Filters):
+    """A dataset: its files, its filters, its dedup group."""
+
+    noun: ClassVar[str] = ""  # its files in an error, if their names tell the format
+    name: str = Field(description="name of its tables")
+    kind: Literal["prose", "code"] = Field(description="code is sorted by dependency; both choose the rules")
+    format: str = Field(description="how its files are read")
+    paths: WordList = Field(min_length=1, description="files and folders, relative to the folder of the file")
+    partitions: Partitioned | None = Field(default=None, description="partitions, each read by itself")
+    license: str | None = Field(default=None, description="default license of documents")
+    max_rejected: float = Field(
+        default=MAX_REJECTED, ge=0, le=1, description="largest share of rows or files that may be rejected"
+    )
+    group: str | None = Field(default=None, description="dedup group; default: that of its kind")
+    tokenizer: str = Field(default="tokenizer", description="name of its tokenizer")
+    owners: WordList = Field(default=(), description="mail addresses and `team:name`s, shown in Dagster")
+    variants: dict[str, Variant] = Field(
+        default={}, description="other filters of the same documents, or other decisions on them"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_options_of_a_group(cls, values: Any) -> Any:
+        fields = values if isinstance(values, Mapping) else {}
+        for name in fields:
+            if name in cls.model_fields or name not in DedupConfig.model_fields:
+                continue
+            group = fields.get("group") or fields.get("kind") or "prose"
+            where = "a group or a variant" if name in Variant.model_fields else "a group"
+            raise PydanticCustomError(
+                "option_of_group",
+                "`{field}` belongs to {where}. Write `{remedy}`.",
+                {
+                    "field": name,
+                    "where": where,
+                    "remedy": f"groups: {{{group}: {{{name}: {fields[name]}}}}}",
+                },
+            )
+        return values
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_reach_variants(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        values = dict(values)
+        if "rounds" not in values:
+            # Report a wrong kind itself, not the limits that then lack a rule.
+            values.setdefault("rules", RULES.get(str(values.get("kind")), [*chain(*RULES.values())]))
+        variants = values.get("variants")
+        if isinstance(variants, Mapping):
+            values["variants"] = {name: _over(values, variant) for name, variant in variants.items()}
+        return values
+
+    @field_validator("name", "group", "tokenizer")
+    @classmethod
+    def _fit_for_tables(cls, name: str | None) -> str | None:
+        if name is not None and names.VARIANT in name:
+            raise ValueError(
+                f"`{name}` contains two underscores, which begin the name of a variant. Use one."
+            )
+        return name if name is None else _table_name(name)
+
+    @field_validator("owners")
+    @classmethod
+    def _fit_for_dagster(cls, owners: tuple[str, ...]) -> tuple[str, ...]:
+        for owner in owners:
+            if not _OWNER.fullmatch(owner):
+                raise ValueError(f"`{owner}` is not an owner. Write a mail address, or `team:` and a name.")
+        return owners
+
+    @field_validator("variants")
+    @classmethod
+    def _variants_fit_too(cls, variants: dict[str, Variant]) -> dict[str, Variant]:
+        for name in variants:
+            _table_name(f"x{names.VARIANT}{name}")
+        return variants
+
+    @abstractmethod
+    def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
+        """The documents below `paths`, the absolute form of the field."""
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The patterns of the files that its reader takes."""
+        return RECORD_FILES[self.format]
+
+    @property
+    def unwanted(self) -> tuple[str, ...]:
+        """All patterns of excluded files."""
+        return UNWANTED
+
+    def folders(self, paths: Sequence[Path]) -> list[Path]:
+        """The folders at `paths` that its reader searches."""
+        return [path for path in paths if path.is_dir()]
+
+    def dedup_group(self, variant: str | None = None) -> str:
+        """The dedup group of the dataset or a variant; variants of one name share a group."""
+        group = self.group or self.kind
+        return group if variant is None else names.variant(group, variant)
+
+    def with_variants(self) -> list[str]:
+        """The names of the dataset and its variants."""
+        return [self.name, *(names.variant(self.name, variant) for variant in self.variants)]
+
+    def reading(self) -> dict[str, Any]:
+        """The fields that decide which documents are read."""
+        return self.model_dump(mode="json", exclude={*Filters.model_fields, *_LATER_FIELDS})
+
+
+_LATER_FIELDS = ("kind", "partitions", "max_rejected", "group", "tokenizer", "owners", "variants")
+
+
+def _table_name(name: str) -> str:
+    try:
+        return names.dataset(name)
+    except ConfigurationError as error:
+        raise ValueError(str(error)) from error
+
+
+def _over(dataset: Mapping[str, Any], variant: Any) -> Any:
+    """A variant's values over those of its dataset."""
+    variant = {} if variant is None else variant
+    options = [name for name in ("threshold", "keep") if isinstance(variant, Mapping) and name in variant]
+    if options:
+        filters = [name for name in (*FILTERS, "rounds") if name in variant]
+        if filters:
+            raise PydanticCustomError(
+                "beside_decisions",
+                "A variant has filters of its own or a `{option}`, and this one has `{filter}` too. "
+                "Split it into two variants, or give its group the `{option}`.",
+                {"field": "variants", "option": options[0], "filter": filters[0]},
+            )
+        return variant
+    if not isinstance(variant, Mapping) or "rules" in variant or "rounds" in variant:
+        return variant
+    if "rounds" in dataset:
+        if any(name in variant for name in FILTERS):
+            raise PydanticCustomError(
+                "rounds_of_variant",
+                "Its dataset has `rounds`, so it is unclear which round this changes. "
+                "Give the variant `rounds` of its own.",
+                {"field": "variants"},
+            )
+        return {**variant, "rounds": dataset["rounds"]}
+    filters_of_dataset = {name: dataset[name] for name in FILTERS if name in dataset}
+    for name in ("limits", "predicates"):
+        own, inherited = variant.get(name), filters_of_dataset.get(name)
+        if isinstance(own, Mapping) and isinstance(inherited, Mapping):
+            filters_of_dataset[name] = {**inherited, **own}
+            variant = {field: entries for field, entries in variant.items() if field != name}
+    return {**filters_of_dataset, **variant}

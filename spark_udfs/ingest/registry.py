@@ -1,0 +1,56 @@
+"""Every reader of ingest, one line each: its function, the size of its files, and their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from spark_udfs.ingest.archive import archive_file
+from spark_udfs.ingest.files import Input, text_file
+from spark_udfs.ingest.installation import description_file, topics_file
+from spark_udfs.ingest.jsonl import jsonl_file
+from spark_udfs.ingest.parquet import parquet_file
+from spark_udfs.ingest.records import Fields
+from spark_udfs.ingest.rows import Row
+
+_ARCHIVES = ("zip", "tar", "tgz", "tar.gz", "tar.bz2", "tar.xz", "tar.zst")
+
+
+@dataclass(frozen=True)
+class FileReader:
+    """A function that turns a file into rows, and what the driver must know of the files.
+
+    Of files that hold `many_records`, `max_rejected` also limits the share that yields no document. A reader
+    with `patterns` takes the files below a folder that match one of them; to any other reader the driver
+    gives the files by name.
+    """
+
+    rows_of: Callable[[Input, Fields], Iterator[Row]]
+    many_records: bool  # without a default, so that no reader escapes the limit by omission
+    patterns: tuple[str, ...] = ()
+
+
+def _without_fields(rows_of: Callable[[Input], Iterator[Row]]) -> Callable[[Input, Fields], Iterator[Row]]:
+    """Adapt a reader whose files hold texts, not records with fields."""
+    return lambda source, fields: rows_of(source)  # noqa: ARG005
+
+
+def _endings(*extensions: str) -> tuple[str, ...]:
+    return tuple(f"**/*.{extension}" for extension in extensions)
+
+
+READERS: dict[str, FileReader] = {  # in the order in which formats are guessed
+    "text": FileReader(_without_fields(text_file), many_records=False),
+    "description": FileReader(_without_fields(description_file), many_records=False),
+    "topics": FileReader(_without_fields(topics_file), many_records=False),
+    "parquet": FileReader(parquet_file, many_records=True, patterns=_endings("parquet")),
+    "registered": FileReader(partial(parquet_file, registered=True), many_records=True),
+    "jsonl": FileReader(jsonl_file, many_records=True, patterns=_endings("jsonl", "jsonl.gz", "jsonl.zst")),
+    "archive": FileReader(_without_fields(archive_file), many_records=True, patterns=_endings(*_ARCHIVES)),
+}
+OF_MANY_RECORDS = frozenset(format for format, reader in READERS.items() if reader.many_records)
+RECORD_FILES: Mapping[str, tuple[str, ...]] = {
+    format: reader.patterns for format, reader in READERS.items() if reader.patterns
+}
+"""The patterns of files that a reader of records takes, by format."""

@@ -1,0 +1,91 @@
+"""A format of a datasets file is one class and one line; the file, guesses and counts follow from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Union
+
+import pytest
+from pydantic import Field
+
+from factory.errors import ConfigurationError
+from factory.ingest.readers import Ingested, Ingests
+from factory.orchestration.datasets import assets, formats, guess
+from factory.orchestration.datasets import check as checks
+from factory.orchestration.datasets.dataset import Dataset
+from factory.orchestration.datasets.file import DatasetsFile
+from factory.orchestration.datasets.formats import CLASS_OF_FORMAT, FORMATS, Jsonl, RecordFiles
+from factory.orchestration.datasets.template import template
+from spark_udfs.ingest.registry import RECORD_FILES
+from tests.orchestration.declared import refusal, tables
+
+
+class Toy(RecordFiles):
+    """Lines of `.toy`."""
+
+    noun = "a toy"
+    format: Literal["toy"]
+
+    def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
+        return ingests.jsonl(paths, self.fields)
+
+    text_fields = Jsonl.text_fields
+
+
+class ToyFile(DatasetsFile):
+    """A datasets file of one format more."""
+
+    datasets: tuple[Annotated[Union[(*FORMATS, Toy)], Field(discriminator="format")], ...]
+
+
+@pytest.fixture
+def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of toys, where `toy` is a format."""
+    for module in (assets, checks):
+        monkeypatch.setattr(module, "DatasetsFile", ToyFile)
+    for module in (formats, guess):
+        monkeypatch.setattr(module, "FORMATS", (*FORMATS, Toy))
+    monkeypatch.setitem(CLASS_OF_FORMAT, "toy", Toy)
+    monkeypatch.setitem(RECORD_FILES, "toy", ("**/*.toy",))
+    (tmp_path / "toys").mkdir()
+    return tmp_path
+
+
+def test_a_file_declares_datasets_of_a_format_that_a_test_registers(toys: Path) -> None:
+    (toys / "toys" / "a.toy").write_text('{"body": "a text"}\n')
+    text = template(guess.guess(toys), "datasets.yaml")
+    assert "format: toy # 1 file\n    paths: toys\n    text: body\n" in text
+    (toys / "datasets.yaml").write_text(text)
+    file = checks.check(toys / "datasets.yaml")
+    assert [(dataset.format, dataset.files) for dataset in file.datasets] == [("toy", 1)]
+    assert "raw.toys" in tables(file.corpus)
+
+
+def test_errors_name_a_format_that_a_test_registers(toys: Path) -> None:
+    with pytest.raises(
+        ConfigurationError, match="text, code, JSON lines, Parquet, an archive or a toy: it is"
+    ):
+        guess.guess(toys)
+    text = "datasets: [{name: a, kind: prose, format: toy, paths: toys}]\n"
+    (toys / "my.yaml").write_text(text)
+    with pytest.raises(ConfigurationError, match="No file exists under `toys`"):
+        checks.check(toys / "my.yaml")
+    assert "`archive`, `repositories`, `toy`." in refusal(toys, text.replace("toy,", "zzzzzz,"))
+
+
+def test_every_class_of_a_format_is_registered() -> None:
+    leaves, waiting = set(), [Dataset]
+    while waiting:
+        format_class = waiting.pop()
+        waiting += format_class.__subclasses__()
+        if not format_class.__subclasses__() and format_class.__module__ == formats.__name__:
+            leaves.add(format_class)
+    assert leaves == set(FORMATS)
+
+
+def test_every_registered_format_can_be_named(folder: Path) -> None:
+    names = refusal(folder, "datasets: [{name: a, kind: prose, format: zzzzzz, paths: notes}]\n")
+    assert names.endswith(f"Use one of {', '.join(f'`{name}`' for name in CLASS_OF_FORMAT)}.")
+    assert CLASS_OF_FORMAT.keys() >= RECORD_FILES.keys()
+    assert list(CLASS_OF_FORMAT.values()) == list(FORMATS)
+    assert all(callable(getattr(Ingests, name)) for name in CLASS_OF_FORMAT)
