@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-Piece: TypeAlias = "pa.Buffer | memoryview | bytes"
+IpcPiece: TypeAlias = "pa.Buffer | memoryview | bytes"
 
 _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
@@ -28,18 +28,18 @@ class IpcStreams:
         self._sink.take()  # the writer emits the schema with its first batch, and never again
         self._schema = schema.serialize()
 
-    def pieces(self, batch: pa.RecordBatch) -> list[Piece]:
+    def pieces(self, batch: pa.RecordBatch) -> list[IpcPiece]:
         """The stream of one batch; the pieces keep the batch's buffers alive."""
         self._writer.write_batch(batch)
         return [self._schema, *self._sink.take(), _END_OF_STREAM]
 
 
-def to_ipc(batch: pa.RecordBatch) -> list[Piece]:
+def to_ipc(batch: pa.RecordBatch) -> list[IpcPiece]:
     """The stream of a single batch."""
     return IpcStreams(batch.schema).pieces(batch)
 
 
-def from_ipc(payload: Piece) -> pa.RecordBatch:
+def from_ipc(payload: IpcPiece) -> pa.RecordBatch:
     """The inverse of `to_ipc`; the batch refers to the memory of `payload`."""
     with pa.ipc.open_stream(pa.py_buffer(payload)) as reader:
         return reader.read_next_batch()
@@ -51,12 +51,12 @@ class _PieceSink:
     closed = False
 
     def __init__(self) -> None:
-        self._pieces: list[Piece] = []
+        self._pieces: list[IpcPiece] = []
 
-    def write(self, piece: Piece) -> None:
+    def write(self, piece: IpcPiece) -> None:
         self._pieces.append(piece)
 
-    def take(self) -> list[Piece]:
+    def take(self) -> list[IpcPiece]:
         """The pieces written since the last call."""
         pieces, self._pieces = self._pieces, []
         return pieces

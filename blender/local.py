@@ -24,7 +24,7 @@ from blender.reader import PREFETCH_BYTES, Blender, BlendHandle
 from blender.records import BlendRecord, Description, ExplainedRow
 from blender.spec.ranks import RankSlice
 from blender.spec.step_range import StepRange
-from blender.steps import Rows
+from blender.steps import StepRows
 from factory.settings import Settings
 from factory.settings import settings as default_settings
 
@@ -91,14 +91,14 @@ class LocalBlender(Blender):
 
     def _rows(
         self, blend: str, steps: StepRange, share: RankSlice
-    ) -> tuple[Iterator[Rows], Callable[[], None]]:
+    ) -> tuple[Iterator[StepRows], Callable[[], None]]:
         call = CallContext(self.timeout_s)
         opened = self._blends.open(blend)
         blocks = opened.fetch(steps, share, BLOCK_BYTES, call)
 
-        def rows() -> Iterator[Rows]:
+        def rows() -> Iterator[StepRows]:
             for block in blocks:
-                yield Rows(block.next_offset, block.batch, begins=False)
+                yield StepRows(block.next_offset, block.batch, begins=False)
                 call.set_timeout(self.timeout_s)
 
         return rows(), lambda: call.cancel(CallCancelled("The reader of the fetch has stopped."))

@@ -15,7 +15,7 @@ from blender.records import BlendRecord, Description, ExplainedRow, Schedule, So
 from blender.spec.ranks import RankSlice
 from blender.spec.step_range import StepRange
 from blender.step_source import StepSource
-from blender.steps import Rows, batches
+from blender.steps import StepRows, batches
 
 PREFETCH_BYTES = 16 << 20  # a second of data for most trainers; a block from a server is 1 MiB
 
@@ -111,7 +111,7 @@ class Blender(ABC):
     @abstractmethod
     def _rows(
         self, blend: str, steps: StepRange, share: RankSlice
-    ) -> tuple[Iterable[Rows], Callable[[], None]]:
+    ) -> tuple[Iterable[StepRows], Callable[[], None]]:
         """The rows of a fetch, and a function that interrupts a wait for them from another thread."""
 
 
@@ -124,7 +124,7 @@ def _require_whole(weights: Mapping[str, int]) -> None:
             )
 
 
-def _size(rows: Rows) -> int:
+def _size(rows: StepRows) -> int:
     return int(rows.batch.nbytes)
 
 

@@ -18,7 +18,7 @@ from blender.errors import BlenderFailure
 from blender.spec.step_range import StepRange
 
 
-class Rows(NamedTuple):
+class StepRows(NamedTuple):
     """Rows of consecutive steps, which complete every step before `next_offset`.
 
     `begins` is False if they continue the last step of the previous rows.
@@ -29,7 +29,7 @@ class Rows(NamedTuple):
     begins: bool
 
 
-def batches(rows: Iterable[Rows], steps: StepRange) -> Iterator[Batch]:
+def batches(rows: Iterable[StepRows], steps: StepRange) -> Iterator[Batch]:
     """The steps of a range, one after the other; raises BlenderFailure for rows of any other step."""
     offset, stride = steps.offset, steps.stride
     parts: list[pa.RecordBatch] = []

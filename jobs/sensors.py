@@ -25,7 +25,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.asset.table_asset import PRIORITY_TAG
 from factory.orchestration.datasets.partition_paths import keys_at, path_of
 from factory.orchestration.host.instance import IN_TURN_TAG
-from factory.orchestration.host.partitions import Batch, spans
+from factory.orchestration.host.partitions import RunBatch, spans
 from factory.orchestration.host.resources import REUSE_TAG
 from factory.orchestration.keys import key_of, table_of
 from factory.settings import Settings, settings
@@ -263,7 +263,7 @@ def _requests(
         # A failed partition, such as an empty folder, would fail the run of its changed neighbors too.
         for first, last in (*spans(change.changed, order), *spans(change.failed, order)):
             keys = order[order.index(first) : order.index(last) + 1]
-            range_tags = Batch((), (first, last)).tags if first != last else {}
+            range_tags = RunBatch((), (first, last)).tags if first != last else {}
             yield dg.RunRequest(
                 run_key=_run_key(f"{dataset}/{key}:{inputs[key].times}:{inputs[key].state}" for key in keys),
                 asset_selection=sorted(partitioned),

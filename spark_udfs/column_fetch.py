@@ -19,7 +19,7 @@ Batches = Iterable[pa.RecordBatch]
 Function = Callable[[Batches], Iterator[pa.RecordBatch]]
 ReadColumn = Callable[[pa.RecordBatch], pa.Array]
 Scattered = Callable[[Batches, ReadColumn], Iterator[pa.RecordBatch]]
-Read = Callable[[str, Sequence[int]], Iterable[pa.RecordBatch]]
+ReadRows = Callable[[str, Sequence[int]], Iterable[pa.RecordBatch]]
 
 
 def over_texts(batches: Batches, storage: Mapping[str, str], function: Function) -> Iterator[pa.RecordBatch]:
@@ -48,7 +48,7 @@ def over_scattered(
     return function(batches, lambda rows: scattered.read(rows["file"], rows["row"]))
 
 
-def with_values(batches: Batches, read: Read) -> Iterator[pa.RecordBatch]:
+def with_values(batches: Batches, read: ReadRows) -> Iterator[pa.RecordBatch]:
     """The rows (file, row, ...) with the values that `read` returns in place of these two.
 
     Batches have a bounded size. Rows sorted by file and row cost one pass over the columns of each file.

@@ -11,7 +11,7 @@ from blender.opened.blend import Blend
 from blender.opened.source import OpenedSource
 from blender.records import BlendRecord, DescribedPiece, DescribedSource, Description, Schedule
 from blender.spec.config import BlendConfig
-from blender.spec.mixture import WHOLE, Piece
+from blender.spec.mixture import WHOLE, MixturePiece
 
 _DESCRIBED_WEIGHTS = 1 << 17  # fits a message of gRPC's usual 4 MiB
 
@@ -84,12 +84,12 @@ def _tokens(source: OpenedSource, share: TokenShare | None) -> dict[str, Any]:
     }
 
 
-def _weights(piece: Piece, n_sources: int) -> tuple[int, ...]:
+def _weights(piece: MixturePiece, n_sources: int) -> tuple[int, ...]:
     """Weights with zeros for sources that a later piece added; empty for a schedule."""
     return (*piece.weights, *[0] * (n_sources - piece.n_sources)) if piece.weights else ()
 
 
-def _last_pieces(blend: Blend) -> list[tuple[int, Piece]]:
+def _last_pieces(blend: Blend) -> list[tuple[int, MixturePiece]]:
     """The last pieces, as many as fit a message."""
     mixture = blend.order.mixture
     n_shown = max(1, _DESCRIBED_WEIGHTS // mixture.n_sources)

@@ -10,21 +10,25 @@ from __future__ import annotations
 
 from blender.global_batches.commit_figures import CommitFigures
 from blender.global_batches.producer import Producer
-from blender.serving.metrics import Family, Samples
+from blender.serving.metrics import MetricFamily, Samples
 
 _LANE = ("lane",)
 FAMILIES = (
-    Family("batches_attempts", "Attempts to commit.", _LANE),
-    Family("batches_lost_attempts", "Attempts that added nothing: conflicts and lost requests.", _LANE),
-    Family("batches_committed", "Batches committed.", _LANE),
-    Family("batches_committed_bytes", "Bytes of the batches committed.", _LANE),
-    Family("batches_lag_seconds", "Seconds from the storing of each batch to its commit, summed.", _LANE),
-    Family("batches_window_seconds", "Seconds of an attempt, averaged.", _LANE, gauge=True),
-    Family("batches_gap_seconds", "Seconds from the last attempt to the next.", _LANE, gauge=True),
-    Family("batches_attempt_rate", "Attempts in a second, by window and gap.", _LANE, gauge=True),
-    Family("batches_live_lanes", "Lanes that committed lately, as this one sees them.", _LANE, gauge=True),
-    Family("batches_next_step", "The step of the lane's next batch.", _LANE, gauge=True),
-    Family("batches_lane_running", "Whether this producer writes the lane.", _LANE, gauge=True),
+    MetricFamily("batches_attempts", "Attempts to commit.", _LANE),
+    MetricFamily("batches_lost_attempts", "Attempts that added nothing: conflicts and lost requests.", _LANE),
+    MetricFamily("batches_committed", "Batches committed.", _LANE),
+    MetricFamily("batches_committed_bytes", "Bytes of the batches committed.", _LANE),
+    MetricFamily(
+        "batches_lag_seconds", "Seconds from the storing of each batch to its commit, summed.", _LANE
+    ),
+    MetricFamily("batches_window_seconds", "Seconds of an attempt, averaged.", _LANE, gauge=True),
+    MetricFamily("batches_gap_seconds", "Seconds from the last attempt to the next.", _LANE, gauge=True),
+    MetricFamily("batches_attempt_rate", "Attempts in a second, by window and gap.", _LANE, gauge=True),
+    MetricFamily(
+        "batches_live_lanes", "Lanes that committed lately, as this one sees them.", _LANE, gauge=True
+    ),
+    MetricFamily("batches_next_step", "The step of the lane's next batch.", _LANE, gauge=True),
+    MetricFamily("batches_lane_running", "Whether this producer writes the lane.", _LANE, gauge=True),
 )
 
 

@@ -29,7 +29,7 @@ from blender.protocol.resume import Resumed
 from blender.reader import PREFETCH_BYTES
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
-from blender.steps import Rows, batches
+from blender.steps import StepRows, batches
 
 PREFETCH_STEPS = 16
 """The most messages, of a step or more than one a step, that a rank holds before it reads them.
@@ -181,7 +181,7 @@ class _Received:
             request.last_plan = self._plan[1]
         return request
 
-    def noted(self, rows: Resumed) -> Iterator[Rows]:
+    def noted(self, rows: Resumed) -> Iterator[StepRows]:
         """The rows, while the plan of each whole step is kept."""
         for part in rows:
             offset = int(as_numpy(part.batch.column("offset"))[-1])
@@ -190,5 +190,5 @@ class _Received:
             yield part
 
 
-def _size(rows: Rows, least: int) -> int:
+def _size(rows: StepRows, least: int) -> int:
     return max(least, int(rows.batch.nbytes))

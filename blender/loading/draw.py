@@ -10,12 +10,12 @@ import numpy as np
 from blender.errors import InvalidRequest
 from blender.loading.plan import Plan
 
-Language = Literal["mermaid", "dot"]
+DrawingLanguage = Literal["mermaid", "dot"]
 
 MOST_BINS = 256  # a larger picture cannot be read
 
 
-def drawing(plan: Plan, language: Language) -> str:
+def drawing(plan: Plan, language: DrawingLanguage) -> str:
     """The picture of a plan; raises InvalidRequest for one of more than MOST_BINS microbatches."""
     if plan.buckets * plan.bins > MOST_BINS:
         raise InvalidRequest(

@@ -17,7 +17,7 @@ from blender.loading.pipeline import pipelined, time_of_equal
 
 
 @dataclass(frozen=True)
-class Figure:
+class StepTimes:
     """The time of a step over that of equal costs: as the blend gives its rows, and as planned."""
 
     before: float

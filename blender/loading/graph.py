@@ -26,7 +26,7 @@ from blender.errors import InvalidRequest
 from blender.loading.balance import NoRoom
 from blender.loading.columns import StepColumns
 from blender.loading.costs import MOST_TOTAL, CostFunction, Costs, total_cost
-from blender.loading.draw import Language, drawing
+from blender.loading.draw import DrawingLanguage, drawing
 from blender.loading.order import BARRIERS, Barrier
 from blender.loading.placement import Balance, Grid, Moves, Placement, as_given, sums_as_given
 from blender.loading.plan import Plan
@@ -193,7 +193,7 @@ class DGraph:
             equal_counts=self._equal_counts,
         )
 
-    def draw(self, language: Language = "mermaid") -> str:
+    def draw(self, language: DrawingLanguage = "mermaid") -> str:
         """A picture of the graph: sources, buckets with their bins and costs, and the ranks that read."""
         return drawing(self.plan(), language)
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from blender.errors import InvalidRequest
 from blender.loading.columns import StepColumns
 from blender.loading.costs import Costs, sums
-from blender.loading.figures import Figure, bounds, times
+from blender.loading.figures import StepTimes, bounds, times
 from blender.loading.order import Barrier
 from blender.loading.placement import sums_as_given
 from blender.loading.tree import Consumer
@@ -123,13 +123,13 @@ class Plan:
         return sums_as_given(self.costs, self.buckets, self.bins)
 
     @cached_property
-    def figures(self) -> Mapping[Barrier, Figure]:
+    def figures(self) -> Mapping[Barrier, StepTimes]:
         """The time of the step at each barrier over that of equal microbatches."""
         before, after = times(self.as_given, self.stages), times(self.loads, self.stages)
         least = bounds(
             self.costs, self.buckets, self.bins, equal_counts=self.equal_counts, stages=self.stages
         )
-        return {barrier: Figure(before[barrier], after[barrier], least[barrier]) for barrier in before}
+        return {barrier: StepTimes(before[barrier], after[barrier], least[barrier]) for barrier in before}
 
     def bytes_of(self, consumer: Consumer) -> int:
         """Bytes of tokens that a rank gets: a piece of its bucket, or none where lengths are enough."""

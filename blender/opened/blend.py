@@ -37,7 +37,7 @@ _PROBE_ROWS = 16  # read before a fetch to learn the bytes of a row
 
 
 @dataclass(frozen=True)
-class Block:
+class StepBlock:
     """Rows of several small steps, of one step, or of a part of a large one.
 
     The block completes every step before `next_offset`: a reader that stops here continues from there.
@@ -86,7 +86,7 @@ class Blend:
         share: RankSlice = WHOLE_STEP,
         block_bytes: int = BLOCK_BYTES,
         call: CallContext | None = None,
-    ) -> Iterator[Block]:
+    ) -> Iterator[StepBlock]:
         """Blocks of about `block_bytes` of the rows of a range of steps, for one rank.
 
         `call` bounds every wait; without it, waits have no end. Raises InvalidRequest at once, and EndOfData
@@ -155,7 +155,7 @@ class Blend:
 
     def _blocks(
         self, steps: StepRange, share: RankSlice, block_bytes: int, call: CallContext
-    ) -> Iterator[Block]:
+    ) -> Iterator[StepBlock]:
         offset, stride = steps.offset, steps.stride
         last = MAX_OFFSET if self.steps is None else self.steps
         requested = max(offset, last) if steps.stop is None else steps.stop
@@ -177,7 +177,7 @@ class Blend:
                     block = [self.gather(rows[first : first + fitting])]
                 row_bytes = _row_bytes(block[0])  # rows of text vary; the last ones are the best guess
                 # A reader may be slow, and every name here keeps memory meanwhile.
-                yield Block(offset, end if first + fitting >= len(rows) else offset, block.pop())
+                yield StepBlock(offset, end if first + fitting >= len(rows) else offset, block.pop())
             offset = end
         if requested > stop:
             raise self._end(stop)

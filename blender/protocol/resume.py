@@ -18,7 +18,7 @@ from blender.errors import BlenderFailure
 from blender.ipc import from_ipc
 from blender.protocol.credentials import Tls
 from blender.protocol.status import is_transient, to_error
-from blender.steps import Rows
+from blender.steps import StepRows
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 2.0
 
@@ -84,7 +84,7 @@ class Resumed:
             self._stream.cancel()
         self._patience.give_up()
 
-    def __iter__(self) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[StepRows]:
         while self._has_more():
             stream = self._stream = self._open(self._offset)
             arrived = False
@@ -92,7 +92,7 @@ class Resumed:
                 if self._cancelled:
                     return
                 for block in stream:
-                    rows = Rows(block.next_offset, from_ipc(block.payload), begins=not arrived)
+                    rows = StepRows(block.next_offset, from_ipc(block.payload), begins=not arrived)
                     arrived = True
                     self._offset = block.next_offset
                     self._patience.restart()

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from blender.ipc import Piece
+from blender.ipc import IpcPiece
 
 _OFFSET, _NEXT_OFFSET, _PAYLOAD = 1, 2, 15
 _VARINT, _BYTES = 0, 2
@@ -34,7 +34,7 @@ class OutgoingBlock(NamedTuple):
 
     offset: int
     next_offset: int
-    pieces: Sequence[Piece]
+    pieces: Sequence[IpcPiece]
 
 
 def serialize(block: OutgoingBlock) -> bytes:

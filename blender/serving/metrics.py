@@ -34,7 +34,7 @@ REPORT_EVERY_S = 1.0
 
 
 @dataclass(frozen=True)
-class Family:
+class MetricFamily:
     """A metric: a counter, to whose name Prometheus adds `_total`, or a gauge."""
 
     name: str
@@ -44,19 +44,19 @@ class Family:
 
 
 FAMILIES = (
-    Family("blender_calls", "Calls ended, by method and gRPC status.", ("method", "status")),
-    Family("blender_waits_ended", "Calls cancelled while they waited on their client.", ("method",)),
-    Family("blender_blocks", "Messages of rows sent."),
-    Family("blender_rows", "Rows sent."),
-    Family("blender_bytes", "Bytes of rows sent."),
-    Family("blender_reads", "Ranges of bytes read from data files.", ("table",)),
-    Family("blender_pages", "Parquet pages decoded.", ("table",)),
-    Family("blender_read_bytes", "Bytes read from data files.", ("table",)),
-    Family("blender_read_rows", "Rows taken from pages.", ("table",)),
-    Family("blender_wait_seconds", "Time that fetches waited for rows.", ("table",)),
-    Family("blender_open_calls", "Calls under way, including streams.", gauge=True),
-    Family("blender_call_slots", "Calls that may be under way at once.", gauge=True),
-    Family("blender_processes", "Processes that answer calls.", gauge=True),
+    MetricFamily("blender_calls", "Calls ended, by method and gRPC status.", ("method", "status")),
+    MetricFamily("blender_waits_ended", "Calls cancelled while they waited on their client.", ("method",)),
+    MetricFamily("blender_blocks", "Messages of rows sent."),
+    MetricFamily("blender_rows", "Rows sent."),
+    MetricFamily("blender_bytes", "Bytes of rows sent."),
+    MetricFamily("blender_reads", "Ranges of bytes read from data files.", ("table",)),
+    MetricFamily("blender_pages", "Parquet pages decoded.", ("table",)),
+    MetricFamily("blender_read_bytes", "Bytes read from data files.", ("table",)),
+    MetricFamily("blender_read_rows", "Rows taken from pages.", ("table",)),
+    MetricFamily("blender_wait_seconds", "Time that fetches waited for rows.", ("table",)),
+    MetricFamily("blender_open_calls", "Calls under way, including streams.", gauge=True),
+    MetricFamily("blender_call_slots", "Calls that may be under way at once.", gauge=True),
+    MetricFamily("blender_processes", "Processes that answer calls.", gauge=True),
 )
 _GAUGES = {family.name for family in FAMILIES if family.gauge}
 
@@ -114,7 +114,7 @@ class SampleFile:
 
 
 class _Scraped(Collector):
-    def __init__(self, families: Sequence[Family], read: Callable[[], Samples]) -> None:
+    def __init__(self, families: Sequence[MetricFamily], read: Callable[[], Samples]) -> None:
         self._families, self._read = families, read
 
     def collect(self) -> Iterator[Metric]:
@@ -135,7 +135,7 @@ def _of(family: str, found: Samples) -> list[tuple[tuple[str, ...], float]]:
 
 
 def serve_metrics(
-    host: str, port: int, read: Callable[[], Samples], families: Sequence[Family] = FAMILIES
+    host: str, port: int, read: Callable[[], Samples], families: Sequence[MetricFamily] = FAMILIES
 ) -> ScrapeServer:
     """Answer scrapes of `http://host:port/metrics` in a thread, until the server's `shutdown`.
 

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from blender.errors import InvalidBlend
 from blender.records import Schedule, Source
-from blender.spec.mixture import MAX_OFFSET, MAX_ROWS_PER_STEP, MAX_SOURCES, Piece, constant
+from blender.spec.mixture import MAX_OFFSET, MAX_ROWS_PER_STEP, MAX_SOURCES, MixturePiece, constant
 from blender.spec.schedule import BlendSchedule, blend_schedule
 from blender.spec.source import WellformedSource, canonical, wellformed
 from blender.spec.validated import validated
@@ -89,7 +89,7 @@ class BlendConfig(BaseModel):
         schedule.piece(self.offset)
 
     @property
-    def piece(self) -> Piece:
+    def piece(self) -> MixturePiece:
         """The piece of the mixture from step `offset` on."""
         if self.schedule is not None:
             return self.schedule.piece(self.offset)

@@ -16,7 +16,7 @@ from typing import Protocol
 from pydantic import BaseModel, ConfigDict
 
 from blender.spec.config import BlendConfig
-from blender.spec.mixture import Mixture, Piece, constant
+from blender.spec.mixture import Mixture, MixturePiece, constant
 from blender.spec.schedule import BlendSchedule
 
 BLOCK_UPDATES = 128
@@ -38,7 +38,7 @@ class PlannedPiece(BaseModel):
         return cls(offset=config.offset, weights=weights, schedule=config.schedule)
 
     @property
-    def piece(self) -> Piece:
+    def piece(self) -> MixturePiece:
         """The piece of the mixture."""
         return self.schedule.piece(self.offset) if self.schedule is not None else constant(self.weights)
 

@@ -38,7 +38,7 @@ MAX_SOURCES = 1 << 16
 WHOLE = 1 << 32  # the unit of a share is 1 / WHOLE; the shares of a knot sum to it
 
 
-class Piece:
+class MixturePiece:
     """The mixture of a range of steps. Make it with `constant` or `scheduled`."""
 
     def __init__(self, plan: MixturePlan) -> None:
@@ -61,12 +61,14 @@ class Piece:
         return None if weights is None else tuple(weights)
 
 
-def constant(weights: Sequence[int]) -> Piece:
+def constant(weights: Sequence[int]) -> MixturePiece:
     """Fixed whole weights; raises ValueError for a negative weight, all zeros, and too many rows."""
-    return Piece(MixturePlan.whole(list(weights)))
+    return MixturePiece(MixturePlan.whole(list(weights)))
 
 
-def scheduled(kind: ScheduleKind, rows_per_step: int, knots: Sequence[tuple[int, Sequence[int]]]) -> Piece:
+def scheduled(
+    kind: ScheduleKind, rows_per_step: int, knots: Sequence[tuple[int, Sequence[int]]]
+) -> MixturePiece:
     """Changing shares, by knots of (step from the piece's front, shares in units of 1 / WHOLE).
 
     The first knot's shares also apply before it, and the last knot's after it. In between, `stepped` keeps
@@ -75,7 +77,7 @@ def scheduled(kind: ScheduleKind, rows_per_step: int, knots: Sequence[tuple[int,
     """
     steps = [step for step, _ in knots]
     shares = np.array([list(shares) for _, shares in knots], dtype=np.int64)
-    return Piece(MixturePlan.schedule(kind, rows_per_step, steps, shares.reshape(-1)))
+    return MixturePiece(MixturePlan.schedule(kind, rows_per_step, steps, shares.reshape(-1)))
 
 
 def shares_of(proportions: Sequence[float]) -> tuple[int, ...]:
@@ -105,7 +107,7 @@ class Mixture:
     A piece replaces earlier ones that begin at the same step or later.
     """
 
-    def __init__(self, pieces: Sequence[Piece], starts: Sequence[int] = (0,)) -> None:
+    def __init__(self, pieces: Sequence[MixturePiece], starts: Sequence[int] = (0,)) -> None:
         self._timeline = MixtureTimeline(list(starts), [piece.plan for piece in pieces])
 
     @classmethod
@@ -114,7 +116,7 @@ class Mixture:
         mixture._timeline = timeline
         return mixture
 
-    def extended(self, pieces: Sequence[Piece], starts: Sequence[int]) -> Mixture:
+    def extended(self, pieces: Sequence[MixturePiece], starts: Sequence[int]) -> Mixture:
         """This mixture with further pieces; both share the existing ones."""
         return self._of(self._timeline.extended(list(starts), [piece.plan for piece in pieces]))
 
@@ -128,9 +130,9 @@ class Mixture:
         """The first step of each piece."""
         return tuple(self._timeline.starts)
 
-    def pieces(self, first: int = 0) -> list[tuple[int, Piece]]:
+    def pieces(self, first: int = 0) -> list[tuple[int, MixturePiece]]:
         """The pieces from number `first` on, with their first steps."""
-        return [(start, Piece(plan)) for start, plan in self._timeline.plans(first)]
+        return [(start, MixturePiece(plan)) for start, plan in self._timeline.plans(first)]
 
     def rows_per_step(self, step: int) -> int:
         """Rows of one step."""

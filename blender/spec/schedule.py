@@ -19,7 +19,7 @@ from blender.spec.mixture import (
     MAX_OFFSET,
     MAX_ROWS_PER_STEP,
     WHOLE,
-    Piece,
+    MixturePiece,
     ScheduleKind,
     scheduled,
     shares_of,
@@ -29,7 +29,7 @@ from blender.spec.validated import validated
 _KINDS = get_args(ScheduleKind)
 
 
-class Knot(BaseModel):
+class ShareKnot(BaseModel):
     """The shares at one step, in units of 2^-32, in the order of the blend's sources."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,7 +47,7 @@ class BlendSchedule(BaseModel):
     """The shares between two knots: those of the first (`stepped`), on a straight line (`linear`) or on half
     a wave (`cosine`). `constant` has one knot."""
     rows_per_step: int
-    knots: tuple[Knot, ...]
+    knots: tuple[ShareKnot, ...]
     """Ascending. The first knot's shares also apply before it, the last knot's for ever after."""
 
     @model_validator(mode="after")
@@ -75,7 +75,7 @@ class BlendSchedule(BaseModel):
             )
         return self
 
-    def piece(self, start: int) -> Piece:
+    def piece(self, start: int) -> MixturePiece:
         """The piece that begins at step `start` of the blend; raises ValueError for too many knots."""
         knots = [(knot.offset - start, knot.shares) for knot in self.knots]
         return scheduled(self.kind, self.rows_per_step, knots)

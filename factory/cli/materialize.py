@@ -15,7 +15,7 @@ from factory.counted import counted
 from factory.explain.summary import stage_rows
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
-from factory.orchestration.asset.forecast import Forecast, Verdict, forecast
+from factory.orchestration.asset.forecast import Expectation, Forecast, forecast
 from factory.orchestration.host.instance import open_instance
 from factory.orchestration.host.partitions import Span, batches
 from factory.orchestration.keys import key_of
@@ -23,7 +23,7 @@ from factory.settings import Settings
 from jobs.definitions import CORPUS, WATCHED, defs
 from jobs.sensors import notice
 
-_SHOWN: dict[Verdict, str] = {
+_SHOWN: dict[Expectation, str] = {
     "make": "[green]make[/]  {table:<40} because {reason}",
     "maybe": "[yellow]maybe[/] {table:<40} if {reason}",
     "keep": "[dim]keep[/]  {table:<40} {reason}",

@@ -39,7 +39,7 @@ from factory.orchestration.asset import progress
 from factory.orchestration.asset.spark_failure import require_jvm
 from factory.orchestration.host.execution import RunOutcome, run_assets
 from factory.orchestration.host.instance import open_instance
-from factory.orchestration.host.partitions import Batch, Span, batches
+from factory.orchestration.host.partitions import RunBatch, Span, batches
 from factory.orchestration.host.resources import REUSE_TAG
 from factory.settings import Settings
 from factory.spark.session import kill_jvm
@@ -98,7 +98,7 @@ def execute(
     job = definitions.resolve_implicit_global_asset_job_def()
     report = RunReport()
 
-    def run(batch: Batch) -> RunOutcome:
+    def run(batch: RunBatch) -> RunOutcome:
         return run_assets(
             job,
             instance,

@@ -38,7 +38,7 @@ _NO_LIBRARY = ("site-packages/**", "dist-packages/**", "**/__pycache__/**")
 
 
 @dataclass(frozen=True)
-class Repository:
+class InstalledRepository:
     """An installed repository: its origin, the folder its paths start from, and its files' paths, sorted."""
 
     origin: Origin
@@ -56,12 +56,12 @@ def position(name: str) -> float:
     return int.from_bytes(digest, "little") / 2**64
 
 
-def standard_library() -> Repository:
+def standard_library() -> InstalledRepository:
     """Return the standard library of this interpreter, without packages installed in its folder."""
     version = platform.python_version()
     root = Path(sysconfig.get_path("stdlib"))
     names = files_below(root, ["**/*"], _NO_LIBRARY)
-    return Repository(
+    return InstalledRepository(
         Origin(
             source=f"cpython@{version}",
             repository="cpython",
@@ -79,7 +79,7 @@ def normalized(name: str) -> str:
     return "-".join(part for part in name.lower().replace("_", "-").replace(".", "-").split("-") if part)
 
 
-def installed(found: Iterable[Distribution]) -> Iterator[Repository]:
+def installed(found: Iterable[Distribution]) -> Iterator[InstalledRepository]:
     """Yield the repositories of distributions, one per name, sorted by name.
 
     Editable ones are left out, and so are remains of an interrupted installation, without a readable name.
@@ -108,11 +108,11 @@ def is_editable(distribution: Distribution) -> bool:
         return False
 
 
-def repository_of(distribution: Distribution, name: str) -> Repository:
+def repository_of(distribution: Distribution, name: str) -> InstalledRepository:
     """Return the repository of one distribution, without files installed outside its folder (scripts)."""
     version = distribution.version
     paths = sorted(str(PurePosixPath(path)) for path in distribution.files or ())
-    return Repository(
+    return InstalledRepository(
         Origin(
             source=f"{name}@{version}",
             repository=name,
@@ -186,7 +186,7 @@ def prose_format(path: str) -> str | None:
     return "text"
 
 
-def repositories(share: float) -> list[Repository]:
+def repositories(share: float) -> list[InstalledRepository]:
     """Return the standard library and the distributions with a position below `share`, sorted by name."""
     chosen = [it for it in installed(distributions()) if position(it.name) < share]
     if position("cpython") < share:
@@ -194,14 +194,14 @@ def repositories(share: float) -> list[Repository]:
     return sorted(chosen, key=lambda it: it.name)
 
 
-def code_work(found: Iterable[Repository]) -> Iterator[Work]:
+def code_work(found: Iterable[InstalledRepository]) -> Iterator[Work]:
     """Yield items for the Python sources of repositories."""
     for it in found:
         names = (path.encode("utf-8", "surrogateescape") for path in it.paths if is_code(path))
         yield from in_items("text", it.origin, it.root, names, NAMES_PER_ITEM)
 
 
-def prose_work(found: Iterable[Repository]) -> Iterator[Work]:
+def prose_work(found: Iterable[InstalledRepository]) -> Iterator[Work]:
     """Yield items for the prose of repositories, separate ones for each format."""
     for it in found:
         by_format: dict[str, list[bytes]] = {"description": [], "topics": [], "text": []}

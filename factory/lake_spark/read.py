@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from factory.lake.files.registered import Texts
+from factory.lake.files.registered import RegisteredTexts
 from factory.lake.names import TableName
 from factory.lake.schemas.ingest import TEXT_AT
 from factory.settings import CATALOG_NAME
@@ -31,6 +31,6 @@ def read_at(spark: SparkSession, table: TableName, snapshot_id: int) -> DataFram
 
 
 def _texts(batches: Iterator[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
-    reader = Texts()
+    reader = RegisteredTexts()
     for places, hashes in batches:
         yield from reader.read(places.to_pylist(), hashes)

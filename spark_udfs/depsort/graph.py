@@ -19,7 +19,7 @@ import pyarrow as pa
 from factory.lake.schemas.base import REPOSITORY
 from factory.lake.schemas.depsort import DEPENDENCIES
 from spark_udfs.depsort.gc_pause import gc_paused
-from spark_udfs.depsort.order import Order, order_repository, strongly_connected
+from spark_udfs.depsort.order import FileOrder, order_repository, strongly_connected
 
 FAINT = 0.1  # lighter edges may not create a cycle
 DOUBTFUL = 0.5  # the weight at which an edge is half certain
@@ -134,7 +134,7 @@ def _without_faint_cycles(weights: dict[tuple[str, str], float]) -> dict[tuple[s
 
 def _ordered(
     files: pa.Table, weighted: Iterable[tuple[str, str, float]]
-) -> tuple[list[dict[str, str]], Order]:
+) -> tuple[list[dict[str, str]], FileOrder]:
     """The documents by (path, doc_id), and the order of their numbers; ignores edges of absent documents."""
     documents = sorted(files.to_pylist(), key=lambda row: (row["path"], row["doc_id"]))
     number = {document["doc_id"]: index for index, document in enumerate(documents)}

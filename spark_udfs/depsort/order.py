@@ -30,7 +30,7 @@ Edges = Sequence[Mapping[int, float]]  # for each file its dependencies with the
 
 
 @dataclass(frozen=True)
-class Order:
+class FileOrder:
     """`files` in order, and for each file (by number) the number and size of its component.
 
     Components are numbered in the order of their first files.
@@ -41,7 +41,7 @@ class Order:
     cycle_size: list[int]
 
 
-def order_repository(paths: Sequence[str], dependencies: Edges) -> Order:
+def order_repository(paths: Sequence[str], dependencies: Edges) -> FileOrder:
     """The order of the files with sorted `paths`; `dependencies[i]` are those of file i."""
     components = strongly_connected(dependencies)
     backbone = [v for component in components for v in break_cycles(component, dependencies)]
@@ -247,7 +247,7 @@ def _cheapest_position(
     return target
 
 
-def _numbered(files: list[int], components: Sequence[Sequence[int]]) -> Order:
+def _numbered(files: list[int], components: Sequence[Sequence[int]]) -> FileOrder:
     component_of = [0] * len(files)
     for number, component in enumerate(components):
         for file in component:
@@ -257,4 +257,4 @@ def _numbered(files: list[int], components: Sequence[Sequence[int]]) -> Order:
         renumbered.setdefault(component_of[file], len(renumbered))
     cycle = [renumbered[component_of[file]] for file in range(len(files))]
     size = [len(components[component_of[file]]) for file in range(len(files))]
-    return Order(files, cycle, size)
+    return FileOrder(files, cycle, size)

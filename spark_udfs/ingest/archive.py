@@ -24,7 +24,7 @@ from spark_udfs.ingest.compression import COMPRESSIONS, bomb, content
 from spark_udfs.ingest.file_types import kind_of
 from spark_udfs.ingest.files import Input, decode, file_document, key_of, opened
 from spark_udfs.ingest.rows import BadRecord, Row, rejection
-from spark_udfs.ingest.tar import Member, tar_members
+from spark_udfs.ingest.tar import TarMember, tar_members
 from spark_udfs.ingest.zip import zip_data
 
 ZIP_EXTENSIONS = (".zip", ".whl", ".jar")
@@ -81,7 +81,7 @@ def _is_unicode(name: str) -> bool:
     return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
-def _row(source: Input, member: Member, occurrence: int, max_bytes: int) -> Row:
+def _row(source: Input, member: TarMember, occurrence: int, max_bytes: int) -> Row:
     name = member.name
     key = f"{source.key}!/{key_of(name)}"
     trouble = member.trouble
@@ -110,7 +110,7 @@ def _corrupt(error: Exception) -> BadRecord:
     return BadRecord("corrupt", f"The archive cannot be read further: {cause}.")
 
 
-def _zip_members(file: BinaryIO, max_bytes: int) -> Iterator[Member]:
+def _zip_members(file: BinaryIO, max_bytes: int) -> Iterator[TarMember]:
     left = most_bytes(os.fstat(file.fileno()).st_size)
     _refuse_too_many(file)
     with zipfile.ZipFile(file) as archive:
@@ -134,7 +134,7 @@ def _zip_members(file: BinaryIO, max_bytes: int) -> Iterator[Member]:
                     if error.errno not in (None, errno.EINVAL):  # a seek out of the file; bzip2's own errors
                         raise
                     trouble = _corrupt(error)
-            yield Member(name, info.file_size, data, trouble)
+            yield TarMember(name, info.file_size, data, trouble)
 
 
 def _zip_name(info: zipfile.ZipInfo) -> str:

@@ -5,64 +5,64 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Kind(NamedTuple):
+class FileKind(NamedTuple):
     """The language and media type that a file's name implies."""
 
     language: str | None
     media_type: str
 
 
-PLAIN = Kind("text", "text/plain")
-MARKDOWN = Kind("markdown", "text/markdown")
-RST = Kind("rst", "text/x-rst")
-_UNKNOWN = Kind(None, "text/plain")
+PLAIN = FileKind("text", "text/plain")
+MARKDOWN = FileKind("markdown", "text/markdown")
+RST = FileKind("rst", "text/x-rst")
+_UNKNOWN = FileKind(None, "text/plain")
 
 _CODE_BY_EXTENSION = {
-    "c": Kind("c", "text/x-c"),
-    "cc": Kind("cpp", "text/x-c++"),
-    "cpp": Kind("cpp", "text/x-c++"),
-    "cs": Kind("csharp", "text/x-csharp"),
-    "cxx": Kind("cpp", "text/x-c++"),
-    "go": Kind("go", "text/x-go"),
-    "h": Kind("c", "text/x-c"),
-    "hpp": Kind("cpp", "text/x-c++"),
-    "java": Kind("java", "text/x-java"),
-    "js": Kind("javascript", "text/javascript"),
-    "jsx": Kind("javascript", "text/javascript"),
-    "kt": Kind("kotlin", "text/x-kotlin"),
-    "mjs": Kind("javascript", "text/javascript"),
-    "php": Kind("php", "text/x-php"),
-    "py": Kind("python", "text/x-python"),
-    "pyi": Kind("python", "text/x-python"),
-    "pyx": Kind("cython", "text/x-cython"),
-    "rb": Kind("ruby", "text/x-ruby"),
-    "rs": Kind("rust", "text/x-rust"),
-    "ts": Kind("typescript", "text/x-typescript"),
-    "tsx": Kind("typescript", "text/x-typescript"),
+    "c": FileKind("c", "text/x-c"),
+    "cc": FileKind("cpp", "text/x-c++"),
+    "cpp": FileKind("cpp", "text/x-c++"),
+    "cs": FileKind("csharp", "text/x-csharp"),
+    "cxx": FileKind("cpp", "text/x-c++"),
+    "go": FileKind("go", "text/x-go"),
+    "h": FileKind("c", "text/x-c"),
+    "hpp": FileKind("cpp", "text/x-c++"),
+    "java": FileKind("java", "text/x-java"),
+    "js": FileKind("javascript", "text/javascript"),
+    "jsx": FileKind("javascript", "text/javascript"),
+    "kt": FileKind("kotlin", "text/x-kotlin"),
+    "mjs": FileKind("javascript", "text/javascript"),
+    "php": FileKind("php", "text/x-php"),
+    "py": FileKind("python", "text/x-python"),
+    "pyi": FileKind("python", "text/x-python"),
+    "pyx": FileKind("cython", "text/x-cython"),
+    "rb": FileKind("ruby", "text/x-ruby"),
+    "rs": FileKind("rust", "text/x-rust"),
+    "ts": FileKind("typescript", "text/x-typescript"),
+    "tsx": FileKind("typescript", "text/x-typescript"),
 }
 # Other files refer to these files by name, so even an empty one has a meaning.
 CODE = frozenset(kind.language for kind in _CODE_BY_EXTENSION.values())
 _BY_EXTENSION = _CODE_BY_EXTENSION | {
-    "css": Kind("css", "text/css"),
-    "htm": Kind("html", "text/html"),
-    "html": Kind("html", "text/html"),
-    "json": Kind("json", "application/json"),
+    "css": FileKind("css", "text/css"),
+    "htm": FileKind("html", "text/html"),
+    "html": FileKind("html", "text/html"),
+    "json": FileKind("json", "application/json"),
     "markdown": MARKDOWN,
     "md": MARKDOWN,
     "rst": RST,
-    "sh": Kind("shell", "text/x-shellscript"),
-    "sql": Kind("sql", "text/x-sql"),
-    "tex": Kind("latex", "text/x-tex"),
-    "toml": Kind("toml", "application/toml"),
+    "sh": FileKind("shell", "text/x-shellscript"),
+    "sql": FileKind("sql", "text/x-sql"),
+    "tex": FileKind("latex", "text/x-tex"),
+    "toml": FileKind("toml", "application/toml"),
     "txt": PLAIN,
-    "xml": Kind("xml", "application/xml"),
-    "yaml": Kind("yaml", "application/yaml"),
-    "yml": Kind("yaml", "application/yaml"),
+    "xml": FileKind("xml", "application/xml"),
+    "yaml": FileKind("yaml", "application/yaml"),
+    "yml": FileKind("yaml", "application/yaml"),
 }
 _WITHOUT_EXTENSION = {"authors", "copying", "licence", "license", "notice", "readme"}  # prose by custom
 
 
-def kind_of(path: str) -> Kind:
+def kind_of(path: str) -> FileKind:
     """Return the kind of a file, plain text of no language for an unknown name."""
     name = path.rpartition("/")[2].lower()
     stem, _, extension = name.rpartition(".")

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from typing import BinaryIO
 
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
-from spark_udfs.ingest.file_types import Kind, kind_of
+from spark_udfs.ingest.file_types import FileKind, kind_of
 from spark_udfs.ingest.rows import BadRecord, Origin, Row, document, rejection
 
 
@@ -206,6 +206,6 @@ def whole_file(source: Input, max_bytes: int, documents: Callable[[bytes], Itera
         yield rejection(source.origin, source.key, bad, n_bytes, data)
 
 
-def file_document(origin: Origin, key: str, text: str, kind: Kind, path: str) -> Row:
+def file_document(origin: Origin, key: str, text: str, kind: FileKind, path: str) -> Row:
     """Return the document of a file, or of a part of one; raises BadRecord as `document` does."""
     return document(origin, key, text, media_type=kind.media_type, language=kind.language, path=path)

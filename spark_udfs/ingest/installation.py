@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from email.parser import HeaderParser
 
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES, MAX_TOPICS_BYTES
-from spark_udfs.ingest.file_types import MARKDOWN, PLAIN, RST, Kind
+from spark_udfs.ingest.file_types import MARKDOWN, PLAIN, RST, FileKind
 from spark_udfs.ingest.files import Input, decode_utf8, file_document, whole_file
 from spark_udfs.ingest.rows import BadRecord, Row, rejection
 
 _DESCRIPTION_KINDS = {"text/markdown": MARKDOWN, "text/x-rst": RST, "text/plain": PLAIN}
 
 
-def long_description(metadata: str) -> tuple[str, Kind]:
+def long_description(metadata: str) -> tuple[str, FileKind]:
     """Return the long description in a distribution's core metadata (the body or an old header), and its
     kind.
 

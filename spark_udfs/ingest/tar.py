@@ -31,7 +31,7 @@ _HOLES = b"GNU.sparse"  # replaces all records of an extended header about a spa
 _SPARSE_NAME = b"GNU.sparse.name"
 
 
-class Member(NamedTuple):
+class TarMember(NamedTuple):
     """A member other than a folder: its size according to the archive, and its data or why it is rejected.
 
     The name has a surrogate for each byte that is not UTF-8. A member above the limit is not read.
@@ -78,7 +78,7 @@ class _Blocks:
             n_bytes -= len(self.whole(min(n_bytes, _SKIP_BYTES)))
 
 
-def tar_members(read: Callable[[int], bytes], max_bytes: int, unread: tuple[str, ...]) -> Iterator[Member]:
+def tar_members(read: Callable[[int], bytes], max_bytes: int, unread: tuple[str, ...]) -> Iterator[TarMember]:
     """Yield each member other than a folder, without data if it is longer or its name ends in `unread`.
 
     Raises BadRecord `corrupt` at the byte where the archive breaks off, or where its bytes are not tar, and
@@ -113,7 +113,7 @@ def tar_members(read: Callable[[int], bytes], max_bytes: int, unread: tuple[str,
             if trouble is None and size <= max_bytes and not name.lower().endswith(unread):
                 data = blocks.whole(size)
                 left = 0
-            yield Member(name, size, data, trouble)
+            yield TarMember(name, size, data, trouble)
             left += -len(data) % BLOCK if data else -left % BLOCK
         else:
             left += -left % BLOCK

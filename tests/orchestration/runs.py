@@ -10,7 +10,7 @@ import dagster as dg
 
 from factory.lake.schemas.dedup import COMPONENTS
 from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.host.partitions import Batch, Span
+from factory.orchestration.host.partitions import RunBatch, Span
 from factory.orchestration.host.resources import REUSE_TAG, resources
 from factory.settings import Settings
 
@@ -32,7 +32,7 @@ def run(
         selection=selection,
         resources=resources(settings),
         raise_on_error=False,
-        tags={**Batch((), span).tags, **({REUSE_TAG: "true"} if reuse else {})},
+        tags={**RunBatch((), span).tags, **({REUSE_TAG: "true"} if reuse else {})},
         run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         **options,
     )

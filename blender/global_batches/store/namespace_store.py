@@ -34,7 +34,7 @@ from blender.global_batches.protocol.operations import (
 from blender.global_batches.store.bucket import Bucket
 from blender.global_batches.store.folder import Folder
 from blender.global_batches.store.objects import NoAnswer, Objects
-from blender.global_batches.store.outage import Outage, Patience
+from blender.global_batches.store.outage import Outage, StorePatience
 from factory.errors import ConfigurationError
 from factory.settings import Settings
 from factory.settings import settings as settings_of_process
@@ -55,7 +55,7 @@ class NamespaceStore:
     def __init__(self, uri: str, objects: Objects, patience_s: float) -> None:
         self.uri = uri
         self._objects = objects
-        self._patience = Patience(objects.place, patience_s)
+        self._patience = StorePatience(objects.place, patience_s)
         self._unclear_creates = Outage(self._patience, "has confirmed no create")
 
     @property

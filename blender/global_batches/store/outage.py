@@ -19,7 +19,7 @@ WARNING_S = 10.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 
 
-class Patience:
+class StorePatience:
     """The longest wait for one store, and whether an outage was logged; shared by all threads."""
 
     def __init__(self, place: str, limit_s: float) -> None:
@@ -36,7 +36,7 @@ class Outage:
     `failure` continues the sentence that begins with the store: "has not answered".
     """
 
-    def __init__(self, patience: Patience, failure: str) -> None:
+    def __init__(self, patience: StorePatience, failure: str) -> None:
         self._patience = patience
         self._failure = failure
         self._lock = threading.Lock()

@@ -10,7 +10,7 @@ from pyarrow import fs
 
 from factory.lake.files.location import local_path
 from factory.lake.files.parquet import open_parquet, reading
-from factory.lake.files.registered import Texts
+from factory.lake.files.registered import RegisteredTexts
 from factory.lake.files.sequential import ForwardReader
 from factory.lake.schemas.ingest import TEXT_AT
 
@@ -77,7 +77,7 @@ class LocatedTexts:
     def __init__(self, storage: Mapping[str, str]) -> None:
         """`storage` as `opened` has it."""
         self._rows = _TextRows(storage)
-        self._registered = Texts()
+        self._registered = RegisteredTexts()
 
     def read(self, file: str, rows: Sequence[int]) -> Iterator[pa.RecordBatch]:
         """Yield (text) at ascending `rows` of `file`, null for missing texts, in batches of bounded size.

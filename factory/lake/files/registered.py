@@ -42,7 +42,7 @@ class Place(NamedTuple):
     modified_ns: int
 
 
-def filled(rows: pa.Table, texts: Texts | None = None) -> pa.Table:
+def filled(rows: pa.Table, texts: RegisteredTexts | None = None) -> pa.Table:
     """Return rows of a raw table with `text` filled in and without `text_at`.
 
     Rows with a `text` need their `content_hash`. `texts` keeps a file open from one call to the next.
@@ -52,13 +52,13 @@ def filled(rows: pa.Table, texts: Texts | None = None) -> pa.Table:
     if "text" in rows.column_names:
         places = rows[TEXT_AT.name].combine_chunks().to_pylist()
         hashes = rows["content_hash"].combine_chunks()
-        read = pa.chunked_array(list((texts or Texts()).read(places, hashes)), pa.string())
+        read = pa.chunked_array(list((texts or RegisteredTexts()).read(places, hashes)), pa.string())
         text = pc.coalesce(rows["text"], read.cast(rows["text"].type))
         rows = rows.set_column(rows.column_names.index("text"), rows.schema.field("text"), text)
     return rows.drop_columns([TEXT_AT.name])
 
 
-class Texts:
+class RegisteredTexts:
     """Reads texts by location. Locations in file and row order cost one pass over the column."""
 
     def __init__(self) -> None:

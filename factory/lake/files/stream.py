@@ -13,7 +13,7 @@ from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.table import FileScanTask, Table
 
 from factory.lake.files.damage import planning, scanning
-from factory.lake.files.registered import Texts, filled
+from factory.lake.files.registered import RegisteredTexts, filled
 from factory.lake.files.scan import rows_of_files
 from factory.lake.schemas.ingest import TEXT_AT
 
@@ -37,7 +37,7 @@ def stream(
         tasks = sorted(scan.plan_files(), key=lambda task: task.file.file_path)
     registered = TEXT_AT.name in table.schema().column_names and "text" in schema.names
     projection = _with_locations(table, schema) if registered else schema
-    texts = Texts()
+    texts = RegisteredTexts()
     for task in tasks:
         read = (
             _without_deleted(table, task, projection)
@@ -58,7 +58,9 @@ def _with_locations(table: Table, schema: pa.Schema) -> pa.Schema:
     return schema.append(TEXT_AT)
 
 
-def _filled(batch: pa.RecordBatch, texts: Texts, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _filled(
+    batch: pa.RecordBatch, texts: RegisteredTexts, columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
     for first in range(0, batch.num_rows, _REGISTERED_ROWS):
         rows = pa.Table.from_batches([batch.slice(first, _REGISTERED_ROWS)])
         yield from filled(rows, texts).select(columns).to_batches()

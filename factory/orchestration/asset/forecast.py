@@ -19,9 +19,9 @@ from factory.lake.tables import Lake, Published
 from factory.orchestration.asset.declaration import Declaration, PartitionSelection
 from factory.orchestration.asset.reuse import NEW, Request, reasons, stale_lasting
 from factory.orchestration.asset.table_asset import copartitioned, declaration_of
-from factory.orchestration.host.partitions import Batch
+from factory.orchestration.host.partitions import RunBatch
 
-Verdict = Literal["make", "maybe", "keep"]
+Expectation = Literal["make", "maybe", "keep"]
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class Forecast:
     """The verdict on a table, and its reason; a kept table may have none."""
 
     table: TableName
-    verdict: Verdict
+    verdict: Expectation
     reason: str
 
 
 def forecast(
     lake: Lake,
     assets: Iterable[dg.AssetsDefinition],
-    runs: Sequence[Batch],
+    runs: Sequence[RunBatch],
     instance: dg.DagsterInstance,
     *,
     reuse: bool,
@@ -92,7 +92,7 @@ def _is_new(lake: Lake, declared: Declaration) -> bool:
 def _parts(
     asset: dg.AssetsDefinition,
     declared: Declaration,
-    batch: Batch,
+    batch: RunBatch,
     nodes: dict[dg.AssetKey, dg.AssetsDefinition],
     instance: dg.DagsterInstance,
 ) -> PartitionSelection:

@@ -37,7 +37,7 @@ WordList = Annotated[
 ]
 
 
-class Filters(Round):
+class FilterOptions(Round):
     """Filters in one round, or in `rounds`."""
 
     rounds: tuple[Round, ...] = Field(default=(), description="filters in rounds, instead of one")
@@ -60,7 +60,7 @@ class Filters(Round):
         return self.rounds or (Round(**{name: getattr(self, name) for name in FILTERS}),)
 
 
-class Variant(Filters):
+class Variant(FilterOptions):
     """Other filters of a dataset's documents, or another way to decide on similar ones."""
 
     threshold: Similarity | None = Field(
@@ -74,7 +74,7 @@ class Variant(Filters):
         return self.threshold is not None or self.keep is not None
 
 
-class Dataset(Filters):
+class Dataset(FilterOptions):
     """A dataset: its files, its filters, its dedup group."""
 
     noun: ClassVar[str] = ""  # its files in an error, if their names tell the format
@@ -181,7 +181,7 @@ class Dataset(Filters):
 
     def reading(self) -> dict[str, Any]:
         """The fields that decide which documents are read."""
-        return self.model_dump(mode="json", exclude={*Filters.model_fields, *_LATER_FIELDS})
+        return self.model_dump(mode="json", exclude={*FilterOptions.model_fields, *_LATER_FIELDS})
 
 
 _LATER_FIELDS = ("kind", "partitions", "max_rejected", "group", "tokenizer", "owners", "variants")

@@ -20,7 +20,7 @@ Span = tuple[str, str]  # first and last partition of a range, in the order of t
 
 
 @dataclass(frozen=True)
-class Batch:
+class RunBatch:
     """The assets of one run and its range of partitions, None for assets without partitions."""
 
     keys: tuple[dg.AssetKey, ...]
@@ -59,7 +59,7 @@ def batches(
     keys: Iterable[dg.AssetKey],
     instance: dg.DagsterInstance,
     span: Span | None = None,
-) -> list[Batch]:
+) -> list[RunBatch]:
     """Return the runs that materialize `keys`, with the partitions of `span`, or all partitions.
 
     External assets, which no run makes, are left out. A single dynamic partition that `span` names is
@@ -84,7 +84,7 @@ def batches(
         for of in (*spans, None):
             ready = _ready(waiting, nodes, of)
             if ready:
-                found.append(Batch(tuple(ready), spans.get(of) if of is not None else None))
+                found.append(RunBatch(tuple(ready), spans.get(of) if of is not None else None))
                 waiting = [key for key in waiting if key not in ready]
                 break
     return found

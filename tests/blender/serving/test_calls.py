@@ -13,7 +13,7 @@ from blender.call_context import CallContext
 from blender.catalog.blends import Blends
 from blender.client import BlenderClient
 from blender.errors import BlendNotFound, Busy, InvalidRequest, ServerStopping, Stalled
-from blender.opened.blend import Blend, Block
+from blender.opened.blend import Blend, StepBlock
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.protocol.status import to_error
 from blender.protocol.stubs import stub
@@ -131,7 +131,7 @@ def test_metadata_is_read_up_to_its_limit_and_refused_beyond_it(blends: Blends) 
 class Stuck(Blend):
     """A blend one of whose sources gives nothing."""
 
-    def fetch(self, *_: object, call: CallContext | None = None, **__: object) -> Iterator[Block]:
+    def fetch(self, *_: object, call: CallContext | None = None, **__: object) -> Iterator[StepBlock]:
         assert call is not None
         self.calls.append(call)
         while True:

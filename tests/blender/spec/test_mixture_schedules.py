@@ -18,7 +18,7 @@ from blender.spec.mixture import (
     MAX_ROWS_PER_STEP,
     WHOLE,
     Mixture,
-    Piece,
+    MixturePiece,
     ScheduleKind,
     constant,
     scheduled,
@@ -191,7 +191,7 @@ def test_updates_of_a_schedule_keep_the_past_and_whole_steps(schedule: tuple, da
 
 
 def test_a_share_below_a_row_a_step_arrives_though_shares_change() -> None:
-    def piece(step: int) -> Piece:
+    def piece(step: int) -> MixturePiece:
         return scheduled("constant", 4, [(0, shares_of([30 + step % 2, 1, 1]))])
 
     mixed = Mixture([piece(step) for step in range(400)], range(400))

@@ -16,7 +16,7 @@ from factory.errors import DamagedFile, SourceChanged
 from factory.lake.files.checksums import sums_file
 from factory.lake.files.fetch import LocatedTexts
 from factory.lake.files.random_access import ScatteredRows
-from factory.lake.files.registered import Texts
+from factory.lake.files.registered import RegisteredTexts
 from factory.lake.files.scan import stored
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName, raw
@@ -112,7 +112,7 @@ def test_the_damaged_page_of_a_registered_file_is_named(tmp_path: Path) -> None:
     pq.write_table(documents(10), path, write_page_checksum=True)
     flip(path, chunk(path, "text")[1])
     with pytest.raises(SourceChanged, match=r"own\.parquet, column `text`, row group 0, page 0"):
-        list(Texts().read([place(path, 3, "text")], pa.array([""])))
+        list(RegisteredTexts().read([place(path, 3, "text")], pa.array([""])))
 
 
 @pytest.mark.parametrize("pattern", ["*.parquet", "*.metadata.json", "*-m0.avro", "snap-*.avro"])

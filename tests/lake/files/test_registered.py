@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from factory.errors import DamagedFile, FactoryError, SourceChanged
 from factory.lake.files import registered
-from factory.lake.files.registered import Texts, filled
+from factory.lake.files.registered import RegisteredTexts, filled
 from factory.lake.identity import content_hash
 from factory.lake.registration import Candidates
 from factory.lake.schemas.ingest import TEXT_AT
@@ -39,10 +39,10 @@ def hashes_of(texts: Sequence[str | None]) -> pa.StringArray:
 
 
 def read(
-    places: list[dict[str, object] | None], texts: Sequence[str | None], reader: Texts | None = None
+    places: list[dict[str, object] | None], texts: Sequence[str | None], reader: RegisteredTexts | None = None
 ) -> list[str | None]:
     """Read the texts at `places`, which were `texts` when their files were registered."""
-    pieces = (reader or Texts()).read(places, hashes_of(texts))
+    pieces = (reader or RegisteredTexts()).read(places, hashes_of(texts))
     return [text for piece in pieces for text in piece.to_pylist()]
 
 
@@ -53,7 +53,7 @@ WANTED = st.lists(st.none() | st.tuples(st.sampled_from("ab"), st.integers(0, 39
 def test_texts_come_in_the_order_asked_for_whatever_it_is(
     shelf: Path, batches: list[list[tuple[str, int] | None]]
 ) -> None:
-    reader = Texts()
+    reader = RegisteredTexts()
     for wanted in batches:
         places = [place(shelf / f"{it[0]}.parquet", it[1]) if it else None for it in wanted]
         texts = [TEXTS[it[0]][it[1]] if it else None for it in wanted]
@@ -69,7 +69,7 @@ def test_one_pass_over_a_file_reads_each_group_once(shelf: Path, monkeypatch: py
         return iterate(self, *args, row_groups=row_groups, **options)
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", noting)
-    reader = Texts()
+    reader = RegisteredTexts()
     for first in range(0, 40, 5):
         rows = range(first, first + 5)
         read([place(shelf / "a.parquet", row) for row in rows], TEXTS["a"][first : first + 5], reader)
@@ -79,7 +79,7 @@ def test_one_pass_over_a_file_reads_each_group_once(shelf: Path, monkeypatch: py
 def test_texts_are_handed_over_in_pieces(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registered, "_PIECE_BYTES", 100)
     places = [place(shelf / "a.parquet", row) for row in range(40)]
-    pieces = list(Texts().read(places, hashes_of(TEXTS["a"])))
+    pieces = list(RegisteredTexts().read(places, hashes_of(TEXTS["a"])))
     assert len(pieces) > 4
     assert [text for piece in pieces for text in piece.to_pylist()] == TEXTS["a"]
     assert {piece.type for piece in pieces} == {pa.string()}
@@ -173,7 +173,7 @@ def test_a_flipped_bit_in_a_value_is_named_with_its_row(file: Path) -> None:
 
 
 def test_a_file_that_changes_while_it_is_read_gives_no_text(file: Path) -> None:
-    reader, at = Texts(), place(file, 0)
+    reader, at = RegisteredTexts(), place(file, 0)
     assert read([at], ["one"], reader) == ["one"]
     with file.open("ab") as appended:
         appended.write(b"more")

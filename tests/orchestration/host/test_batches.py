@@ -7,7 +7,7 @@ import pytest
 
 from factory.errors import ConfigurationError
 from factory.orchestration.host.definitions import definitions
-from factory.orchestration.host.partitions import Batch, batches, span_of
+from factory.orchestration.host.partitions import RunBatch, batches, span_of
 from factory.settings import Settings
 from tests.jobs.chain import keys, table
 
@@ -16,7 +16,7 @@ LANGUAGES = dg.StaticPartitionsDefinition(["de", "en"])
 FOLDERS = dg.DynamicPartitionsDefinition(name="folders")
 
 
-def names(batch: Batch) -> list[str]:
+def names(batch: RunBatch) -> list[str]:
     return [key.to_user_string() for key in batch.keys]
 
 

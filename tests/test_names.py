@@ -1,0 +1,80 @@
+"""Names that say what they stand for: no two public classes share one, and few say nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PRODUCT = ("factory", "spark_udfs", "assets", "jobs", "blender")
+
+
+def sources(*folders: str) -> list[Path]:
+    paths = (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
+    return [path for path in paths if "proto" not in path.parts]
+
+
+def public_names(path: Path) -> Iterator[tuple[str, bool]]:
+    """Yield the public classes and the aliases of types of a module, and whether each is a class."""
+    for node in ast.parse(path.read_bytes()).body:
+        if isinstance(node, ast.ClassDef):
+            name = node.name
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = "" if isinstance(node.value, ast.Call) else node.targets[0].id  # a TypeVar is no alias
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            name = node.target.id
+        else:
+            continue
+        if name[:1].isupper() and not name.isupper():
+            yield name, isinstance(node, ast.ClassDef)
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    modules: dict[str, list[str]] = defaultdict(list)
+    classes = set()
+    for path in sources(*PRODUCT):
+        for name, is_class in public_names(path):
+            modules[name].append(path.relative_to(ROOT).as_posix())
+            classes |= {name} if is_class else set()
+    shared = {name: modules[name] for name in classes if len(modules[name]) > 1}
+    assert shared == {}
+
+
+# Pronouns and bare participles stand for no thing. The product and its bench bind such a name so many times; each
+# count may only fall.
+EMPTY = {"found", "it", "of", "said", "given", "held", "at", "one"}
+PARTICIPLES = {"kept", "known", "left", "made", "named", "taken", "used"}
+GENERIC = {"result", "data", "value", "item", "obj", "tmp"}
+MOST_BOUND = {"empty": 1104, "participles": 298, "generic": 288}
+
+
+def bound_names(path: Path) -> Iterator[str]:
+    """Yield the name of every variable, parameter, function, class and import alias that a file binds."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.arg(arg=name):
+                yield name
+            case ast.alias(asname=str(name)):
+                yield name
+            case (
+                ast.FunctionDef(name=str(name))
+                | ast.AsyncFunctionDef(name=str(name))
+                | ast.ClassDef(name=str(name))
+                | ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+            ):
+                yield name
+
+
+def test_fewer_names_stand_for_nothing() -> None:
+    counts = Counter(name for path in sources(*PRODUCT, "bench") for name in bound_names(path))
+    bound = {
+        kind: sum(counts[name] for name in names)
+        for kind, names in (("empty", EMPTY), ("participles", PARTICIPLES), ("generic", GENERIC))
+    }
+    assert bound == MOST_BOUND, "Bind nouns. If a count fell, lower it in MOST_BOUND."
