@@ -42,8 +42,8 @@ def test_no_two_public_classes_share_a_name() -> None:
     assert shared == {}
 
 
-# Pronouns and bare participles stand for no thing. The product and its bench bind such a name so many times; each
-# count may only fall.
+# Pronouns and bare participles stand for no thing. The product and its bench bind such a name so many times;
+# each count may only fall.
 EMPTY = {"found", "it", "of", "said", "given", "held", "at", "one"}
 PARTICIPLES = {"kept", "known", "left", "made", "named", "taken", "used"}
 GENERIC = {"result", "data", "value", "item", "obj", "tmp"}

@@ -77,9 +77,9 @@ def dataset(spark: SparkSession, lake_settings: Settings, stage: None) -> str:
 
     before = linked(Chain.from_raw(name), [Filters(ROUNDS), Brevity(least=40)])
     group = dedup_group(name, [before], kind="prose")
-    packing = Packing("brief_tokenizer", PackConfig(sequence_length=64))
-    chain = linked(before, [Deduplication(group), packing])
-    trained = tokenizer("brief_tokenizer", [name], vocabulary=300)
+    unpacked = linked(before, [Deduplication(group)])
+    chain = linked(unpacked, [Packing("brief_tokenizer", PackConfig(sequence_length=64))])
+    trained = tokenizer("brief_tokenizer", [unpacked], vocabulary=300)
     with open_instance(lake_settings) as instance:
         assert run(lake_settings, raw, *group.assets, *chain, trained, instance=instance).success
     return name

@@ -31,9 +31,10 @@ from factory.lake import names
 from factory.lake.schemas.dedup import DEDUPLICATED
 from factory.orchestration.chain.dedup_comparison import comparison
 from factory.orchestration.chain.dedup_decisions import deciding
-from factory.orchestration.chain.dedup_parts import Declaring, Member, Texts, members_apart
+from factory.orchestration.chain.dedup_parts import Declaring, members_apart
 from factory.orchestration.chain.dedup_repositories import topics_by_hand
 from factory.orchestration.chain.link import Chain
+from factory.orchestration.chain.texts import Member, Texts
 
 Kind = Literal["prose", "code"]
 

@@ -1,4 +1,4 @@
-"""The tables of a dedup group: how each is declared, and the documents that they read."""
+"""The tables of a dedup group: how each is declared, and which documents may be compared."""
 
 from __future__ import annotations
 
@@ -7,37 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import dagster as dg
-from pyspark.sql import DataFrame
 
 from factory.errors import ConfigurationError
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas.base import TableSchema
-from factory.lake_spark.documents import kept_documents, located, of_datasets
 from factory.orchestration.asset.declaration import AssetResult
 from factory.orchestration.asset.groups import comparison_group
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.link import Chain
+from factory.orchestration.chain.texts import Member, Texts
 from factory.spark.session import NARROW_ROWS_PER_ARROW_BATCH
 
 COMPARED = ("bags", "vocabulary", "signatures", "buckets", "edges")
 """Parts that a variant shares with its group."""
-
-
-@dataclass(frozen=True)
-class Member:
-    """A dataset of a group: its documents, and the verdicts that say which of them are compared."""
-
-    dataset: str
-    documents: TableName
-    verdicts: TableName | None
-
-    @classmethod
-    def reading(cls, dataset: str | Chain) -> Member:
-        """The member for a chain so far, or for a dataset whose raw documents go through filters alone."""
-        if isinstance(dataset, Chain):
-            return cls(dataset.dataset, dataset.documents, dataset.verdicts)
-        return cls(names.dataset(dataset), names.raw(dataset), names.filtered(dataset))
 
 
 def members_apart(group: str, datasets: Sequence[str | Chain]) -> tuple[Member, ...]:
@@ -47,7 +30,7 @@ def members_apart(group: str, datasets: Sequence[str | Chain]) -> tuple[Member, 
     """
     if not datasets:
         raise ConfigurationError(f"Dedup group `{group}` has no datasets. Name at least one.")
-    members = tuple(map(Member.reading, datasets))
+    members = tuple(map(_member, datasets))
     by_base: dict[str, str] = {}
     for dataset in (member.dataset for member in members):
         if names.base(dataset) not in by_base:
@@ -63,59 +46,11 @@ def members_apart(group: str, datasets: Sequence[str | Chain]) -> tuple[Member, 
     return members
 
 
-@dataclass(frozen=True)
-class Texts:
-    """The documents of members as arguments of an asset; `variant` renames their datasets to its own."""
-
-    members: Sequence[Member]
-    variant: str | None = None
-
-    @property
-    def datasets(self) -> tuple[str, ...]:
-        """The datasets as the tables of the group name them."""
-        return tuple(self._dataset(member) for member in self.members)
-
-    @property
-    def tables(self) -> dict[str, TableName]:
-        """The tables by argument: the documents of all members, then their verdicts."""
-        documents = {_documents(member): member.documents for member in self.members}
-        return documents | {
-            _verdicts(member): member.verdicts for member in self.members if member.verdicts is not None
-        }
-
-    def documents(self, upstream: Mapping[str, DataFrame]) -> DataFrame:
-        return of_datasets(
-            {
-                self._dataset(member): _staying(member, upstream[_documents(member)], upstream)
-                for member in self.members
-            }
-        )
-
-    def located(self, upstream: Mapping[str, DataFrame]) -> DataFrame:
-        """The documents with text locations in place of the texts."""
-        return of_datasets(
-            {
-                self._dataset(member): _staying(
-                    member, located(upstream[_documents(member)], "text"), upstream
-                )
-                for member in self.members
-            }
-        )
-
-    def _dataset(self, member: Member) -> str:
-        return member.dataset if self.variant is None else names.variant(member.dataset, self.variant)
-
-
-def _staying(member: Member, documents: DataFrame, upstream: Mapping[str, DataFrame]) -> DataFrame:
-    return documents if member.verdicts is None else kept_documents(documents, upstream[_verdicts(member)])
-
-
-def _documents(member: Member) -> str:
-    return f"documents_{member.dataset}"
-
-
-def _verdicts(member: Member) -> str:
-    return f"verdicts_{member.dataset}"
+def _member(dataset: str | Chain) -> Member:
+    """The member for a chain so far, or for a dataset whose raw documents go through filters alone."""
+    if isinstance(dataset, Chain):
+        return Member.at_end_of(dataset)
+    return Member(names.dataset(dataset), names.raw(dataset), names.filtered(dataset))
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,18 @@ from pyspark.sql import DataFrame
 
 from factory.lake import names
 from factory.lake.schemas.models import TOKENIZER
-from factory.lake_spark.documents import of_datasets
 from factory.models.tokenizer import tokenizer_table
 from factory.models.tokenizer_file import tokenizer_of_file
 from factory.orchestration.asset.groups import MODELS
 from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.chain.link import Chain
+from factory.orchestration.chain.texts import Member, Texts
 from factory.packing.tokenize import TokenizeConfig
 
 
 def tokenizer(
     name: str,
-    datasets: Sequence[str],
+    datasets: Sequence[str | Chain],
     *,
     vocabulary: int = 16_384,
     around: TokenizeConfig | None = None,
@@ -28,25 +29,27 @@ def tokenizer(
 ) -> dg.AssetsDefinition:
     """Declare a byte-level BPE tokenizer trained on a sample of the deduplicated `datasets`.
 
-    The tokens of `around`, which `refine` puts around documents, are its special tokens. A `lasting`
-    tokenizer, whose change would change every packed table, is trained again only for another vocabulary
-    or other special tokens, or by a run that selects it without any of `datasets`.
+    A dataset is a name, or the chain of links before `Packing`. The tokens of `around`, which `refine` puts
+    around documents, are its special tokens. A `lasting` tokenizer, whose change would change every packed
+    table, is trained again only for another vocabulary or other special tokens, or by a run that selects it
+    without any of `datasets`.
     """
     special = (around or TokenizeConfig()).tokens
+    texts = Texts(tuple(map(_member, datasets)))
 
     @table_asset(
         namespace="models",
         name=name,
         asset_group=MODELS,
         schema=TOKENIZER,
-        upstream={dataset: names.deduplicated(dataset) for dataset in datasets},
+        upstream=texts.tables,
         description="A byte-level BPE tokenizer, trained on a sample of "
-        f"{', '.join(f'`{dataset}`' for dataset in datasets)}.",
+        f"{', '.join(f'`{dataset}`' for dataset in texts.datasets)}.",
         config={"vocabulary": vocabulary, "special": special},
         lasting=lasting,
     )
     def trained(**upstream: DataFrame) -> DataFrame:
-        return tokenizer_table(of_datasets(upstream), name, vocabulary, special_tokens=special)
+        return tokenizer_table(texts.documents(upstream), name, vocabulary, special_tokens=special)
 
     return trained
 
@@ -65,3 +68,9 @@ def tokenizer_from(path: Path, name: str, *, around: TokenizeConfig | None = Non
         return tokenizer_of_file(pyspark.spark_session, name, path, (around or TokenizeConfig()).tokens)
 
     return from_file
+
+
+def _member(dataset: str | Chain) -> Member:
+    if isinstance(dataset, Chain):
+        return Member.at_end_of(dataset)
+    return Member(dataset, names.deduplicated(dataset))

@@ -1,0 +1,83 @@
+"""The documents of several datasets, as arguments of one asset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.lake_spark.documents import kept_documents, located, of_datasets
+from factory.orchestration.chain.link import Chain
+
+
+@dataclass(frozen=True)
+class Member:
+    """A dataset among several: its documents, and the verdicts that say which of them count, if any do."""
+
+    dataset: str
+    documents: TableName
+    verdicts: TableName | None = None
+
+    @classmethod
+    def at_end_of(cls, chain: Chain) -> Member:
+        """The documents that the next link of a chain would read."""
+        return cls(chain.dataset, chain.documents, chain.verdicts)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The documents of members as arguments of an asset; `variant` renames their datasets to its own."""
+
+    members: Sequence[Member]
+    variant: str | None = None
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The names of the datasets, or of their variants."""
+        return tuple(self._dataset(member) for member in self.members)
+
+    @property
+    def tables(self) -> dict[str, TableName]:
+        """The tables by argument: the documents of all members, then their verdicts."""
+        documents = {_documents(member): member.documents for member in self.members}
+        return documents | {
+            _verdicts(member): member.verdicts for member in self.members if member.verdicts is not None
+        }
+
+    def documents(self, upstream: Mapping[str, DataFrame]) -> DataFrame:
+        """The documents of all members, with the dataset of each, of an asset's arguments."""
+        return of_datasets(
+            {
+                self._dataset(member): _staying(member, upstream[_documents(member)], upstream)
+                for member in self.members
+            }
+        )
+
+    def located(self, upstream: Mapping[str, DataFrame]) -> DataFrame:
+        """The documents with text locations in place of the texts."""
+        return of_datasets(
+            {
+                self._dataset(member): _staying(
+                    member, located(upstream[_documents(member)], "text"), upstream
+                )
+                for member in self.members
+            }
+        )
+
+    def _dataset(self, member: Member) -> str:
+        return member.dataset if self.variant is None else names.variant(member.dataset, self.variant)
+
+
+def _staying(member: Member, documents: DataFrame, upstream: Mapping[str, DataFrame]) -> DataFrame:
+    return documents if member.verdicts is None else kept_documents(documents, upstream[_verdicts(member)])
+
+
+def _documents(member: Member) -> str:
+    return f"documents_{member.dataset}"
+
+
+def _verdicts(member: Member) -> str:
+    return f"verdicts_{member.dataset}"
