@@ -1,6 +1,19 @@
 """Define blends of packed tables, and read their steps through a server or in the trainer's own process.
 
-    from blender import BlenderClient, BlendDataset, BlendLoader, Schedule, Source, Tls, open_blend
+    >>> from blender import LocalBlender, Source, open_blend
+    >>> record = LocalBlender(settings).create([Source("packed.web", weight=1, oversample=True)], seed=7)
+    >>> blend = open_blend(record.id, settings)
+    >>> [batch] = blend.fetch(offset=3, steps=1)
+    >>> batch.offset, batch.ordinal.tolist(), batch.tokens.tolist()
+    (3, [3], [[101, 101, 101, 101]])
+    >>> [row] = blend.explain(3)
+    >>> row.table, row.epoch, [segment.doc_id for segment in row.segments]
+    ('packed.web', 0, ['e'])
+    >>> blend.describe().sources[0].rows
+    5
+
+A trainer on another machine asks a server (`factory serve`) the same, with `BlenderClient("host:50051")` in
+place of `LocalBlender`. `BlendDataset` and `BlendLoader` give a blend to PyTorch.
 
 Each name loads its module on first use: a client needs neither an engine nor PyTorch. Errors are in
 `blender.errors`; pages of anybody's Parquet files are in `blender.pages`.

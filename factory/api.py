@@ -1,18 +1,22 @@
 """The names that a dataset declared in Python needs.
 
-    from factory.api import Ingested, Ingests, Round, dedup_group, refine, source, tokenizer
+    >>> from factory.api import Ingested, Ingests, Round, dedup_group, refine, source, tokenizer, variant
+    >>> @source()
+    ... def notes(ingests: Ingests) -> Ingested:
+    ...     return ingests.files("/path/to/notes", include="**/*.md")
+    >>> GROUP = dedup_group("notes", ["notes"], kind="prose")
+    >>> NOTES = refine("notes", dedup_group=GROUP, rounds=[Round(rules=["word_count"])], tokenizer="small")
+    >>> [min(asset.keys).to_user_string() for asset in NOTES]
+    ['signals.notes', 'filtered.notes', 'deduplicated.notes', 'tokenized.notes', 'packed.notes']
+    >>> NEARER = variant(NOTES, "nearer", threshold=0.9)
+    >>> [min(asset.keys).to_user_string() for asset in NEARER][:3]
+    ['dedup.notes__nearer_components', 'dedup.notes__nearer_decisions', 'deduplicated.notes__nearer']
+    >>> ASSETS = [notes, *GROUP.assets, *NOTES, *NEARER, tokenizer("small", ["notes"])]
+    >>> len(definitions(ASSETS, settings()).resolve_all_asset_keys())
+    25
 
-    @source()
-    def notes(ingests: Ingests) -> Ingested:
-        return ingests.files("/path/to/notes", include="**/*.md")
-
-    GROUP = dedup_group("notes", ["notes"], kind="prose")
-    ROUNDS = [Round(rules=["gopher_quality"])]
-    NOTES = refine("notes", dedup_group=GROUP, rounds=ROUNDS, tokenizer="tokenizer")
-    ASSETS = [notes, *GROUP.assets, *NOTES, tokenizer("tokenizer", ["notes"])]
-
-`definitions(ASSETS, settings())` makes them a Dagster code location of their own. `TextRule`, `Text` and the
-limits `AtLeast`, `AtMost` and `Between` declare a filter rule of your own (`docs/filters.md`).
+The last call makes them a Dagster code location of their own. `TextRule`, `Text` and the limits `AtLeast`,
+`AtMost` and `Between` declare a filter rule of your own (`docs/filters.md`).
 """
 
 from factory.filters.rounds import Round
