@@ -71,7 +71,7 @@ def _follow(read: Read, traces: Sequence[DocumentTrace], served: Served) -> None
     for view in STAGES:
         under_way = {trace.doc_id: trace for trace in traces if trace.outcome == UNDER_WAY}
         if under_way:
-            view.follow(read, under_way)
-            for doc_id, removals in removed(view, read, under_way).items():
+            suspects = view.follow(read, under_way)
+            for doc_id, removals in removed(view, read, suspects).items():
                 under_way[doc_id].leave(removals, view.explain(removals))
     served.follow(read, {trace.doc_id: trace for trace in traces})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,16 +26,19 @@ class DedupView(StageView):
     stage = DEDUP
     sections = (Section("duplicates", "Duplicates"),)
 
-    def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> None:
-        ids = pa.array(traces, pa.string())
+    def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> Collection[str]:
+        ids, decided_against = pa.array(traces, pa.string()), []
+        columns = ("doc_id", "kept", "reason", "component")
         for table in _decisions(read):
-            for batch in read.batches(table, DECISIONS, ("doc_id", "reason", "component"), ids, **_own(read)):
+            for batch in read.batches(table, DECISIONS, columns, ids, **_own(read)):
                 for row in batch.to_pylist():
                     trace = traces[row["doc_id"]]
-                    _note(read, table, trace)
+                    decided_against += [] if row["kept"] else [row["doc_id"]]
+                    trace.note(table, read.snapshot(table))
                     trace.component = row["component"]
                     if row["reason"] in WITH_ITS_REPOSITORY:
-                        _note(read, repositories_of(table), trace)
+                        trace.note(repositories_of(table), read.snapshot(repositories_of(table)))
+        return decided_against
 
     def removals(self, read: Read, ids: pa.Array | None) -> Iterator[pa.RecordBatch]:
         for table in _decisions(read):
@@ -97,12 +100,6 @@ def _decisions(read: Read) -> list[TableName]:
 def _own(read: Read) -> dict[str, str]:
     """The condition that a decision is on a document of the dataset that is read."""
     return {} if read.dataset is None else {"dataset": read.dataset}
-
-
-def _note(read: Read, table: TableName, trace: DocumentTrace) -> None:
-    snapshot = read.snapshot(table)
-    assert snapshot is not None
-    trace.note(table, snapshot)
 
 
 def _repositories_of(read: Read, table: TableName, removed: pa.RecordBatch, ids: pa.Array) -> pa.Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import pyarrow as pa
@@ -45,15 +45,14 @@ class DepsortView(StageView):
     stage = DEPSORT
     sections = (Section("order", "Order and packing", "dataset"),)
 
-    def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> None:
+    def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> Collection[str]:
         assert read.dataset is not None
         table = names.sorted_table(read.dataset)
-        snapshot = read.snapshot(table) if table in read.names else None
-        if snapshot is not None:
-            for batch in read.batches(table, SORTED, ("doc_id", "position"), pa.array(traces, pa.string())):
-                for row in batch.to_pylist():
-                    traces[row["doc_id"]].position = row["position"]
-                    traces[row["doc_id"]].note(table, snapshot)
+        for batch in read.batches(table, SORTED, ("doc_id", "position"), pa.array(traces, pa.string())):
+            for row in batch.to_pylist():
+                traces[row["doc_id"]].position = row["position"]
+                traces[row["doc_id"]].note(table, read.snapshot(table))
+        return ()
 
     def line(self, trace: DocumentTrace) -> str:
         return f"position {trace.position} of its repository"

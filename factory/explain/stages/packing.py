@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 import pyarrow as pa
@@ -38,12 +38,9 @@ class PackingView(StageView):
     stage = PACKING
     sections = (Section("packing", "Order and packing", "dataset"),)
 
-    def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> None:
+    def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> Collection[str]:
         assert read.dataset is not None
         table = names.placements(read.dataset)
-        snapshot = read.snapshot(table) if table in read.names else None
-        if snapshot is None:
-            return
         columns = ("doc_id", "ordinal", "doc_offset", "length")
         for batch in read.batches(table, PLACEMENTS, columns, pa.array(traces, pa.string())):
             for row in batch.to_pylist():
@@ -52,12 +49,13 @@ class PackingView(StageView):
         for trace in traces.values():
             trace.placements.sort(key=lambda placement: placement[1])
             if trace.placements:
-                trace.note(table, snapshot)
+                trace.note(table, read.snapshot(table))
                 trace.outcome = PACKED
                 trace.reason = f"packed into {len(trace.placements)} sequence(s)"
+        return [doc_id for doc_id, trace in traces.items() if not trace.placements]
 
     def removals(self, read: Read, ids: pa.Array | None) -> Iterator[pa.RecordBatch]:
-        tables = read.tables("tokenized") if read.dataset is None else _tokenized(read, read.dataset)
+        tables = read.tables("tokenized") if read.dataset is None else [names.tokenized(read.dataset)]
         for table in tables:
             for batch in read.batches(table, TOKENIZED, ["doc_id"], ids, n_tokens=0):
                 yield removals_of(doc_id=batch["doc_id"], outcome=NO_TOKENS, reason=NO_TOKENS)
@@ -92,11 +90,6 @@ class PackingView(StageView):
 
 
 VIEW = PackingView()
-
-
-def _tokenized(read: Read, dataset: str) -> list[TableName]:
-    table = names.tokenized(dataset)
-    return [table] if table in read.names else []
 
 
 def _fill(lake: Lake, dataset: str) -> Fill:

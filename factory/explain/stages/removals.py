@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
@@ -63,9 +63,10 @@ def removals_of(**columns: pa.Array | str) -> pa.RecordBatch:
 class Read:
     """The tables of a lake that a stage's view may read, each at one snapshot.
 
-    `pinned` has the snapshots; without it every table is read at its newest. Of tables that several datasets
-    share, only the rows of `dataset` count, if there is one. `subject` is the table in question: an earlier
-    round of filters counts only if it is the subject. `advance` gets the numbers of rows that were streamed.
+    `pinned` has the snapshots; without it every table is read at the one that was the newest when it was
+    first asked for. Of tables that several datasets share, only the rows of `dataset` count, if there is one.
+    `subject` is the table in question: an earlier round of filters counts only if it is the subject.
+    `advance` gets the numbers of rows that were streamed.
     """
 
     lake: Lake
@@ -74,6 +75,7 @@ class Read:
     dataset: str | None = None
     subject: TableName | None = None
     advance: Callable[[int], object] = lambda _n_rows: None
+    _newest: dict[TableName, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def tables(self, namespace: str, ending: str = "") -> list[TableName]:
         """Return the tables of a namespace with an ending, sorted."""
@@ -85,13 +87,19 @@ class Read:
             and (table == self.subject or not names.is_in_round(table.name))
         )
 
-    def snapshot(self, table: TableName) -> int | None:
-        """Return the snapshot at which a table is read; None if nothing was published."""
+    def has_rows(self, table: TableName) -> bool:
+        """Whether the table is among those that may be read, and was published."""
+        if table not in self.names:
+            return False
+        return self.pinned is not None or self.lake.table(table).current_snapshot() is not None
+
+    def snapshot(self, table: TableName) -> int:
+        """Return the snapshot at which a table is read; raises TableNotFound for an unpublished one."""
         if self.pinned is not None:
             return self.pinned[table]
-        if self.lake.table(table).current_snapshot() is None:
-            return None
-        return self.lake.published(table).snapshot_id
+        if table not in self._newest:
+            self._newest[table] = self.lake.published(table).snapshot_id
+        return self._newest[table]
 
     def batches(
         self,
@@ -103,11 +111,12 @@ class Read:
     ) -> Iterator[pa.RecordBatch]:
         """Yield columns of those rows whose values are `equal`, of the documents `ids` if there are any.
 
-        Without `ids` the table is streamed, one batch of a file in memory at a time.
+        A table without rows yields none. Without `ids` the table is streamed, one batch of a file in memory
+        at a time.
         """
-        snapshot = self.snapshot(table)
-        if snapshot is None:
+        if not self.has_rows(table):
             return
+        snapshot = self.snapshot(table)
         wanted = [*columns, *(name for name in equal if name not in columns)]
         conditions: list[BooleanExpression] = [EqualTo(name, value) for name, value in equal.items()]
         if ids is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -76,9 +76,12 @@ class StageView(Protocol):
     sections: Sequence[Section] = ()
     """The sections of the summary that `figures` fills."""
 
-    def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> None:
-        """Note the stage's tables that hold the documents of `traces` (by doc_id), and what they record."""
-        return
+    def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> Collection[str]:
+        """Note the stage's tables that hold the documents of `traces` (by doc_id), and what they record.
+
+        Returns the ids of the documents that the stage may have removed.
+        """
+        return traces.keys()
 
     def removals(self, read: Read, ids: pa.Array | None) -> Iterator[pa.RecordBatch]:
         """Yield rows of `REMOVALS`: of the documents `ids`, with sentences, or of all, without."""
@@ -116,9 +119,11 @@ class StageView(Protocol):
         yield from ()
 
 
-def removed(view: StageView, read: Read, ids: Iterable[str]) -> dict[str, list[Removal]]:
+def removed(view: StageView, read: Read, ids: Collection[str]) -> dict[str, list[Removal]]:
     """Return the removals by a stage of those `ids` that it removed, by doc_id."""
     by_document: dict[str, list[Removal]] = defaultdict(list)
+    if not ids:
+        return by_document
     for batch in view.removals(read, pa.array(ids, pa.string())):
         for row in batch.to_pylist():
             by_document[row["doc_id"]].append(Removal(**row))

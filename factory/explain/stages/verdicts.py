@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -33,13 +33,14 @@ class VerdictView(StageView):
     def sections(self) -> Sequence[Section]:  # type: ignore[override]
         return (self.section,)
 
-    def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> None:
+    def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> Collection[str]:
+        rejected = []
         for table in self._tables(read):
-            snapshot = read.snapshot(table)
-            for batch in read.batches(table, FILTERED, ["doc_id"], pa.array(traces, pa.string())):
-                for doc_id in batch["doc_id"].to_pylist():
-                    assert snapshot is not None
-                    traces[doc_id].note(table, snapshot)
+            for batch in read.batches(table, FILTERED, ["doc_id", "kept"], pa.array(traces, pa.string())):
+                for row in batch.to_pylist():
+                    traces[row["doc_id"]].note(table, read.snapshot(table))
+                    rejected += [] if row["kept"] else [row["doc_id"]]
+        return rejected
 
     def removals(self, read: Read, ids: pa.Array | None) -> Iterator[pa.RecordBatch]:
         for table in self._tables(read):
@@ -74,9 +75,8 @@ class VerdictView(StageView):
                 counts = count_by(pa.table({"rule": rules}), "rule")
                 yield counts_figure(self.section.name, dataset, counts)
 
-    def _tables(self, read: Read) -> list[TableName]:
+    def _tables(self, read: Read) -> Sequence[TableName]:
         """The tables of verdicts: of the dataset that is read, or else of every dataset."""
         if read.dataset is None:
             return read.tables(self.namespace)
-        table = names.verdicts(read.names, read.dataset, self.namespace)
-        return [table] if table in read.names else []
+        return [names.verdicts(read.names, read.dataset, self.namespace)]
