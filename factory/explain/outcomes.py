@@ -41,6 +41,7 @@ _LOOK_UP = """
 SELECT outcome.doc_id, kept, reason, duplicate_of, partner.key, similarity, rejections
 FROM outcome LEFT JOIN partner ON partner.doc_id = outcome.duplicate_of
 WHERE outcome.doc_id IN (SELECT value FROM json_each(?))
+ORDER BY outcome.rowid
 """
 _INSERT = "INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -75,23 +76,26 @@ class Outcomes:
 
     def look_up(self, ids: Sequence[str]) -> list[Outcome]:
         """Return the outcome of each of `ids`, in their order."""
-        found = {
-            doc_id: Outcome(bool(kept), reason, partner, key, similarity, json.loads(said) if said else None)
-            for doc_id, kept, reason, partner, key, similarity, said in self._database.execute(
-                _LOOK_UP, (json.dumps(ids),)
-            )
-        }
-        return [found.get(doc_id, self._absent) for doc_id in ids]
+        outcomes: dict[str, Outcome] = {}
+        rows = self._database.execute(_LOOK_UP, (json.dumps(ids),))
+        for doc_id, stays, reason, partner, key, similarity, rules in rows:
+            rejections = json.loads(rules) if rules else None
+            outcome = Outcome(bool(stays), reason, partner, key, similarity, rejections)
+            outcomes.setdefault(doc_id, outcome)
+        return [outcomes.get(doc_id, self._absent) for doc_id in ids]
 
     def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Add rows of (doc_id, kept, reason, duplicate_of, similarity, rejections as JSON)."""
+        """Add rows of (doc_id, kept, reason, duplicate_of, similarity, rejections as JSON).
+
+        The first row of a document counts.
+        """
         self._database.execute("BEGIN")
         self._database.executemany(_INSERT, rows)
         self._database.execute("COMMIT")
 
     def index(self) -> None:
         """Build the index for look-ups, after all rows were added: an index slows down adding."""
-        self._database.execute("CREATE UNIQUE INDEX by_id ON outcome (doc_id)")
+        self._database.execute("CREATE INDEX by_id ON outcome (doc_id)")
 
     def name_partners(self, documents: Iterable[pa.RecordBatch]) -> None:
         """Store the keys of the kept documents that outcomes name; `documents` have a doc_id and a key.
@@ -118,7 +122,7 @@ def exceptions(read: Read, folder: Path) -> Outcomes:
     """The outcomes of kept documents; only reasons other than `kept` are stored."""
     outcomes = Outcomes(folder, Outcome(kept=True, reason=KEPT))
     for view in STAGES:
-        for batch in view.kept(read):
+        for batch in view.survivors(read):
             outcomes.add(_stays(batch.filter(pc.not_equal(batch["reason"], KEPT))))
     outcomes.index()
     return outcomes
@@ -131,7 +135,7 @@ def every_outcome(read: Read, compared: Iterable[PinnedTable], folder: Path) -> 
     """
     outcomes = Outcomes(folder, Outcome(kept=False, reason=UNDECIDED))
     for view in STAGES:
-        for batch in view.kept(read):
+        for batch in view.survivors(read):
             outcomes.add(_stays(batch))
         for batch in view.removals(read, None):
             outcomes.add(_leaves(batch.to_pylist()))

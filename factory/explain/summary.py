@@ -73,7 +73,7 @@ def _rows(summarized: Summarized) -> list[StageRows]:
 
 def _rows_of(summarized: Summarized, dataset: str) -> Iterator[StageRows]:
     before: int | None = None
-    tables = [(view, table) for view in STAGES for table in view.passed(summarized, dataset)]
+    tables = [(view, table) for view in STAGES for table in view.tables(summarized, dataset)]
     for view, table in tables:
         try:
             published = summarized.lake.published(table)

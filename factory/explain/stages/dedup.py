@@ -55,12 +55,12 @@ class DedupView(StageView):
                     else None,
                 )
 
-    def kept(self, read: Read) -> Iterator[pa.RecordBatch]:
+    def survivors(self, read: Read) -> Iterator[pa.RecordBatch]:
         for table in _decisions(read):
             yield from read.batches(table, DECISIONS, ("doc_id", "reason"), **_own(read), kept=True)
 
     def explain(self, removals: Sequence[Removal]) -> str:
-        [removal] = removals
+        removal = removals[-1]  # several groups may have decided on the document
         partner, similarity = removal.partner, removal.value
         if removal.outcome == REPOSITORY:
             if partner is None:
@@ -81,7 +81,7 @@ class DedupView(StageView):
             return ""
         return "removed" if trace.outcome in (DUPLICATE, REPOSITORY) else "kept"
 
-    def passed(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
+    def tables(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
         return (names.deduplicated(dataset),)
 
     def figures(self, summarized: Summarized) -> Iterator[Figure]:

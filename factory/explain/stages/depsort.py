@@ -57,7 +57,7 @@ class DepsortView(StageView):
     def line(self, trace: DocumentTrace) -> str:
         return f"position {trace.position} of its repository"
 
-    def passed(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
+    def tables(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
         return (names.sorted_table(dataset),)
 
     def figures(self, summarized: Summarized) -> Iterator[Figure]:

@@ -81,8 +81,8 @@ class DocumentTrace:
         self.tables[str(table)] = snapshot_id
 
     def leave(self, removals: Sequence[Removal], sentence: str) -> None:
-        """End the trace with the removals by one stage, and a sentence on them."""
-        self.outcome, self.reason = removals[0].outcome, sentence
+        """End the trace with the removals by one stage, of which the last counts, and a sentence on them."""
+        self.outcome, self.reason = removals[-1].outcome, sentence
         for removal in removals:
             if removal.limit is None:
                 self.duplicate_of, self.similarity = removal.partner, removal.value

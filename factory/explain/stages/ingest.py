@@ -25,7 +25,7 @@ class IngestView(StageView):
     stage = INGEST
     sections = (Section("bad_records", "Bad records"),)
 
-    def passed(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
+    def tables(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
         return (names.raw(dataset),)
 
     def count(self, summarized: Summarized, published: Published) -> tuple[int | None, int]:

@@ -76,7 +76,7 @@ class PackingView(StageView):
         in_batches = f"; stored as {', '.join(stored)}" if stored else ""
         return f"{', '.join(pieces)}{more}{served}{in_batches}"
 
-    def passed(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
+    def tables(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
         return names.tokenized(dataset), names.packed(dataset)
 
     def figures(self, summarized: Summarized) -> Iterator[Figure]:

@@ -87,7 +87,7 @@ class StageView(Protocol):
         """Yield rows of `REMOVALS`: of the documents `ids`, with sentences, or of all, without."""
         yield from ()
 
-    def kept(self, read: Read) -> Iterator[pa.RecordBatch]:
+    def survivors(self, read: Read) -> Iterator[pa.RecordBatch]:
         """Yield `doc_id` and `reason` of the documents that a stage decides to keep for good."""
         yield from ()
 
@@ -106,7 +106,7 @@ class StageView(Protocol):
         """Return what follows one of the stage's tables in a trace for people; empty for nothing."""
         return ""
 
-    def passed(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
+    def tables(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
         """Return the tables of the stage through which the documents of a dataset pass."""
         return ()
 

@@ -59,12 +59,12 @@ class VerdictView(StageView):
         n_failed = len(trace.rejections) if trace.outcome == self.outcome else 0
         return f"fails {n_failed} rule(s)" if n_failed else "passes every rule"
 
-    def passed(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
+    def tables(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
         return (names.verdicts(summarized.tables, dataset, self.namespace),)
 
     def count(self, summarized: Summarized, published: Published) -> tuple[int | None, int]:
-        kept = summarized.lake.read(published.table, ["kept"])["kept"]
-        return None, int(pc.sum(kept).as_py() or 0)
+        verdicts = summarized.lake.read(published.table, ["kept"])["kept"]
+        return None, int(pc.sum(verdicts).as_py() or 0)
 
     def figures(self, summarized: Summarized) -> Iterator[Figure]:
         for dataset in summarized.datasets:
