@@ -100,7 +100,11 @@ def show(name: str, report: Report, console: Console) -> None:
     for caveat in report.caveats:
         console.print(f"- {caveat}", soft_wrap=True, markup=False)
     facts = Table(box=None, show_header=False)
-    for fact, found in [*machine(), ("data", report.data), *(("checked", it) for it in report.answers)]:
+    for fact, found in [
+        *machine(),
+        ("data", report.data),
+        *(("checked", answer) for answer in report.answers),
+    ]:
         facts.add_row(fact, escape(found))
     console.print(facts)
     for table in report.tables:

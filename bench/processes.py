@@ -48,10 +48,10 @@ class ByKind:
         return self.driver + self.jvm + self.workers
 
     def __add__(self, other: ByKind) -> ByKind:
-        return ByKind(*(getattr(self, it.name) + getattr(other, it.name) for it in fields(self)))
+        return ByKind(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
     def __sub__(self, other: ByKind) -> ByKind:
-        return ByKind(*(getattr(self, it.name) - getattr(other, it.name) for it in fields(self)))
+        return ByKind(*(getattr(self, field.name) - getattr(other, field.name) for field in fields(self)))
 
 
 @dataclass

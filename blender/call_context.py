@@ -54,9 +54,9 @@ def within_deadline(items: Sequence[Value], done: str) -> Iterator[Value]:
     Raises the reason of the cancellation, or Stalled with the number of items that are `done`.
     """
     call = current_context()
-    for number, item in enumerate(items):
+    for number, message in enumerate(items):
         call.check_deadline(partial(_out_of_time, number, len(items), done))
-        yield item
+        yield message
 
 
 def _out_of_time(number: int, n_items: int, done: str) -> str:

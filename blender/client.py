@@ -130,7 +130,7 @@ class BlenderClient(Blender):
 
     def list(self, with_retired: bool = False) -> list[BlendRecord]:
         answer = self._call(self._connection.configs.List, pb.ListRequest(with_retired=with_retired))
-        return [to_record(BlendRecord, one) for one in answer.blends]
+        return [to_record(BlendRecord, blend) for blend in answer.blends]
 
     def retire(self, blend: str) -> BlendRecord:
         return self._blend(self._connection.configs.Retire, pb.RetireRequest(id=blend))

@@ -259,9 +259,9 @@ def map_tensors(item: Any, function: Callable[[torch.Tensor], torch.Tensor]) -> 
     if isinstance(item, Mapping):
         return {name: map_tensors(value, function) for name, value in item.items()}
     if isinstance(item, tuple) and hasattr(item, "_fields"):
-        return type(item)(*(map_tensors(one, function) for one in item))
+        return type(item)(*(map_tensors(part, function) for part in item))
     if isinstance(item, list | tuple):
-        return type(item)(map_tensors(one, function) for one in item)
+        return type(item)(map_tensors(part, function) for part in item)
     return item
 
 

@@ -48,7 +48,7 @@ def quoted(names: Iterable[str], separator: str = ", ") -> str:
 def _of_the_same_words(name: str, names: Sequence[str]) -> list[str]:
     """Return the names that contain every word of `name`; names that begin with its first word come first."""
     words = _words(name)
-    having = [it for it in names if words and set(words) <= set(_words(it))]
+    having = [name for name in names if words and set(words) <= set(_words(name))]
     return sorted(
         having, key=lambda it: (_words(it)[0] != words[0], -SequenceMatcher(None, name, it).ratio())
     )

@@ -18,7 +18,7 @@ WATCHED = [Watched(dataset, paths, CORPUS.partitions.get(dataset)) for dataset, 
 # A job has one partitions definition at most, so partitioned assets are left to backfills and the CLI.
 pipeline = dg.define_asset_job(
     "pipeline",
-    selection=dg.AssetSelection.assets(*(it for it in CORPUS.assets if it.partitions_def is None)),
+    selection=dg.AssetSelection.assets(*(asset for asset in CORPUS.assets if asset.partitions_def is None)),
     description="Makes every table again, from source to sequence, except partitioned tables, which a "
     "backfill or `factory materialize` makes.",
 )

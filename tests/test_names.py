@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter, defaultdict
+import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def public_names(path: Path) -> Iterator[tuple[str, bool]]:
         if isinstance(node, ast.ClassDef):
             name = node.name
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            name = "" if isinstance(node.value, ast.Call) else node.targets[0].id  # a TypeVar is no alias
+            name = node.targets[0].id
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             name = node.target.id
         else:
@@ -45,9 +46,12 @@ def test_no_two_public_classes_share_a_name() -> None:
 # Pronouns and bare participles stand for no thing. The product and its bench bind such a name so many times;
 # each count may only fall.
 EMPTY = {"found", "it", "of", "said", "given", "held", "at", "one"}
-PARTICIPLES = {"kept", "known", "left", "made", "named", "taken", "used"}
+PARTICIPLE = re.compile(
+    "(?!seed$|feed$|speed$|need$|bed$)[a-z]+ed|begun|broken|built|chosen|dealt|drawn|gone|grown|hidden|kept|known|"
+    "left|lent|lost|made|meant|met|seen|sent|shown|spent|swept|taken|written"
+)
 GENERIC = {"result", "data", "value", "item", "obj", "tmp"}
-MOST_BOUND = {"empty": 1104, "participles": 298, "generic": 288}
+MOST_BOUND = {"empty": 910, "participles": 1597, "generic": 230}
 
 
 def bound_names(path: Path) -> Iterator[str]:
@@ -72,9 +76,10 @@ def bound_names(path: Path) -> Iterator[str]:
 
 
 def test_fewer_names_stand_for_nothing() -> None:
-    counts = Counter(name for path in sources(*PRODUCT, "bench") for name in bound_names(path))
+    names = [name for path in sources(*PRODUCT, "bench") for name in bound_names(path)]
     bound = {
-        kind: sum(counts[name] for name in names)
-        for kind, names in (("empty", EMPTY), ("participles", PARTICIPLES), ("generic", GENERIC))
+        "empty": sum(name in EMPTY for name in names),
+        "participles": sum(PARTICIPLE.fullmatch(name) is not None for name in names),
+        "generic": sum(name in GENERIC for name in names),
     }
     assert bound == MOST_BOUND, "Bind nouns. If a count fell, lower it in MOST_BOUND."

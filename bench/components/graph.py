@@ -83,6 +83,6 @@ def _mixed(numbers: np.ndarray, seed: int) -> np.ndarray:
 
 def batches(edges: np.ndarray, ids: pa.Array) -> Iterator[pa.RecordBatch]:
     """The edges as pairs of ids."""
-    for at in range(0, len(edges), _ROWS_A_BATCH):
-        left, right = (ids.take(pa.array(edges[at : at + _ROWS_A_BATCH, end])) for end in (0, 1))
+    for start in range(0, len(edges), _ROWS_A_BATCH):
+        left, right = (ids.take(pa.array(edges[start : start + _ROWS_A_BATCH, end])) for end in (0, 1))
         yield pa.RecordBatch.from_arrays([left, right], names=["left", "right"])

@@ -60,10 +60,10 @@ def exact_pairs(words: Bags, first: np.ndarray) -> Alike:
 def of_texts(judged: Judged, signed: pa.Table) -> np.ndarray:
     """The bytes of the signature of each text, zeros for one without tokens."""
     signed = signed.filter(pc.is_valid(signed["signature"]))
-    values = np.stack([np.frombuffer(it, np.uint8) for it in signed["signature"].to_pylist()])
+    values = np.stack([np.frombuffer(signature, np.uint8) for signature in signed["signature"].to_pylist()])
     found = np.zeros((judged.texts, values.shape[1]), np.uint8)
     number_of = judged.number_of
-    found[[number_of[it] for it in signed["doc_id"].to_pylist()]] = values
+    found[[number_of[doc_id] for doc_id in signed["doc_id"].to_pylist()]] = values
     return found
 
 
@@ -83,10 +83,11 @@ def check_decisions(
     removed = decided.filter(pc.invert(decided["kept"]))
     partners = removed["duplicate_of"].to_pylist()
     report.check(
-        f"each of {len(partners):,} removed documents names a kept one", all(it in kept for it in partners)
+        f"each of {len(partners):,} removed documents names a kept one",
+        all(partner in kept for partner in partners),
     )
     own, other = (
-        np.array([number_of[it] for it in names]) for names in (removed["doc_id"].to_pylist(), partners)
+        np.array([number_of[name] for name in names]) for names in (removed["doc_id"].to_pylist(), partners)
     )
     expected, said = exact.of(own, other), removed["similarity"].to_numpy()
     report.check(

@@ -54,7 +54,7 @@ class Chain:
             part.name: counted_assets(dedup_group(part.name, [part.name], kind="code", config=config))
             for part in parts
         }
-        self._tables = {name: [_table(it) for it in assets] for name, assets in counted.items()}
+        self._tables = {name: [_table(asset) for asset in assets] for name, assets in counted.items()}
         assets = [it for part in parts for it in (*_given(part), *counted[part.name])]
         self._definitions = definitions(assets, own)
 

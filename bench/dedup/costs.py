@@ -51,7 +51,7 @@ def add_costs(
             Row(f"dedup.{name}.peak_memory", round(kept.peak / MB), "MB"),
         ]
     report.tables += [costs, _by_table(spans)]
-    documents = [len(sizes[it]) for it in totals]
+    documents = [len(sizes[total]) for total in totals]
     seconds = [of.cpu_s.total for of in totals.values()]
     marginal, fixed = exponent(documents[-2:], seconds[-2:]), fixed_cost(documents, seconds)
     between = " to ".join([*totals][-2:])
@@ -72,8 +72,8 @@ def _by_table(spans: Mapping[str, Mapping[str, Span]]) -> Table:
     made = table("CPU s by table", f"table | {' | '.join(spans)} | JVM, {largest} | workers, {largest}")
     for name in spans[largest]:
         whole = spans[largest][name].cpu_s
-        totals = (of[name].cpu_s.total for of in spans.values())
-        made.add_row(name, *(f"{it:,.1f}" for it in (*totals, whole.jvm, whole.workers)))
+        totals = (span[name].cpu_s.total for span in spans.values())
+        made.add_row(name, *(f"{total:,.1f}" for total in (*totals, whole.jvm, whole.workers)))
     return made
 
 

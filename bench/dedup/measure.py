@@ -121,7 +121,7 @@ def _judge(report: Report, judged: Judged, decided: pa.Table, exact: Alike) -> N
 
 def _texts(judged: Judged, kept: set[str]) -> set[int]:
     """The texts with a kept document."""
-    stays = np.array([it in kept for it in judged.documents["doc_id"].to_pylist()])
+    stays = np.array([doc_id in kept for doc_id in judged.documents["doc_id"].to_pylist()])
     return set(judged.text_of[stays].tolist())
 
 

@@ -66,8 +66,8 @@ def own_measure(name: str, folder: Path, text_of: dict[str, int], least: float, 
     peer, program = PEERS[name]
     peer.answer(program, "shingles", folder, console=progress)
     with np.load(folder / "shingles.npz") as found:
-        documents, shingles, offsets = (found[it] for it in ("documents", "shingles", "offsets"))
-    texts, rows = np.unique([text_of[str(it)] for it in documents], return_index=True)
+        documents, shingles, offsets = (found[name] for name in ("documents", "shingles", "offsets"))
+    texts, rows = np.unique([text_of[str(document)] for document in documents], return_index=True)
     lengths = np.diff(offsets)[rows]
     places = np.arange(lengths.sum()) + np.repeat(offsets[rows] - np.cumsum(lengths) + lengths, lengths)
     of_texts = np.zeros(max(text_of.values()) + 2, np.int64)

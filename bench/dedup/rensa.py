@@ -25,7 +25,9 @@ def shingles_of(text: str) -> set[str]:
     """The shingles of five words; a shorter text is one shingle."""
     words = WORD.findall(text.lower())
     return (
-        {" ".join(words[at : at + WORDS]) for at in range(max(1, len(words) - WORDS + 1))} if words else set()
+        {" ".join(words[start : start + WORDS]) for start in range(max(1, len(words) - WORDS + 1))}
+        if words
+        else set()
     )
 
 
@@ -43,7 +45,7 @@ def shingles(documents: Path) -> Iterator[tuple[str, np.ndarray]]:
     """The shingles of every document, hashed."""
     for batch in _batches(documents):
         for name, text in batch:
-            hashes = [hash(it) for it in shingles_of(text)]  # one process, so one seed
+            hashes = [hash(shingle) for shingle in shingles_of(text)]  # one process, so one seed
             yield name, np.array(hashes, np.int64).astype(np.uint64)
 
 

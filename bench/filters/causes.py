@@ -108,7 +108,7 @@ def _quality(text: str, on: Switches, theirs: Theirs) -> Values:
     seen = Text(text)
     words = theirs.words(text) if WORDS in on else seen.words
     counted = (
-        [word for word in words if any(it not in theirs.punctuation for it in word)]
+        [word for word in words if any(letter not in theirs.punctuation for letter in word)]
         if WORDS in on
         else seen.cores
     )
@@ -150,7 +150,7 @@ def _repetition(text: str, on: Switches, theirs: Theirs) -> Values:
 def _top(words: Sequence[str], n: int, characters: int, once: bool) -> float | None:
     if len(words) < n:
         return None
-    ngrams = [" ".join(words[at : at + n]) for at in range(len(words) - n + 1)]
+    ngrams = [" ".join(words[start : start + n]) for start in range(len(words) - n + 1)]
     [(ngram, occurrences)] = Counter(ngrams).most_common(1)
     return ratio(len(ngram) * occurrences if once or occurrences > 1 else 0, characters)
 

@@ -41,7 +41,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 def corpus(console: Console) -> Path:
     """The folder of Parquet files (doc_id, text), one per copy; made if missing."""
-    installed = sorted(f"{it.name}=={it.version}" for it in distributions())
+    installed = sorted(f"{distribution.name}=={distribution.version}" for distribution in distributions())
     key = blake2b(json.dumps([installed, LEAST_BYTES]).encode(), digest_size=6).hexdigest()
 
     def make(folder: Path) -> None:

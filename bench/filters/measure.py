@@ -155,13 +155,18 @@ def add_disagreements(report: Report, found: Mapping[str, Any]) -> None:
     )
     disagreements: Sequence[Mapping[str, Any]] = found["disagreements"]
     listed = settings().cache / "bench" / "filters-disagreements.jsonl"
-    listed.write_text("".join(json.dumps(it) + "\n" for it in disagreements))
-    unexplained = [it for it in disagreements if it["cause"] is None]
+    listed.write_text("".join(json.dumps(disagreement) + "\n" for disagreement in disagreements))
+    unexplained = [disagreement for disagreement in disagreements if disagreement["cause"] is None]
     counts: Counter[tuple[str, ...]] = Counter()
-    for it in disagreements:
-        if it["cause"] is not None:
-            who = "datatrove" if it["datatrove"] else "ours"
-            counts[it["filter"], it["datatrove"] or it["ours"][0], who, *it["cause"]] += 1
+    for disagreement in disagreements:
+        if disagreement["cause"] is not None:
+            who = "datatrove" if disagreement["datatrove"] else "ours"
+            counts[
+                disagreement["filter"],
+                disagreement["datatrove"] or disagreement["ours"][0],
+                who,
+                *disagreement["cause"],
+            ] += 1
     made = table(f"Disagreements (each in {listed})", "filter | rule | rejected by | documents | cause")
     for (name, rule, who, *causes), number in sorted(counts.items()):
         made.add_row(name, rule, who, f"{number:,}", "; ".join(_short(cause) for cause in causes))
@@ -170,7 +175,7 @@ def add_disagreements(report: Report, found: Mapping[str, Any]) -> None:
         meanings.add_row(_short(cause), cause.partition(": ")[2])
     report.tables += [made, meanings]
     for name in SETS:
-        number = sum(it["filter"] == name for it in disagreements)
+        number = sum(disagreement["filter"] == name for disagreement in disagreements)
         report.rows.append(Row(f"filters.disagreements.{name}", number, "documents"))
     report.rows.append(at_most("filters.unexplained", len(unexplained), "verdicts", 0))
 

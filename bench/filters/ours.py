@@ -35,7 +35,7 @@ def run(scratch: Path, files: Sequence[str]) -> dict[str, Any]:
         spark = build_session(own_lake(scratch / "lake"))
         counts = passes(spark, meter, scratch, files)
         spark.stop()
-    return counts | {"spans": {it.name: [it.wall_s, *astuple(it.cpu_s)] for it in meter.spans}}
+    return counts | {"spans": {span.name: [span.wall_s, *astuple(span.cpu_s)] for span in meter.spans}}
 
 
 def passes(spark: SparkSession, meter: Meter, scratch: Path, files: Sequence[str]) -> dict[str, Any]:

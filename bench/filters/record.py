@@ -88,7 +88,9 @@ def answers() -> dict[str, object]:
 def _prose(text: str) -> str:
     """The paragraphs of a text that are nearly all letters and spaces."""
     kept = [
-        it for it in text.split("\n\n") if sum(c.isalpha() or c.isspace() for c in it) > LETTERS * len(it)
+        paragraph
+        for paragraph in text.split("\n\n")
+        if sum(c.isalpha() or c.isspace() for c in paragraph) > LETTERS * len(paragraph)
     ]
     return "\n\n".join(kept)[:CHARACTERS]
 

@@ -74,7 +74,7 @@ def _add_index(
     report: Report, shown: Any, name: str, rows: int, sources: int, found: Mapping[str, Any]
 ) -> None:
     pages, n_bytes = int(found["pages"]), int(found["bytes"])
-    seconds = (f"{found[it]:.2f}" for it in ("s", "cpu_s", "checked_s"))
+    seconds = (f"{found[name]:.2f}" for name in ("s", "cpu_s", "checked_s"))
     shown.add_row(_power(rows), f"{sources}", f"{pages:,}", *seconds, f"{n_bytes / 1e6:.2f}")
     report.rows += [
         at_most(f"{name}.wall", float(found["s"]), "s", MOST_INDEX_S),
@@ -97,7 +97,7 @@ def _large(report: Report, progress: Console) -> Any:
         (home / "index").unlink()
         right = bool(found["same"]) and found["pages"] == pages
         report.check(f"an index of {pages:,} pages is read back as built", right)
-        costs = (f"{found[it]:.2f}" for it in ("build_cpu_s", "build_s", "bytes_a_page"))
+        costs = (f"{found[name]:.2f}" for name in ("build_cpu_s", "build_s", "bytes_a_page"))
         shown.add_row(_power(pages), *costs, f"{found['first_batch_s']:.4f}")
         name, built = f"first_batch.index.{_power(pages)}", float(found["build_cpu_s"])
         report.rows += [

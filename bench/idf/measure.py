@@ -44,8 +44,8 @@ def measure(progress: Console) -> Report:
         tokens, frequencies = vocabulary(size)
         started = time.process_time()
         builder = _native.IdfBuilder()
-        for at in range(0, size, _AT_ONCE):
-            part = slice(at, at + _AT_ONCE)
+        for start in range(0, size, _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
             builder.add(pa.array(tokens[part].view(np.int64)), pa.array(frequencies[part]))
         idf = builder.finish(N_DOCUMENTS)
         built_s = time.process_time() - started
@@ -57,7 +57,7 @@ def measure(progress: Console) -> Report:
         errors = np.abs(np.array([found[number] for number in range(len(reach))]) - pairs.similarities)
         similar = np.isin(np.arange(len(reach)), [*verified(pairs, idf, THRESHOLD)])
         figures = (len(idf) / 1e6, len(idf) / size, built_s, weighed / 1e6)
-        shown.add_row(f"{size:,}", *(f"{it:,.1f}" for it in figures))
+        shown.add_row(f"{size:,}", *(f"{figure:,.1f}" for figure in figures))
         report.rows += [
             at_most(f"idf.{name}.error", float(errors.max()), "of J_W", 1e-12),
             at_least(f"idf.{name}.recall", float(similar[reach].mean()), "share of similar pairs", 1),

@@ -143,7 +143,7 @@ def alike_pairs(
     batch = pa.RecordBatch.from_pydict(
         {
             "document": pa.array([*others], pa.int64()),
-            "others": pa.array([np.array(of, "<i8").tobytes() for of in others.values()], pa.binary()),
+            "others": pa.array([np.array(other, "<i8").tobytes() for other in others.values()], pa.binary()),
             "doc_id": pa.array(names, pa.string()),
             "signature": signatures,
         }

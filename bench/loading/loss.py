@@ -130,7 +130,7 @@ def opened(progress: Console) -> tuple[Settings, str]:
 
 def write(lake: Settings, documents: list[bytes]) -> None:
     """Pack documents into rows of `LENGTH` bytes, a byte a token, as a packed table."""
-    pieces = [text[at : at + LENGTH] for text in documents for at in range(0, len(text), LENGTH)]
+    pieces = [text[start : start + LENGTH] for text in documents for start in range(0, len(text), LENGTH)]
     lengths = pa.array([len(piece) for piece in pieces], pa.int64())
     rows: dict[int, list[bytes]] = {}
     for number, piece in zip(best_fit_decreasing(lengths, LENGTH).to_pylist(), pieces, strict=True):

@@ -98,7 +98,8 @@ found["datasketch minhash_many"] = {
 }
 words = [list(set(WORD.findall(text))) for text in texts]
 sets = [
-    [str(it) for it in pairs["dimensions"][start:end]] for start, end in itertools.pairwise(pairs["offsets"])
+    [str(pair) for pair in pairs["dimensions"][start:end]]
+    for start, end in itertools.pairwise(pairs["offsets"])
 ]
 estimates = []
 for number in range(0, len(sets), 2):  # one seed per pair, as in ours

@@ -121,7 +121,7 @@ def _linear(shares: list[tuple[int, ...]]) -> Mixture:
 
 
 def _share(weights: npt.NDArray[np.int64]) -> Callable[[int], list[Fraction]]:
-    return lambda row: [Fraction(int(it) * row, ROWS_PER_STEP) for it in weights]
+    return lambda row: [Fraction(int(weight) * row, ROWS_PER_STEP) for weight in weights]
 
 
 def _integral(shares: list[tuple[int, ...]]) -> Callable[[int], list[Fraction]]:

@@ -60,7 +60,9 @@ def measure(progress: Console) -> Report:
 def packed_datasets(lake: Lake) -> list[str]:
     """The datasets with packed sequences in the lake."""
     return [
-        it.name for it in lake.names() if it.namespace == "filtered" and lake.exists(names.packed(it.name))
+        table.name
+        for table in lake.names()
+        if table.namespace == "filtered" and lake.exists(names.packed(table.name))
     ]
 
 

@@ -74,7 +74,7 @@ def measure(progress: Console) -> Report:
         for layout in JUDGED
     }
     _add_memory(report, warm, grown)
-    cold = _cells(home, [it for it in readers if it != "pyarrow"], "cold", progress)
+    cold = _cells(home, [reader for reader in readers if reader != "pyarrow"], "cold", progress)
     _show(report, "Out of the page cache", cold, "rows_per_s")
     _add_cold(report, cold)
     return report

@@ -56,7 +56,7 @@ def measure(progress: Console) -> Report:
     for order in [*ours, *peers]:
         scores = [epoch_score(order.rows.__getitem__, len(order.rows), batch) for batch in BATCHES]
         whole = "" if _is_whole(order) else f" ({len(order.rows):,} of all rows)"
-        made.add_row(order.name + whole, f"{order.rows_at_hand:,}", *(f"{it:,.2f}" for it in scores))
+        made.add_row(order.name + whole, f"{order.rows_at_hand:,}", *(f"{score:,.2f}" for score in scores))
         report.rows += [
             Row(f"shuffle.{order.name}.b{batch}", score, "chi2/df")
             for batch, score in zip(BATCHES, scores, strict=True)

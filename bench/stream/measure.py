@@ -131,7 +131,7 @@ def _costs(runs: Mapping[str, Runs]) -> Table:
     made = table("Costs", "reader | CPU s/GiB | best | rows/s | batch p50 us | p99 us | anonymous MiB")
     for name, of in runs.items():
         median, best = of.median("cpu_s_per_gib"), of.best("cpu_s_per_gib")
-        rest = (f"{of.median(it):,.0f}" for it in ("rows_per_s", "p50_us", "p99_us", "anonymous_mib"))
+        rest = (f"{of.median(name):,.0f}" for name in ("rows_per_s", "p50_us", "p99_us", "anonymous_mib"))
         made.add_row(name, f"{median:.2f}", f"{best:.2f}", *rest)
     return made
 
@@ -195,7 +195,7 @@ def _add_ranks(report: Report, progress: Console, home: Path) -> None:
     """Add the bytes that ten ranks read: behind one cache, as in a server, and each with its own."""
     for name in OURS:
         found = _said(progress, home, name, "ranks", str(RANKS))
-        together, alone = (found[it] / found["one"] for it in ("together", "alone"))
+        together, alone = (found[name] / found["one"] for name in ("together", "alone"))
         report.rows += [
             at_most(f"stream.{name}.ranks_of_one_server", together, "ratio", MOST_OF_RANKS),
             Row(f"stream.{name}.ranks_alone", alone, "ratio"),

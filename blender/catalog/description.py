@@ -34,7 +34,7 @@ def blend_record(stored: StoredBlend) -> BlendRecord:
 def description(blend: Blend) -> Description:
     """Sources, pieces and length of an open blend."""
     shares = token_shares(blend)
-    share_of = {one.source: one for one in shares}
+    share_of = {share.source: share for share in shares}
     return Description(
         blend=blend.id,
         sources=tuple(

@@ -214,7 +214,7 @@ def _found(table: Table, source: Source, snapshot: int) -> int:
     pinned = table.snapshot_by_id(snapshot)
     if pinned is not None and content_of(pinned) == source.content:
         return snapshot
-    same = [one for one in table.snapshots() if content_of(one) == source.content]
+    same = [snapshot for snapshot in table.snapshots() if content_of(snapshot) == source.content]
     if not same:
         raise SourceGone(
             f"Source `{source.name}`: table {source.table} no longer has snapshot {snapshot}, nor "

@@ -113,7 +113,7 @@ def shuffle_cost(facts: SourceFacts, shuffle: Shuffle, seed: int, configured: Sh
     pages = [column.of(ordinals) for column in facts.columns]
     n_pages, n_bytes = _read(facts, pages, readings)
     _, by_ranks = _read(facts, pages, readings * (int(facts.rank_of_row.max()) + 1) + ranks)
-    first_pages, first_bytes = _read(facts, [it[:width] for it in pages], np.zeros_like(ordinals[:width]))
+    first_pages, first_bytes = _read(facts, [page[:width] for page in pages], np.zeros_like(ordinals[:width]))
     window_rows = _window_rows(shuffle, facts.n_rows)
     return ShuffleCost(
         source=facts.name,

@@ -70,7 +70,7 @@ def plan(blend: Blend, offset: int = 0, ranks: int = 1) -> list[ShuffleCost]:
         facts = _facts(blend.sources[number], rank[rows])
         configured = shuffle_of(blend.sources[number].config)
         shuffles = candidates(facts, configured)
-        found += [shuffle_cost(facts, it, blend.config.seed, configured) for it in shuffles]
+        found += [shuffle_cost(facts, shuffle, blend.config.seed, configured) for shuffle in shuffles]
     return found
 
 

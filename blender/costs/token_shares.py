@@ -65,6 +65,6 @@ def token_shares(blend: Blend, offset: int | None = None) -> list[TokenShare]:
 
 def padding_of(shares: Sequence[TokenShare]) -> float | None:
     """Share of padding in a step; None where it is not known of every source with rows in it."""
-    served = [(one.rows_per_step, one.padding) for one in shares if one.rows_per_step]
+    served = [(share.rows_per_step, share.padding) for share in shares if share.rows_per_step]
     known = [rows * padding for rows, padding in served if padding is not None]
     return sum(known) / sum(rows for rows, _ in served) if served and len(known) == len(served) else None

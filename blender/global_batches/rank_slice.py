@@ -104,9 +104,9 @@ def _piece(bodies: Sequence[tuple[int, memoryview]], offset: int, length: int) -
 
 
 def _read(store: NamespaceStore, batch: Descriptor, offset: int, length: int) -> memoryview:
-    data = store.read(batch.name, offset, length)
-    if data is None:
+    content = store.read(batch.name, offset, length)
+    if content is None:
         raise DamagedBatch(
             f"The batch {batch.name} of step {batch.step:,} is missing. Restore the object from a copy."
         )
-    return data
+    return content

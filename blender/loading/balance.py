@@ -61,7 +61,7 @@ class NoRoom(OverLimit):
 
 Method = Callable[[RowGroups], Bins]
 Balancer = Callable[[Costs, int], npt.ArrayLike]
-Place = TypeVar("Place", bound=Balancer)
+PlaceType = TypeVar("PlaceType", bound=Balancer)
 
 THREADS = 4  # for groups; a plan is the same with any number
 
@@ -79,14 +79,14 @@ def balancer(name: str) -> Method:
     return _METHODS[name]
 
 
-def register_balancer(name: str) -> Callable[[Place], Place]:
+def register_balancer(name: str) -> Callable[[PlaceType], PlaceType]:
     """Register a function from the costs of a group and its number of bins to the bin of each row.
 
     A plan refuses bins that do not exist, unequal counts where equal ones are asked for, and a bin above the
     limit. Raises InvalidRequest for the name of another balancer, whose plans would change.
     """
 
-    def register(place: Place) -> Place:
+    def register(place: PlaceType) -> PlaceType:
         def of_groups(rows: RowGroups) -> Bins:
             starts = [0, *rows.ends[:-1]]
             groups = zip(starts, rows.ends, strict=True)

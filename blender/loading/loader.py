@@ -67,7 +67,7 @@ class Loader(Generic[Encoded]):
                 f"Buckets {', '.join(map(str, buckets or ()))} were asked for. The spec has buckets 0 to "
                 f"{self.first_plan.buckets - 1}."
             )
-        self._consumers = {one.rank: one for one in self.first_plan.consumers}
+        self._consumers = {consumer.rank: consumer for consumer in self.first_plan.consumers}
         self._mailboxes: list[Mailbox] = []
         self._plans = self._start(PlannerRole(planner, KEPT + ahead), "planner")
         n_loaders = max(1, min(loaders, len(blend.sources)))
@@ -81,7 +81,7 @@ class Loader(Generic[Encoded]):
         self._constructor = self._start(constructor, "constructor", CONSTRUCTORS)
         self._shared = SharedBatches(
             self._constructor,
-            [one for one in self.first_plan.consumers if one.bucket in self.buckets],
+            [consumer for consumer in self.first_plan.consumers if consumer.bucket in self.buckets],
             spec.chunking,
             size,
             memory_bytes,

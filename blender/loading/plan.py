@@ -102,8 +102,14 @@ class Plan:
         digest.update(self._place.astype("<i8").tobytes())
         readers = [
             value
-            for one in self.consumers
-            for value in (one.rank, one.bucket, one.piece, one.pieces, one.needs_tokens)
+            for consumer in self.consumers
+            for value in (
+                consumer.rank,
+                consumer.bucket,
+                consumer.piece,
+                consumer.pieces,
+                consumer.needs_tokens,
+            )
         ]
         digest.update(np.array(readers, dtype="<i8").tobytes())
         return int.from_bytes(digest.digest(), "little")

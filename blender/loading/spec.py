@@ -97,10 +97,10 @@ class LoadingSpec(BaseModel):
         return json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
 
     @classmethod
-    def from_json(cls, data: bytes) -> Self:
+    def from_json(cls, content: bytes) -> Self:
         """The inverse of `canonical_json`; raises InvalidRequest for other data and for another format."""
         try:
-            fields = json.loads(data)
+            fields = json.loads(content)
         except ValueError as error:  # also bytes that are not UTF-8
             raise InvalidRequest(
                 f"The JSON of the spec is damaged ({first_line(error)}). Write it by `canonical_json`."

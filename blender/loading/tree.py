@@ -91,7 +91,10 @@ class ClientPlaceTree:
     def reader(self, rank: int, broadcasts: Collection[Broadcast]) -> int:
         """The rank that reads for `rank`; itself without a broadcast."""
         place = self.mesh.coordinate(rank)
-        firsts = {one.axis: one.first(place, self.mesh.extent(one.axis)) for one in broadcasts}
+        firsts = {
+            broadcast.axis: broadcast.first(place, self.mesh.extent(broadcast.axis))
+            for broadcast in broadcasts
+        }
         return self.mesh.rank(replace(place, **firsts))
 
 
@@ -110,7 +113,9 @@ def _consumers(
     tree: ClientPlaceTree, level: Level, broadcasts: tuple[Broadcast, ...]
 ) -> tuple[Consumer, ...]:
     # a reader for context parallel ranks gets whole rows, of which each takes its piece
-    cut = level == "DP" and all(one.axis != "cp" or one.group_size == 1 for one in broadcasts)
+    cut = level == "DP" and all(
+        broadcast.axis != "cp" or broadcast.group_size == 1 for broadcast in broadcasts
+    )
     with_tokens: dict[int, bool] = {}
     for rank in range(tree.mesh.ranks):
         reader = tree.reader(rank, broadcasts)

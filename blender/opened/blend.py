@@ -137,7 +137,9 @@ class Blend:
             if all(now is newest for now, newest in newer.items()):
                 raise
             return gather(
-                [replace(one, reader=newer.get(one.reader, one.reader)) for one in requests], n, fields
+                [replace(request, reader=newer.get(request.reader, request.reader)) for request in requests],
+                n,
+                fields,
             )
 
     def explain(self, offset: int) -> list[ExplainedRow]:

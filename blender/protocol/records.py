@@ -61,7 +61,7 @@ def _find_fields(record: Any, message: Any) -> tuple[_Field, ...]:
     if record is tuple:
         record = getattr(records, message.DESCRIPTOR.name)
     defaults = (
-        {one.name: one.default is not MISSING for one in fields(record)}
+        {field.name: field.default is not MISSING for field in fields(record)}
         if is_dataclass(record)
         else dict.fromkeys(record._fields, False)
     )

@@ -86,7 +86,7 @@ def is_transient(error: grpc.RpcError) -> bool:
     """Whether the same call may succeed a moment later."""
     if error.code() in TRANSIENT:
         return not any(words in (error.details() or "") for words in _TOO_LARGE)
-    if any(one.key == ERROR_KEY for one in error.trailing_metadata() or ()):
+    if any(entry.key == ERROR_KEY for entry in error.trailing_metadata() or ()):
         return False
     evicted = (error.code(), error.details()) == _EVICTED
     return evicted or any(sign in (error.details() or "") for sign in _BROKEN)
@@ -95,7 +95,9 @@ def is_transient(error: grpc.RpcError) -> bool:
 def to_error(error: grpc.RpcError, address: str, tls: Tls | None = None) -> FactoryError:
     """The error to raise for a failed call of a client that connects with `tls`."""
     code, details = error.code(), error.details() or ""
-    named = next((str(one.value) for one in error.trailing_metadata() or () if one.key == ERROR_KEY), "")
+    named = next(
+        (str(entry.value) for entry in error.trailing_metadata() or () if entry.key == ERROR_KEY), ""
+    )
     if named in _CLASS:
         return _CLASS[named](details)
     if tls is not None and all(sign in details for sign in _CERTIFICATE_REFUSED):

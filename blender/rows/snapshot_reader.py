@@ -40,7 +40,7 @@ Ints = npt.NDArray[np.int64]
 
 TOKENS, SEGMENTS = "tokens", "segments"
 
-Read = TypeVar("Read")
+ReadType = TypeVar("ReadType")
 
 _CHECKED_WHOLE = 1 << 22  # rows of a table, whose ordinals take 32 MiB
 _LENGTH = f"{SEGMENTS}.list.element.length"
@@ -165,7 +165,7 @@ class SnapshotReader:
         COUNTS.add(WAIT_S, self.table, waited_s)
         COUNTS.add(ROWS, self.table, rows)
         with self._lock:
-            so_far = [group.index.read_so_far for one in self._columns.values() for group in one.groups]
+            so_far = [group.index.read_so_far for column in self._columns.values() for group in column.groups]
             pages, n_bytes = sum(it[0] for it in so_far), sum(it[1] for it in so_far)
             before, self._counted = self._counted, (pages, n_bytes)
         if pages > before[0]:
@@ -220,7 +220,7 @@ def gather(requests: Sequence[RowRequest], n: int, fields: Sequence[pa.Field]) -
     All sources belong to one lake.
     """
     pages, began = requests[0].reader.pages, time.perf_counter()
-    located = [(one, one.reader.rows(one.ordinals)) for one in requests]
+    located = [(request, request.reader.rows(request.ordinals)) for request in requests]
     arrays = []
     for field in fields:
         name = TOKENS if field.name == SEGMENT_LENGTHS else field.name
@@ -232,8 +232,8 @@ def gather(requests: Sequence[RowRequest], n: int, fields: Sequence[pa.Field]) -
         parts = [_leaf(leaf, field, having, n, pages) for leaf in _leaves(field)]
         arrays.append(_lengths(parts[0]) if field.name == SEGMENT_LENGTHS else joined(field.type, parts))
     waited = time.perf_counter() - began
-    for one in requests:
-        one.reader.count(len(one.ordinals), waited * len(one.ordinals) / max(1, n))
+    for request in requests:
+        request.reader.count(len(request.ordinals), waited * len(request.ordinals) / max(1, n))
     return arrays
 
 
@@ -245,7 +245,7 @@ def _leaf(
     return mending(readers, leaf, lambda: _read_leaf(leaf, field, having, n, pages))
 
 
-def mending(readers: Sequence[SnapshotReader], leaf: str, read: Callable[[], Read]) -> Read:
+def mending(readers: Sequence[SnapshotReader], leaf: str, read: Callable[[], ReadType]) -> ReadType:
     """The result of `read`, which is retried after a damaged page index is made again."""
     try:
         return read()

@@ -147,7 +147,7 @@ class CallLimiter:
             )
         if len(self._open) < most:
             return None
-        call, longest = min(self._open.items(), key=lambda item: item[1].sent_at)
+        call, longest = min(self._open.items(), key=lambda pair: pair[1].sent_at)
         if longest.sent_at > time.monotonic() - self.limits.unread_s:
             raise Busy(
                 f"Blender already answers {most} calls. Retry, ask another Blender of the lake, or start it "

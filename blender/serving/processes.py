@@ -33,16 +33,16 @@ _AFTER_GRACE_S = 10.0  # to finish after the calls have ended
 
 def end_in_order(blenders: Sequence[subprocess.Popen[bytes]], grace_s: float) -> None:
     """Let the calls of Blenders end within `grace_s`, then their processes; kill the remaining ones."""
-    for one in blenders:
-        one.terminate()
+    for blender in blenders:
+        blender.terminate()
     end = time.monotonic() + grace_s + _AFTER_GRACE_S
-    for one in blenders:
+    for blender in blenders:
         try:
-            one.wait(max(0.0, end - time.monotonic()))
+            blender.wait(max(0.0, end - time.monotonic()))
         except subprocess.TimeoutExpired:
-            log.warning("killing process %d, which does not end", one.pid)
-            one.kill()
-            one.wait()
+            log.warning("killing process %d, which does not end", blender.pid)
+            blender.kill()
+            blender.wait()
 
 
 class Processes:

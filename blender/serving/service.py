@@ -56,7 +56,7 @@ class BlendConfigs:
 
     def create(self, request: Any) -> Any:
         """A new blend, or the existing one."""
-        sources = [to_record(Source, one) for one in request.sources]
+        sources = [to_record(Source, source) for source in request.sources]
         return _answer(self._blends.create(sources, request.seed, _schedule(request), pad=request.pad))
 
     def update(self, request: Any) -> Any:
@@ -170,7 +170,7 @@ def answering(method: str, context: grpc.ServicerContext, calls: CallLimiter) ->
 
 def unary_methods(calls: CallLimiter, servicer: object, service: str) -> dict[str, grpc.RpcMethodHandler]:
     """Handlers of the methods with one answer, by name; those of `servicer` have the names in lower case."""
-    methods = [one for one in _SERVICES[service].methods if not one.server_streaming]
+    methods = [method for method in _SERVICES[service].methods if not method.server_streaming]
     return {method.name: _unary(calls, method, getattr(servicer, method.name.lower())) for method in methods}
 
 

@@ -114,9 +114,9 @@ class BlendConfig(BaseModel):
         return id_of(self.canonical_json())
 
     @classmethod
-    def from_json(cls, data: bytes) -> Self:
+    def from_json(cls, content: bytes) -> Self:
         """The inverse of `canonical_json`; raises InvalidBlend for another format."""
-        fields = json.loads(data)
+        fields = json.loads(content)
         found = fields.pop("format", None)
         if found != FORMAT:
             raise InvalidBlend(
@@ -163,7 +163,7 @@ def updated(
     if schedule is not None and weights:
         raise InvalidBlend("The update has weights and a schedule. Leave out one of them.")
     chosen = {source.name: 0 for source in parent.sources} if schedule is not None else weights
-    kept = [_weighted(one, chosen.get(one.name, one.weight)) for one in parent.sources]
+    kept = [_weighted(source, chosen.get(source.name, source.weight)) for source in parent.sources]
     sources = (*kept, *add)
     fields = {"sources": sources, "seed": parent.seed, "parent": parent.id, "offset": offset}
     fields["pad"] = parent.pad or pad
@@ -175,4 +175,6 @@ def _weighted(source: Source, weight: int) -> Source:
 
 
 def _schedule(schedule: Schedule | None, sources: Sequence[Source]) -> dict[str, BlendSchedule]:
-    return {} if schedule is None else {"schedule": blend_schedule(schedule, [one.name for one in sources])}
+    if schedule is None:
+        return {}
+    return {"schedule": blend_schedule(schedule, [source.name for source in sources])}

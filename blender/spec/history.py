@@ -34,7 +34,7 @@ class PlannedPiece(BaseModel):
     @classmethod
     def by(cls, config: BlendConfig) -> PlannedPiece:
         """The plan of `config`."""
-        weights = () if config.schedule is not None else tuple(one.weight for one in config.sources)
+        weights = () if config.schedule is not None else tuple(source.weight for source in config.sources)
         return cls(offset=config.offset, weights=weights, schedule=config.schedule)
 
     @property

@@ -166,7 +166,7 @@ class BlendOrder:
         Only an oversampled source has more than one epoch. Positions beyond the end of the blend are left
         out; a row that a live source does not have yet already has a position.
         """
-        names = [one.config.name for one in self.sources]
+        names = [source.config.name for source in self.sources]
         if source not in names:
             raise InvalidRequest(
                 f"Blend {self._config.id} has no source `{source}`. Its sources: {', '.join(names)}."

@@ -42,9 +42,9 @@ def canonical(source: Source) -> dict[str, Any]:
     """The hashed fields: those that differ from their defaults, without the reference to a snapshot."""
     left_out = (*REFERENCE, "name") if source.name == source.table else REFERENCE
     return {
-        one.name: value
-        for one in fields(source)
-        if one.name not in left_out and (value := getattr(source, one.name)) != one.default
+        field.name: value
+        for field in fields(source)
+        if field.name not in left_out and (value := getattr(source, field.name)) != field.default
     }
 
 

@@ -15,13 +15,13 @@ def show_assets(groups: Sequence[AssetGroup], console: Console, *, as_json: bool
     """Print the assets of each group; a dataset's title selects them all."""
     if as_json:
         plain = [
-            {"kind": it.kind, "name": it.name, "assets": [key.to_user_string() for key in it.keys]}
-            for it in groups
+            {"kind": group.kind, "name": group.name, "assets": [key.to_user_string() for key in group.keys]}
+            for group in groups
         ]
         console.print_json(json.dumps(plain))
         return
     table = Table("dataset", "assets, upstream first", box=None, header_style="bold")
-    for it in groups:
-        table.add_row(title(it), "  ".join(key.to_user_string() for key in it.keys))
+    for group in groups:
+        table.add_row(title(group), "  ".join(key.to_user_string() for key in group.keys))
     console.print(table)
     console.print("\nThe name of a dataset selects its assets: factory materialize NAME.")

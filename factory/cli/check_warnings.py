@@ -32,7 +32,7 @@ class CheckWarning:
 
 def warnings_of(evaluations: Iterable[dg.AssetCheckEvaluation]) -> list[CheckWarning]:
     """Return the warnings among the evaluations; the last evaluation of a check counts."""
-    last = {(of.asset_key, of.check_name): of for of in evaluations}
+    last = {(evaluation.asset_key, evaluation.check_name): evaluation for evaluation in evaluations}
     return [
         CheckWarning(
             table=of.asset_key.to_user_string(),

@@ -19,7 +19,7 @@ def clean(settings: Settings) -> dict[str, list[str]]:
     lake = Lake(settings)
     with writing(settings, "factory clean"):
         audits, failed = leftovers(lake, AUDIT), leftovers(lake, FAILED)
-        gone = set(dead(settings, sorted({branch for found in audits.values() for branch in found})))
+        gone = set(dead(settings, sorted({branch for branches in audits.values() for branch in branches})))
         dropped: dict[str, list[str]] = {}
         for name in sorted({*audits, *failed}):
             of_dead = [branch for branch in audits.get(name, []) if branch in gone]

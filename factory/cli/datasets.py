@@ -44,8 +44,14 @@ def check(path: Path | None, console: Console) -> None:
     table = Table(box=None, header_style="bold")
     for column in ("dataset", "kind", "format", "files", "variants"):
         table.add_column(column, justify="right" if column == "files" else "left")
-    for it in found.datasets:
-        table.add_row(it.name, it.kind, it.format, f"{it.files:,}", escape(", ".join(it.variants)))
+    for dataset in found.datasets:
+        table.add_row(
+            dataset.name,
+            dataset.kind,
+            dataset.format,
+            f"{dataset.files:,}",
+            escape(", ".join(dataset.variants)),
+        )
     console.print(table)
     n_tables = len(found.corpus.assets)  # as runs count them: without tables of rejected records and the like
     console.print(

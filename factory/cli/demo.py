@@ -95,7 +95,7 @@ def digest(batch: Batch) -> str:
 def _weights(lake: Lake, corpus: Corpus, console: Console) -> dict[str, int]:
     """Return the weights of the datasets with a sequence; raise NotFound if none has one."""
     found = {of: weight for of, weight in corpus.weights.items() if lake.published(names.packed(of)).rows}
-    for empty in [of for of in corpus.weights if of not in found]:
+    for empty in [name for name in corpus.weights if name not in found]:
         console.print(f"No document of {empty} is left to pack, so the blend leaves it out.")
     if not found:
         raise NotFound(
@@ -165,7 +165,7 @@ def _two_documents(
     opened = open_blends(settings).open(blend)
     served = next(segment.doc_id for row in opened.explain(0) for segment in row.segments)
     # The last dataset first: in the demo's corpus that is prose, whose documents are shorter.
-    plain = [it for it in reversed(datasets) if it == names.base(it)]
+    plain = [dataset for dataset in reversed(datasets) if dataset == names.base(dataset)]
     rejected = next(filter(None, map(rejected_by_a_rule, plain)), [])
     traces = trace_documents(lake, [served, *rejected[:1]], [opened])
     return dict(zip(("served", "filtered"), traces, strict=False))

@@ -25,10 +25,10 @@ def run_error(outcome: RunOutcome, skipped: int) -> FactoryError:
     others: list[FactoryError] = []
     for event in outcome.events:
         if event.is_step_failure:
-            data = event.step_failure_data
-            cause = _first_cause(data.error)
-            if data.user_failure_data and data.user_failure_data.description:
-                cause = type(cause)(data.user_failure_data.description)
+            failure = event.step_failure_data
+            cause = _first_cause(failure.error)
+            if failure.user_failure_data and failure.user_failure_data.description:
+                cause = type(cause)(failure.user_failure_data.description)
             steps.append(((event.step_key or "").replace("__", ".", 1), cause))
         elif event.is_failure:
             others.append(_first_cause(getattr(event.event_specific_data, "error", None)))

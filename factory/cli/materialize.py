@@ -47,8 +47,8 @@ def materialize(
 def show_rows(settings: Settings, report: RunReport, console: Console) -> None:
     """Print the rows in and out of the tables of a run that belong to a dataset."""
     made = {TableName.parse(table).name for table in report.rows}
-    datasets = [it for it in CORPUS.datasets if it in made]
-    stages = [it for it in stage_rows(Lake(settings), datasets) if it.table in report.rows]
+    datasets = [dataset for dataset in CORPUS.datasets if dataset in made]
+    stages = [stage for stage in stage_rows(Lake(settings), datasets) if stage.table in report.rows]
     if stages:
         show_stages(stages, console)
 

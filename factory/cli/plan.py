@@ -72,7 +72,7 @@ def show_plan(
 ) -> None:
     """Print the sources' shares of tokens and a table per source, or everything as JSON."""
     if as_json:
-        of_tokens = {one.source: asdict(one) for one in shares}
+        of_tokens = {share.source: asdict(share) for share in shares}
         console.print_json(json.dumps([of_tokens.get(it.source, {}) | asdict(it) for it in found]))
         return
     if shares:
@@ -100,14 +100,14 @@ def _tokens(shares: Sequence[TokenShare]) -> Table:
     table.add_column("source", no_wrap=True)
     for column in ("rows", "tokens a row", "of", "tokens", "padding"):
         table.add_column(column, justify="right")
-    for it in shares:
+    for share in shares:
         table.add_row(
-            it.source,
-            f"{it.rows_per_step:,.4g}",
-            or_dash(it.tokens_per_row, ",.1f"),
-            or_dash(it.sequence_length, ","),
-            or_dash(it.token_share, ".1%"),
-            or_dash(it.padding, ".1%"),
+            share.source,
+            f"{share.rows_per_step:,.4g}",
+            or_dash(share.tokens_per_row, ",.1f"),
+            or_dash(share.sequence_length, ","),
+            or_dash(share.token_share, ".1%"),
+            or_dash(share.padding, ".1%"),
         )
     return table
 

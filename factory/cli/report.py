@@ -45,7 +45,7 @@ def report(
         )
     content = page(found, datetime.now(UTC))
     write_atomically(file, content)
-    charts = sum(it.picture is not None for it in found.tables)
+    charts = sum(table.picture is not None for table in found.tables)
     console.print(
         f"{file}: {counted(len(found.tables), 'table')}, {counted(charts, 'chart')}, "
         f"{len(content.encode()) / 1e6:,.1f} MB.",

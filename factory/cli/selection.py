@@ -45,7 +45,7 @@ def select(
     """
     graph = definitions.resolve_asset_graph()
     groups = by_dataset(definitions)
-    of_dataset = next((it for it in groups if (it.kind, it.name) == ("dataset", selection)), None)
+    of_dataset = next((group for group in groups if (group.kind, group.name) == ("dataset", selection)), None)
     try:
         if of_dataset is not None:
             chosen = _chain(of_dataset).resolve(graph, allow_missing=True)
@@ -73,11 +73,13 @@ def by_dataset(definitions: dg.Definitions) -> list[AssetGroup]:
     graph = definitions.resolve_asset_graph()
     keys = [key for layer in graph.toposorted_asset_keys_by_level for key in sorted(layer)]
     tables = [table_of(key) for key in keys if _is_table(key)]
-    datasets = sorted({it.name for it in tables if it.namespace in _OF_DATASETS and _is_dataset(it.name)})
+    datasets = sorted(
+        {table.name for table in tables if table.namespace in _OF_DATASETS and _is_dataset(table.name)}
+    )
     dedup_groups = sorted(
-        it.name.removesuffix("_decisions")
-        for it in tables
-        if it.namespace == "dedup" and it.name.endswith("_decisions")
+        table.name.removesuffix("_decisions")
+        for table in tables
+        if table.namespace == "dedup" and table.name.endswith("_decisions")
     )
 
     found: dict[tuple[str, str], list[AssetKey]] = {("dataset", name): [] for name in datasets}
@@ -95,7 +97,9 @@ def by_dataset(definitions: dg.Definitions) -> list[AssetGroup]:
 
 def listed(groups: Iterable[AssetGroup]) -> str:
     """Return a line for each group with its assets."""
-    return "\n".join(f"  {title(it)}: {', '.join(key.to_user_string() for key in it.keys)}" for it in groups)
+    return "\n".join(
+        f"  {title(group)}: {', '.join(key.to_user_string() for key in group.keys)}" for group in groups
+    )
 
 
 def title(group: AssetGroup) -> str:
@@ -112,8 +116,8 @@ def _chain(dataset: AssetGroup) -> AssetSelection:
 
 def _instead(selection: str, groups: list[AssetGroup]) -> str:
     """Suggest the nearest dataset or asset, else list all."""
-    assets = [key.to_user_string() for it in groups for key in it.keys]
-    datasets = [it.name for it in groups if it.kind == "dataset"]
+    assets = [key.to_user_string() for group in groups for key in group.keys]
+    datasets = [group.name for group in groups if group.kind == "dataset"]
     if meant := nearest(selection.replace("/", ".").strip("*+"), [*datasets, *assets], n=1):
         return f"Did you mean `{meant[0]}`?"
     return f"Name a dataset or an asset:\n{listed(groups)}"
@@ -132,7 +136,9 @@ def _is_dataset(name: str) -> bool:
 
 def _longest(table: str, owners: Iterable[str]) -> str:
     """The longest of `owners` that a table is named after: `web_old` for web_old_rejected."""
-    return max((it for it in owners if table == it or table.startswith(f"{it}_")), key=len, default=table)
+    return max(
+        (owner for owner in owners if table == owner or table.startswith(f"{owner}_")), key=len, default=table
+    )
 
 
 def _of_several(selection: str) -> str:

@@ -40,18 +40,18 @@ def writer(file: Path, temporary: Path, schema: pa.Schema) -> Iterator[Write]:
 
 @contextmanager
 def _parquet(file: Path, schema: pa.Schema) -> Iterator[Write]:
-    held: list[pa.RecordBatch] = []
+    waiting: list[pa.RecordBatch] = []
 
     with pq.ParquetWriter(file, schema, compression="zstd") as parquet:
 
         def flush() -> None:
-            if held:
-                parquet.write_table(pa.Table.from_batches(held))
-                held.clear()
+            if waiting:
+                parquet.write_table(pa.Table.from_batches(waiting))
+                waiting.clear()
 
         def write(batch: pa.RecordBatch) -> None:
-            held.append(batch)
-            if sum(it.nbytes for it in held) >= _GROUP_BYTES:
+            waiting.append(batch)
+            if sum(batch.nbytes for batch in waiting) >= _GROUP_BYTES:
                 flush()
 
         yield write

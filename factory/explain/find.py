@@ -64,7 +64,7 @@ def search_raw_tables(
 ) -> None:
     """Search all readable raw tables; raise DamagedFile if a damaged one may hold the rest."""
     damaged: list[DamagedFile] = []
-    for table in sorted(it for it in tables if it.namespace == "raw"):
+    for table in sorted(name for name in tables if name.namespace == "raw"):
         try:
             search(table)
         except DamagedFile as error:
@@ -78,7 +78,7 @@ def search_raw_tables(
 def _sources_and_keys(path: str) -> dict[tuple[str, str], int]:
     """Return each source and key that `path` may end with, and the number of folders before them."""
     separators = list(_SEPARATOR.finditer(path))
-    begins = [0, *(it.end() for it in separators)]
+    begins = [0, *(separator.end() for separator in separators)]
     return {
         (path[begin : separator.start()], path[separator.end() :]): left_out
         for number, separator in enumerate(separators)
@@ -94,7 +94,7 @@ def _advice(lake: Lake, text: str) -> str:
 def _near_names(lake: Lake, text: str) -> list[str]:
     """Return the names nearest to `text`, among the names that contain most parts of it."""
     names = [pa.array([], pa.string())]
-    for table in (it for it in lake.names() if it.namespace == "raw"):
+    for table in [name for name in lake.names() if name.namespace == "raw"]:
         with contextlib.suppress(DamagedFile):
             rows = _read(lake, table, ("source", "key"), limit=_SEARCHED)
             # Without rows the columns are large strings.
@@ -105,12 +105,14 @@ def _near_names(lake: Lake, text: str) -> list[str]:
     if not parts or not len(every):
         return []
     having = [pc.match_substring(every, part, ignore_case=True) for part in parts]
-    n_having = reduce(pc.add, (pc.cast(it, pa.int64()) for it in having))
+    n_having = reduce(pc.add, (pc.cast(mask, pa.int64()) for mask in having))
     nearest = pc.equal(n_having, pc.max(n_having))
-    shown = {_SEPARATOR.sub("/", it): it for it in every.filter(nearest)[:_COMPARED].to_pylist()}
+    shown = {_SEPARATOR.sub("/", name): name for name in every.filter(nearest)[:_COMPARED].to_pylist()}
     same_file = pc.any(pc.and_(nearest, having[-1])).as_py()
     wanted = _SEPARATOR.sub("/", text)
-    return [shown[it] for it in get_close_matches(wanted, shown, _SUGGESTED, 0.0 if same_file else _SIMILAR)]
+    return [
+        shown[name] for name in get_close_matches(wanted, shown, _SUGGESTED, 0.0 if same_file else _SIMILAR)
+    ]
 
 
 def _read(

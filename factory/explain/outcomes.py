@@ -113,7 +113,7 @@ class Outcomes:
             ids, keys = batch["doc_id"].to_pylist(), batch["key"].to_pylist()
             self._database.executemany(
                 "UPDATE partner SET key = ?2 WHERE doc_id = ?1",
-                ((ids[at], keys[at]) for at in _found(_beginnings(ids), partners)),
+                ((ids[place], keys[place]) for place in _found(_beginnings(ids), partners)),
             )
         self._database.execute("COMMIT")
 

@@ -85,12 +85,13 @@ def report_of_run(lake: Lake, instance: dg.DagsterInstance, run: str) -> Report:
 def report_of_lake(lake: Lake, instance: dg.DagsterInstance) -> Report:
     """Return every published table, with the records of the run that published it."""
     published, damaged = published_tables(lake)
-    runs = {of.lineage.run_id for of in published if of.lineage.run_id}
+    runs = {head.lineage.run_id for head in published if head.lineage.run_id}
     records = {run_id: tables_of_run(instance, run_id) for run_id in sorted(runs)}
     tables = [
-        _newest(of, records.get(of.lineage.run_id, {}).get(of.table, TableRecord())) for of in published
+        _newest(head, records.get(head.lineage.run_id, {}).get(head.table, TableRecord()))
+        for head in published
     ]
-    datasets = sorted(of.table.name for of in published if of.table.namespace == "deduplicated")
+    datasets = sorted(head.table.name for head in published if head.table.namespace == "deduplicated")
     stages = stage_rows(lake, datasets)
     return Report(str(lake.settings.home), None, tables, stages, damaged)
 

@@ -71,11 +71,16 @@ def sample(
 
 def _rejected_by(rows: pa.Table, rule: str, table: TableName) -> pa.Table:
     fails = [
-        any(it["rule"] == rule for it in rejections or []) for rejections in rows["rejections"].to_pylist()
+        any(rejection["rule"] == rule for rejection in rejections or [])
+        for rejections in rows["rejections"].to_pylist()
     ]
     if not any(fails):
         known = sorted(
-            {it["rule"] for rejections in rows["rejections"].to_pylist() for it in rejections or []}
+            {
+                rejection["rule"]
+                for rejections in rows["rejections"].to_pylist()
+                for rejection in rejections or []
+            }
         )
         raise NotFound(
             f"Rule `{rule}` rejected no document of {table}. Rules that did: {', '.join(known) or 'none'}."
@@ -86,7 +91,9 @@ def _rejected_by(rows: pa.Table, rule: str, table: TableName) -> pa.Table:
 def _about(lake: Lake, table: TableName, ids: list[str], columns: list[str]) -> dict[str, dict[str, Any]]:
     """Return further columns of the documents `ids`, by id, from the raw tables that hold them."""
     own = names.raw(table.name)
-    every = [it for it in lake.names() if it.namespace == "raw" and not it.name.endswith("_rejected")]
+    every = [
+        table for table in lake.names() if table.namespace == "raw" and not table.name.endswith("_rejected")
+    ]
     found: dict[str, dict[str, Any]] = {}
     for source in [own] if own in every else every:
         if lake.table(source).current_snapshot() is None:

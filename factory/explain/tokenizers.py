@@ -52,7 +52,7 @@ def tokenizer_of_blend(settings: Settings, blend: str) -> StoredTokenizer:
     """
     lake = Lake(settings)
     sources = LocalBlender(settings).describe(blend).sources
-    made_by = next((it for it in sources if it.tokenizer and it.tokenizer_table), None)
+    made_by = next((source for source in sources if source.tokenizer and source.tokenizer_table), None)
     if made_by is None or made_by.tokenizer_table is None:
         raise NotFound(
             f"Blend {blend} does not record which tokenizer made its tokens. "
@@ -70,7 +70,7 @@ def tokenizer_of_blend(settings: Settings, blend: str) -> StoredTokenizer:
 
 
 def _only(lake: Lake) -> TableName:
-    tables = [it for it in lake.names() if it.namespace == "models"]
+    tables = [table for table in lake.names() if table.namespace == "models"]
     if not tables:
         raise NotFound("The lake has no tokenizer. Make one: factory materialize '*models.tokenizer'.")
     if len(tables) > 1:

@@ -77,7 +77,10 @@ def _rebuilt(batch: pa.RecordBatch) -> pa.RecordBatch:
     Spark's Arrow writer omits the offsets of a child array without values, and a reader would take arbitrary
     memory for them. Such a column holds no value, so rebuilding it is cheap.
     """
-    columns = [pa.array(it.to_pylist(), it.type) if _is_hollow(it) else it for it in batch.columns]
+    columns = [
+        pa.array(column.to_pylist(), column.type) if _is_hollow(column) else column
+        for column in batch.columns
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 

@@ -32,8 +32,8 @@ def doc_id(source: str, key: str) -> str:
 
 def content_hash(content: str | bytes) -> str:
     """Return 32 hex digits for a text (its UTF-8 bytes) or for bytes."""
-    data = content.encode() if isinstance(content, str) else content
-    return blake2b(data, digest_size=DIGEST_BYTES).hexdigest()
+    encoded = content.encode() if isinstance(content, str) else content
+    return blake2b(encoded, digest_size=DIGEST_BYTES).hexdigest()
 
 
 def tokenizer_id(tokenizer: str) -> str:

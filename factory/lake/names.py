@@ -124,7 +124,7 @@ def variant(of: str, name: str) -> str:
 def variants(tables: Iterable[TableName], of: str) -> list[str]:
     """Return the variants of dataset `of` with verdicts or deduplicated documents in `tables`, sorted."""
     of_datasets = ("filtered", "deduplicated")
-    found = {it.name for it in tables if it.namespace in of_datasets and not is_in_round(it.name)}
+    found = {table.name for table in tables if table.namespace in of_datasets and not is_in_round(table.name)}
     return sorted(name for name in found if name.startswith(f"{of}{VARIANT}"))
 
 

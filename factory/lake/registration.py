@@ -136,7 +136,7 @@ def _columns_of(lake: Lake, table: TableName) -> list[tuple[str, str]] | None:
 
 
 def _plain(schema: Schema) -> list[tuple[str, str]]:
-    return [(of.name, str(of.field_type)) for of in schema.fields]
+    return [(field.name, str(field.field_type)) for field in schema.fields]
 
 
 def forget(lake: Lake, table: TableName) -> None:

@@ -172,7 +172,7 @@ class Lake:
                 f"Table {name} {difference}. A schema change must be additive: "
                 "declare it as the table has it, or write a new table."
             )
-        partitioned_by = tuple(of.name for of in table.spec().fields)
+        partitioned_by = tuple(field.name for field in table.spec().fields)
         if partitioned_by != schema.partition_by:
             raise ConfigurationError(
                 f"Table {name} is partitioned by {_listed(partitioned_by)}, its declaration by "

@@ -43,7 +43,7 @@ def on_class_path(settings: Settings) -> bool:
 def class_path(settings: Settings) -> str:
     """Return the class path before Spark's own jars: an embedded lake's jars, and copies of Spark's."""
     copies = (unsigned_copy(settings, jar) for jar in signed_jars())
-    return os.pathsep.join(map(str, [*_embedded_jars(settings), *(it for it in copies if it.exists())]))
+    return os.pathsep.join(map(str, [*_embedded_jars(settings), *(copy for copy in copies if copy.exists())]))
 
 
 def _embedded_jars(settings: Settings) -> list[Path]:

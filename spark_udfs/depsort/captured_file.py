@@ -44,7 +44,9 @@ def only_child(node: Node) -> Node | None:
 
 def child_of_type(node: Node | None, *types: str) -> Node | None:
     """The first named child of one of these types, None where there is none."""
-    return next((it for it in node.named_children if it.type in types), None) if node is not None else None
+    if node is None:
+        return None
+    return next((child for child in node.named_children if child.type in types), None)
 
 
 def field_of(node: Node | None, name: str) -> Node | None:

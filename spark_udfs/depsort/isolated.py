@@ -44,13 +44,13 @@ class Isolated(Generic[P, R]):
         connection = self._connection or self._start()
         try:
             connection.send_bytes(pickle.dumps((args, kwargs)))
-            succeeded, result = pickle.loads(connection.recv_bytes())
+            succeeded, answer = pickle.loads(connection.recv_bytes())
         except (EOFError, ConnectionError):
             self.close()
             return None
         if not succeeded:
-            raise result
-        return result
+            raise answer
+        return answer
 
     def _start(self) -> Connection:
         ours, theirs = _CONTEXT.Pipe()

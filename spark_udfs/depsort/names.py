@@ -276,7 +276,7 @@ def _union(meanings: Sequence[Meaning]) -> Meaning | None:
     if len(meanings) < 2:
         return meanings[0] if meanings else None
     return Meaning(
-        tuple(dict.fromkeys(f for found in meanings for f in found.files)),
-        tuple(dict.fromkeys(f for found in meanings for f in found.via)),
-        next((found.address for found in meanings if found.address is not None), None),
+        tuple(dict.fromkeys(f for meaning in meanings for f in meaning.files)),
+        tuple(dict.fromkeys(f for meaning in meanings for f in meaning.via)),
+        next((meaning.address for meaning in meanings if meaning.address is not None), None),
     )

@@ -83,7 +83,7 @@ class NestedConstants:
 
     def _inherited(self, owner: str, name: str) -> str | None:
         names = (f"{ancestor}{SCOPE}{name}" for ancestor in self._ancestors_of(owner))
-        return next((it for it in names if self._is_known(it)), None)
+        return next((name for name in names if self._is_known(name)), None)
 
     def _is_known(self, name: str) -> bool:
         return name in self._makers or name in self._openers

@@ -34,7 +34,9 @@ def _with_pasted(file: FileSymbols, templates: dict[str, dict[str, None]]) -> Fi
     made: Counter[str] = Counter()
     used: Counter[str] = Counter()
     macros = [macro for macro in file.calls if macro in templates]
-    tried = ((call, it) for macro in macros for call in file.calls[macro] for it in templates[macro])
+    tried = (
+        (call, template) for macro in macros for call in file.calls[macro] for template in templates[macro]
+    )
     for call, template in islice(tried, MAX_TRIED):
         (made if call.endswith("{") else used).update(_filled(template, call.rstrip("{").split(",")))
     if not made and not used:

@@ -45,7 +45,7 @@ class Repository(ReferenceResolver):
     def symbols(self, index: int) -> list[Symbol]:
         """Every symbol of a file: definitions, imports, references, each by name."""
         file = self.files[index]
-        definitions = [Symbol("definition", *item, "definition") for item in file.definitions.items()]
+        definitions = [Symbol("definition", *pair, "definition") for pair in file.definitions.items()]
         if self._chains is None:
             imports, at_hand, loaded = self._imports(index)
         else:

@@ -85,14 +85,16 @@ class ScopedNames(CapturedFile):
             if (resolved := self._resolved(name)) is not None:
                 references[resolved] += count
         types = ((name, self._resolved(chain)) for name, chain in sorted(self.types.items()))
-        bases = ((name, [self._resolved(it) for it in chains]) for name, chains in sorted(self.bases.items()))
+        bases = (
+            (name, [self._resolved(chain) for chain in chains]) for name, chains in sorted(self.bases.items())
+        )
         return FileSymbols(
             dict(sorted(self.definitions.items())),
             counted_imports(self.imports),
             dict(sorted(references.items())),
             package=self.package,
             types={name: chain for name, chain in types if chain},
-            bases={name: tuple(it for it in chains if it) for name, chains in bases},
+            bases={name: tuple(chain for chain in chains if chain) for name, chains in bases},
         )
 
     # Captures that languages share

@@ -117,7 +117,7 @@ def _zip_members(file: BinaryIO, max_bytes: int) -> Iterator[TarMember]:
         for info in archive.infolist():
             if info.filename.endswith("/"):
                 continue
-            trouble, data, name = None, b"", _zip_name(info)
+            trouble, content, name = None, b"", _zip_name(info)
             if stat.S_ISLNK(info.external_attr >> 16):
                 trouble = BadRecord("link", "The member is a symbolic link, and links are not followed.")
             elif info.flag_bits & _ENCRYPTED:
@@ -127,14 +127,14 @@ def _zip_members(file: BinaryIO, max_bytes: int) -> Iterator[TarMember]:
                 if left < 0:
                     raise bomb()
                 try:
-                    data = zip_data(archive, info)
+                    content = zip_data(archive, info)
                 except _BROKEN as error:  # the directory still locates the other members
                     trouble = _corrupt(error)
                 except OSError as error:
                     if error.errno not in (None, errno.EINVAL):  # a seek out of the file; bzip2's own errors
                         raise
                     trouble = _corrupt(error)
-            yield TarMember(name, info.file_size, data, trouble)
+            yield TarMember(name, info.file_size, content, trouble)
 
 
 def _zip_name(info: zipfile.ZipInfo) -> str:

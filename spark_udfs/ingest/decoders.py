@@ -46,7 +46,7 @@ class Decoder(Protocol):
     def unused_data(self) -> bytes:
         """The bytes fed beyond the end of the stream."""
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
+    def feed(self, packed: bytes) -> Iterator[bytes]:
         """Yield the content that `data` completes."""
 
 
@@ -64,12 +64,12 @@ class _Gzip:
     def unused_data(self) -> bytes:
         return self._inflate.unused_data
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
+    def feed(self, packed: bytes) -> Iterator[bytes]:
         while True:
-            piece = self._inflate.decompress(data, PIECE_BYTES)
+            piece = self._inflate.decompress(packed, PIECE_BYTES)
             yield piece
-            data = self._inflate.unconsumed_tail
-            if not data and len(piece) < PIECE_BYTES:  # otherwise the decoder may hold more
+            packed = self._inflate.unconsumed_tail
+            if not packed and len(piece) < PIECE_BYTES:  # otherwise the decoder may hold more
                 return
 
 
@@ -89,8 +89,8 @@ class _Blocks:
     def unused_data(self) -> bytes:
         return self._decoder.unused_data
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        yield self._decoder.decompress(data, PIECE_BYTES)
+    def feed(self, packed: bytes) -> Iterator[bytes]:
+        yield self._decoder.decompress(packed, PIECE_BYTES)
         while not self._decoder.needs_input and not self._decoder.eof:
             yield self._decoder.decompress(b"", PIECE_BYTES)
 
@@ -111,8 +111,8 @@ class _Zstd:
     def unused_data(self) -> bytes:
         return bytes(self._held) if self.eof else b""
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        self._held += data
+    def feed(self, packed: bytes) -> Iterator[bytes]:
+        self._held += packed
         while not self.eof and len(self._held) >= self._wanted:
             part = bytes(self._held[: self._wanted])
             del self._held[: self._wanted]
@@ -167,8 +167,8 @@ class _Source:
         while at:
             first = max(0, at - CHUNK_BYTES)
             self._file.seek(first)
-            if data := self._file.read(at - first).rstrip(b"\0"):
-                return first + len(data)
+            if chunk := self._file.read(at - first).rstrip(b"\0"):
+                return first + len(chunk)
             at = first
         return 0
 
@@ -178,14 +178,14 @@ class _Source:
 
     def read(self, n_bytes: int = CHUNK_BYTES) -> bytes:
         """Return the next bytes, none at the end."""
-        data = self._file.read(max(0, min(n_bytes, self.end - self.at)))
-        self.at += len(data)
-        return data
+        chunk = self._file.read(max(0, min(n_bytes, self.end - self.at)))
+        self.at += len(chunk)
+        return chunk
 
     def skip_zeros(self) -> None:
         """Move to the next byte other than zero."""
-        while data := self.read():
-            if rest := data.lstrip(b"\0"):
+        while chunk := self.read():
+            if rest := chunk.lstrip(b"\0"):
                 self.seek(self.at - len(rest))
                 return
 
@@ -236,12 +236,12 @@ def _stream(source: _Source, new: Callable[[], Decoder]) -> Iterator[bytes]:
     try:
         while not decoder.eof:
             fed = source.at
-            data = source.read(n_bytes)
+            chunk = source.read(n_bytes)
             n_bytes = min(2 * n_bytes, CHUNK_BYTES)
-            if not data:
+            if not chunk:
                 yield from _end_in_zeros(source, decoder)
                 return
-            for piece in decoder.feed(data):
+            for piece in decoder.feed(chunk):
                 given += len(piece)
                 yield piece
     except _ERRORS as error:
@@ -277,8 +277,8 @@ def _rest(source: _Source, new: Callable[[], Decoder], start: int, fed: int, giv
     decoder = new()
     source.seek(start)
     try:
-        while data := source.read(min(CHUNK_BYTES, fed - source.at) if source.at < fed else 1):
-            for piece in decoder.feed(data):
+        while chunk := source.read(min(CHUNK_BYTES, fed - source.at) if source.at < fed else 1):
+            for piece in decoder.feed(chunk):
                 known = min(given, len(piece))
                 given -= known
                 if piece[known:]:

@@ -119,10 +119,10 @@ def bad_read(error: OSError) -> BadRecord:
     return BadRecord("unreadable", f"The file cannot be read: {error.strerror or 'unknown cause'}.")
 
 
-def decode_utf8(data: bytes) -> str:
+def decode_utf8(content: bytes) -> str:
     """Return the text of UTF-8 bytes without a byte order mark; raises BadRecord `not_utf8`."""
     try:
-        return data.decode().removeprefix("\ufeff")
+        return content.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         detail = f"Byte {error.start} is not UTF-8 ({error.reason})."
         raise BadRecord("not_utf8", detail, f"byte {error.start}") from None
@@ -132,9 +132,9 @@ _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
 
 
-def declared_encoding(data: bytes) -> str:
+def declared_encoding(content: bytes) -> str:
     """Return the encoding that a Python file's first two lines declare (PEP 263), by default `utf-8`."""
-    for line in re.split(rb"\r\n|\r|\n", data[:4096], maxsplit=2)[:2]:
+    for line in re.split(rb"\r\n|\r|\n", content[:4096], maxsplit=2)[:2]:
         if found := _COOKIE.match(line.removeprefix(b"\xef\xbb\xbf")):
             return found[1].decode("ascii", "replace").lower()
         if not _BLANK.match(line):
@@ -156,18 +156,18 @@ def _is_text_encoding(name: str) -> bool:
     return _TEXT_ENCODING.fullmatch(known) is not None and find_spec(f"encodings.{known}") is not None
 
 
-def decode_python(data: bytes) -> str:
+def decode_python(content: bytes) -> str:
     """Return the text of a Python source file in the encoding it declares.
 
     Raises BadRecord `not_utf8`, or `wrong_encoding` and `unknown_encoding` for a declared one.
     """
-    encoding = declared_encoding(data)
+    encoding = declared_encoding(content)
     if encoding.replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
-        return decode_utf8(data)
+        return decode_utf8(content)
     if not _is_text_encoding(encoding):
         raise BadRecord("unknown_encoding", f"The declared encoding `{encoding}` is not supported.")
     try:
-        return data.decode(encoding)
+        return content.decode(encoding)
     except UnicodeError as error:
         start = getattr(error, "start", 0)
         raise BadRecord(
@@ -177,16 +177,16 @@ def decode_python(data: bytes) -> str:
         ) from None
 
 
-def decode(data: bytes, key: str) -> str:
+def decode(content: bytes, key: str) -> str:
     """Return the text of a file's bytes: Python sources as they declare, everything else as UTF-8."""
-    return decode_python(data) if kind_of(key).language == "python" else decode_utf8(data)
+    return decode_python(content) if kind_of(key).language == "python" else decode_utf8(content)
 
 
 def text_file(source: Input, max_bytes: int = MAX_TEXT_BYTES) -> Iterator[Row]:
     """Yield one row: the file as a document or a rejected record."""
 
-    def documents(data: bytes) -> Iterator[Row]:
-        text, kind = decode(data, source.key), kind_of(source.key)
+    def documents(content: bytes) -> Iterator[Row]:
+        text, kind = decode(content, source.key), kind_of(source.key)
         yield file_document(source.origin, source.key, text, kind, source.shown)
 
     return whole_file(source, max_bytes, documents)
@@ -194,16 +194,16 @@ def text_file(source: Input, max_bytes: int = MAX_TEXT_BYTES) -> Iterator[Row]:
 
 def whole_file(source: Input, max_bytes: int, documents: Callable[[bytes], Iterator[Row]]) -> Iterator[Row]:
     """Yield the rows that `documents` makes of a file's bytes, or one rejected record."""
-    n_bytes, data = 0, b""
+    n_bytes, content = 0, b""
     try:
         with opened(source) as file:
             n_bytes = os.fstat(file.fileno()).st_size
-            data = file.read(max_bytes + 1)
-        if len(data) > max_bytes:
+            content = file.read(max_bytes + 1)
+        if len(content) > max_bytes:
             raise BadRecord("too_large", f"The file is longer than {max_bytes:,} bytes.", f"byte {max_bytes}")
-        yield from documents(data)
+        yield from documents(content)
     except BadRecord as bad:
-        yield rejection(source.origin, source.key, bad, n_bytes, data)
+        yield rejection(source.origin, source.key, bad, n_bytes, content)
 
 
 def file_document(origin: Origin, key: str, text: str, kind: FileKind, path: str) -> Row:

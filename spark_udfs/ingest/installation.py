@@ -47,8 +47,8 @@ def topics(source_code: str) -> dict[str, str]:
 def description_file(source: Input) -> Iterator[Row]:
     """Yield one row: the long description in a METADATA file, or a rejected record."""
 
-    def documents(data: bytes) -> Iterator[Row]:
-        text, kind = long_description(decode_utf8(data))
+    def documents(content: bytes) -> Iterator[Row]:
+        text, kind = long_description(decode_utf8(content))
         yield file_document(source.origin, source.key, text if text.strip() else "", kind, source.shown)
 
     return whole_file(source, MAX_TEXT_BYTES, documents)
@@ -57,8 +57,8 @@ def description_file(source: Input) -> Iterator[Row]:
 def topics_file(source: Input) -> Iterator[Row]:
     """Yield one row per topic with the key `path#topic`, or one rejected record."""
 
-    def documents(data: bytes) -> Iterator[Row]:
-        for name, text in topics(decode_utf8(data)).items():
+    def documents(content: bytes) -> Iterator[Row]:
+        for name, text in topics(decode_utf8(content)).items():
             key = f"{source.key}#{name}"
             try:
                 yield file_document(source.origin, key, text, PLAIN, source.shown)

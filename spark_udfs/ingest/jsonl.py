@@ -126,10 +126,10 @@ _MARKS = (b",", b"[", b"{")  # one precedes each value but the first
 _TOO_DEEP = f"Its lists and objects are nested deeper than {MAX_NESTING}."
 
 
-def _refuse_complex(data: bytes) -> None:
+def _refuse_complex(line: bytes) -> None:
     """Raise BadRecord `too_complex` for too many values; marks inside strings do not count."""
-    if sum(map(data.count, _MARKS)) > MAX_JSON_VALUES:
-        bare = _STRING.sub(b"", data)
+    if sum(map(line.count, _MARKS)) > MAX_JSON_VALUES:
+        bare = _STRING.sub(b"", line)
         if sum(map(bare.count, _MARKS)) > MAX_JSON_VALUES:
             raise BadRecord("too_complex", f"The line holds more than {MAX_JSON_VALUES:,} values.")
 
@@ -146,16 +146,16 @@ def _nesting(value: Any) -> int:
     return depth
 
 
-def parsed(data: bytes) -> dict[str, Any]:
+def parsed(line: bytes) -> dict[str, Any]:
     """Return the object that a line holds.
 
     Raises BadRecord `empty`, `not_utf8`, `not_json`, `too_complex`, `repeated_field`, `not_an_object`.
     """
-    text = decode_utf8(data)
+    text = decode_utf8(line)
     if not text.strip():
         raise BadRecord("empty", "The line is empty.")
-    if len(data) > MAX_JSON_VALUES:
-        _refuse_complex(data)
+    if len(line) > MAX_JSON_VALUES:
+        _refuse_complex(line)
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:

@@ -145,12 +145,16 @@ def _row_group(
 
 def _bytes_of(chunks: list[pq.ColumnChunkMetaData], names: list[str]) -> int:
     """Return the decompressed size of the columns `names`, according to the file."""
-    found = ((it.path_in_schema, it.total_uncompressed_size) for it in chunks)
-    return sum(size for path, size in found if any(path == of or path.startswith(f"{of}.") for of in names))
+    found = ((chunk.path_in_schema, chunk.total_uncompressed_size) for chunk in chunks)
+    return sum(
+        size for path, size in found if any(path == name or path.startswith(f"{name}.") for name in names)
+    )
 
 
 def _batch_rows(facts: pq.RowGroupMetaData, chunks: list[pq.ColumnChunkMetaData]) -> int:
-    if any(it.has_dictionary_page and it.total_uncompressed_size > _LARGE_DICTIONARY for it in chunks):
+    if any(
+        chunk.has_dictionary_page and chunk.total_uncompressed_size > _LARGE_DICTIONARY for chunk in chunks
+    ):
         return _ROWS_OF_DICTIONARIES
     row_bytes = max(1, facts.total_byte_size // max(1, facts.num_rows))
     return min(BATCH_ROWS, max(1, BATCH_BYTES // row_bytes))

@@ -59,8 +59,8 @@ def _too_deep() -> BadRecord:
 class _Footer:
     """A structure of Thrift's compact protocol; raises IndexError if it ends early."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    def __init__(self, footer: bytes) -> None:
+        self._data = footer
         self._at = 0
 
     def refuse_deep(self) -> None:

@@ -67,17 +67,17 @@ def document(origin: Origin, key: str, text: str, *, media_type: str, **columns:
     further columns of `RAW`; their values override those of `origin`, and their `metadata` is added to its.
     """
     try:
-        data = text.encode()
+        encoded_text = text.encode()
     except UnicodeEncodeError as error:
         raise BadRecord(
             "not_unicode",
             f"Character {error.start} is half of a surrogate pair, which UTF-8 cannot encode.",
         ) from None
-    if not data and not (
+    if not encoded_text and not (
         columns.get("language") in CODE and (columns.get("repository") or origin.repository)
     ):
         raise BadRecord("empty", "The text is empty.")
-    if (nul := data.find(b"\0")) >= 0:
+    if (nul := encoded_text.find(b"\0")) >= 0:
         raise BadRecord("nul_byte", f"Byte {nul} is NUL, which occurs in data, not in text.", f"byte {nul}")
     metadata = {**origin.metadata, **columns.pop("metadata", {})}
     return {
@@ -89,8 +89,8 @@ def document(origin: Origin, key: str, text: str, *, media_type: str, **columns:
         "source": origin.source,
         "key": key,
         "text": text,
-        "content_hash": content_hash(data),
-        "n_bytes": len(data),
+        "content_hash": content_hash(encoded_text),
+        "n_bytes": len(encoded_text),
         "media_type": media_type,
         "metadata": list(metadata.items()) or None,
     }

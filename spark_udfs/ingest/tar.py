@@ -60,8 +60,8 @@ class _Blocks:
     def take(self, n_bytes: int) -> bytes:
         """Return `n_bytes` bytes, fewer at the end of the stream."""
         found = bytearray()
-        while len(found) < n_bytes and (data := self._read(n_bytes - len(found))):
-            found += data
+        while len(found) < n_bytes and (chunk := self._read(n_bytes - len(found))):
+            found += chunk
         self.at += len(found)
         return bytes(found)
 
@@ -109,12 +109,12 @@ def tar_members(read: Callable[[int], bytes], max_bytes: int, unread: tuple[str,
         left = 0 if info.kind in _WITHOUT_DATA else size
         if info.kind not in _FOLDERS and not (info.kind in _FILES and name.endswith("/")):
             trouble = _odd(info.kind, described)
-            data = b""
+            content = b""
             if trouble is None and size <= max_bytes and not name.lower().endswith(unread):
-                data = blocks.whole(size)
+                content = blocks.whole(size)
                 left = 0
-            yield TarMember(name, size, data, trouble)
-            left += -len(data) % BLOCK if data else -left % BLOCK
+            yield TarMember(name, size, content, trouble)
+            left += -len(content) % BLOCK if content else -left % BLOCK
         else:
             left += -left % BLOCK
         blocks.skip(left)
@@ -172,23 +172,23 @@ def _description(blocks: _Blocks, info: _Header) -> dict[bytes, bytes]:
         raise BadRecord("too_large", detail, f"byte {blocks.at - BLOCK}")
     filled = info.size + -info.size % BLOCK
     start = blocks.at
-    data = blocks.whole(filled)[: info.size]
+    header = blocks.whole(filled)[: info.size]
     if info.kind == _LONG_NAME:
-        return {b"path": data.split(b"\0")[0]}
-    return {} if info.kind == _LONG_LINK else dict(_records(data, start))
+        return {b"path": header.split(b"\0")[0]}
+    return {} if info.kind == _LONG_LINK else dict(_records(header, start))
 
 
-def _records(data: bytes, start: int) -> Iterator[tuple[bytes, bytes]]:
+def _records(header: bytes, start: int) -> Iterator[tuple[bytes, bytes]]:
     """Yield the records of an extended header that matter here, such as `24 path=a/name` and a line feed.
 
     Only a few names matter: a global header's records are held and consulted for each member.
     """
     at = 0
-    while at < len(data) and data[at]:
-        digits, found, _ = data[at : at + 20].partition(b" ")
+    while at < len(header) and header[at]:
+        digits, found, _ = header[at : at + 20].partition(b" ")
         length = int(digits) if found and digits.isdigit() else 0
-        key, equals, value = data[at + len(digits) + 1 : at + length].partition(b"=")
-        if not equals or at + length > len(data) or not value.endswith(b"\n"):
+        key, equals, value = header[at + len(digits) + 1 : at + length].partition(b"=")
+        if not equals or at + length > len(header) or not value.endswith(b"\n"):
             raise _corrupt(start + at, "an extended header holds an invalid record")
         if key.startswith(b"GNU.sparse."):
             yield _HOLES, b""

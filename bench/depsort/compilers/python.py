@@ -139,9 +139,11 @@ def _free(table: symtable.SymbolTable) -> set[str]:
     while pending:
         scope = pending.pop()
         found |= {
-            it.get_name() for it in scope.get_symbols() if it.is_global() or scope.get_type() == "module"
+            symbol.get_name()
+            for symbol in scope.get_symbols()
+            if symbol.is_global() or scope.get_type() == "module"
         }
-        found |= {it.get_name() for it in scope.get_symbols() if it.is_imported()}
+        found |= {symbol.get_name() for symbol in scope.get_symbols() if symbol.is_imported()}
         pending.extend(scope.get_children())
     return found
 

@@ -58,15 +58,15 @@ class Footer:
     name: str = ""
 
     @classmethod
-    def parse(cls, data: Bytes, name: str, digest: bytes | None = None) -> Footer:
+    def parse(cls, content: Bytes, name: str, digest: bytes | None = None) -> Footer:
         """The footer in `data`, whose `digest` is the `footer_hash` that the log holds.
 
         Raises DamagedBatch, and NamespaceDiffers if a newer version wrote it.
         """
-        if digest is not None and footer_hash(data) != digest:
+        if digest is not None and footer_hash(content) != digest:
             _raise_damaged_footer(name, "its hash is not the one in the log")
         try:
-            fields = json.loads(str(data, "ascii"), parse_constant=_raise_constant)
+            fields = json.loads(str(content, "ascii"), parse_constant=_raise_constant)
             version = _whole(fields["version"], least=1)
             if version <= VERSION:
                 return cls(*_parsed(fields), name)
@@ -87,10 +87,10 @@ class Footer:
         offset, length, checksum, magic = TRAILER.unpack(view[end:])
         if magic != MAGIC or offset + length != end:
             raise DamagedBatch(f"The batch {name} has {len(view):,} bytes and no trailer, {_CUT_SHORT}")
-        data = view[offset:end]
-        if crc32(data) != checksum:
+        content = view[offset:end]
+        if crc32(content) != checksum:
             _raise_damaged_footer(name, "its CRC32 is not the one in the trailer")
-        footer = cls.parse(data, name)
+        footer = cls.parse(content, name)
         if footer.length != offset:
             _raise_damaged_footer(name, f"it describes {footer.length:,} bytes, and begins at {offset:,}")
         return footer
@@ -125,9 +125,9 @@ class Footer:
         index = self._index(dp, chunk)
         return self._offsets[index], self._offsets[index + 1] - self._offsets[index]
 
-    def decode(self, dp: int, chunk: int, data: Bytes) -> dict[str, Array]:
+    def decode(self, dp: int, chunk: int, content: Bytes) -> dict[str, Array]:
         """The columns of a slice, as read-only views of its bytes. Raises DamagedBatch."""
-        view = memoryview(data).cast("B").toreadonly()
+        view = memoryview(content).cast("B").toreadonly()
         length = self.range_of(dp, chunk)[1]
         if len(view) != length:
             self._raise_damaged_slice(dp, chunk, f"has {length:,} bytes, and {len(view):,} were read")
@@ -170,9 +170,9 @@ _RESTORE = "Restore the object from a copy."
 _CUT_SHORT = f"so it is damaged or cut short. {_RESTORE}"
 
 
-def footer_hash(data: Bytes) -> bytes:
+def footer_hash(content: Bytes) -> bytes:
     """The hash of a footer that the log holds; 16 bytes."""
-    return blake2b(data, digest_size=16).digest()
+    return blake2b(content, digest_size=16).digest()
 
 
 def possible_chunks(chunks: int) -> bool:

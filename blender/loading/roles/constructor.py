@@ -66,7 +66,9 @@ class DataConstructor(Generic[Encoded]):
     def make(self, offset: int, bucket: int) -> dict[View, Encoded]:
         """The batch of a bucket by view; raises InvalidRequest, EndOfData and the errors of reading."""
         plan, rows = self._planned(offset, bucket)
-        views = {View.of(one, self._chunking) for one in plan.consumers if one.bucket == bucket}
+        views = {
+            View.of(consumer, self._chunking) for consumer in plan.consumers if consumer.bucket == bucket
+        }
         return {view: self._encode(view.cut(rows)) for view in views}
 
     def rows(self, offset: int, bucket: int) -> pa.RecordBatch:

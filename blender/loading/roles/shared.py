@@ -38,12 +38,12 @@ _REMEMBERED = 4_096  # batches that were dropped before all ranks took them
 _MAKE_S = 60.0
 _LOOK_S = 0.05
 
-Batch = TypeVar("Batch")
+BatchType = TypeVar("BatchType")
 
 
 @dataclass
-class _Entry(Generic[Batch]):
-    views: Future[Mapping[View, Batch]]
+class _Entry(Generic[BatchType]):
+    views: Future[Mapping[View, BatchType]]
     missing: set[int]
     """Ranks that have not taken it."""
     n_bytes: int = field(default=0)
@@ -54,7 +54,7 @@ class _Entry(Generic[Batch]):
         return self.views.done() and self.views.exception() is not None
 
 
-class SharedBatches(Generic[Batch]):
+class SharedBatches(Generic[BatchType]):
     """The batches of a constructor, each made once and held until all its ranks took it.
 
     `memory_bytes` bounds what is held for ranks that lag behind. Without `for_late`, nothing is held for
@@ -67,7 +67,7 @@ class SharedBatches(Generic[Batch]):
         constructor: Mailbox,
         consumers: Collection[Consumer],
         chunking: Chunking,
-        size: Callable[[Batch], int],
+        size: Callable[[BatchType], int],
         memory_bytes: int = MEMORY_BYTES,
         *,
         for_late: bool = True,
@@ -75,7 +75,7 @@ class SharedBatches(Generic[Batch]):
         self._constructor, self._chunking, self._size = constructor, chunking, size
         self._consumers = {consumer.rank: consumer for consumer in consumers}
         self._memory_bytes, self._for_late = memory_bytes, for_late
-        self._entries: OrderedDict[tuple[int, int], _Entry[Batch]] = OrderedDict()
+        self._entries: OrderedDict[tuple[int, int], _Entry[BatchType]] = OrderedDict()
         self._asleep = set(self._consumers)
         """Ranks that have taken nothing yet, or took nothing while another waited for them."""
         self._took: OrderedDict[tuple[int, int], set[int]] = OrderedDict()
@@ -83,7 +83,7 @@ class SharedBatches(Generic[Batch]):
         self._lock = threading.RLock()  # a batch may be ready before its entry is
         self._was_taken = threading.Condition(self._lock)
 
-    def batch(self, offset: int, rank: int) -> Batch:
+    def batch(self, offset: int, rank: int) -> BatchType:
         """What a rank reads of a step, waited for within the call of this thread.
 
         Raises InvalidRequest, EndOfData, Stalled and the errors of reading.
@@ -106,7 +106,7 @@ class SharedBatches(Generic[Batch]):
         """Begin to make a batch that is not there, unless the constructor is busy or memory is used up."""
         key = offset, self._consumers[rank].bucket
         with self._lock:
-            held = sum(one.n_bytes for one in self._entries.values())
+            held = sum(entry.n_bytes for entry in self._entries.values())
             if key not in self._entries and held < self._memory_bytes:
                 made = self._constructor.hint("make", *key, call=CallContext(_MAKE_S))
                 if made is not None:
@@ -155,12 +155,12 @@ class SharedBatches(Generic[Batch]):
         ]
         return [ranks for ranks in taken if ranks]
 
-    def _add(self, key: tuple[int, int], made: Future[Mapping[View, Batch]]) -> _Entry[Batch]:
+    def _add(self, key: tuple[int, int], made: Future[Mapping[View, BatchType]]) -> _Entry[BatchType]:
         entry = self._entries[key] = _Entry(made, self._ranks_of(key[1]) - self._took.pop(key, set()))
         made.add_done_callback(lambda _: self._make_room(key, entry))
         return entry
 
-    def _forget(self, key: tuple[int, int]) -> _Entry[Batch]:
+    def _forget(self, key: tuple[int, int]) -> _Entry[BatchType]:
         """Drop a batch that some ranks did not take."""
         entry = self._entries.pop(key)
         self._took[key] = self._ranks_of(key[1]) - entry.missing
@@ -171,7 +171,7 @@ class SharedBatches(Generic[Batch]):
     def _ranks_of(self, bucket: int) -> set[int]:
         return {rank for rank, consumer in self._consumers.items() if consumer.bucket == bucket}
 
-    def _make_room(self, key: tuple[int, int], entry: _Entry[Batch]) -> None:
+    def _make_room(self, key: tuple[int, int], entry: _Entry[BatchType]) -> None:
         """Count a batch that was made, and drop the oldest others for which there is no room."""
         with self._lock:
             if entry.has_failed:  # those who wait have its error; the next call makes it again
@@ -179,14 +179,14 @@ class SharedBatches(Generic[Batch]):
                     del self._entries[key]
                 return
             entry.n_bytes = sum(self._size(view) for view in entry.views.result().values())
-            held = sum(one.n_bytes for one in self._entries.values())
-            for oldest in [one for one in self._entries if one != key]:
+            held = sum(entry.n_bytes for entry in self._entries.values())
+            for oldest in [other for other in self._entries if other != key]:
                 if held <= self._memory_bytes:
                     return
                 if self._entries[oldest].views.done():
                     held -= self._forget(oldest).n_bytes
 
-    def _entry(self, key: tuple[int, int], call: CallContext) -> _Entry[Batch] | None:
+    def _entry(self, key: tuple[int, int], call: CallContext) -> _Entry[BatchType] | None:
         """The batch at `key`, begun if it is not there; None while the constructor's queue is full.
 
         No thread waits while it holds the lock: a constructor needs it to hand a batch over.

@@ -70,21 +70,21 @@ class ColumnPages:
 
 
 def column_pages(
-    indexes: IndexFiles, data: LakeFiles, snapshot: str, files: Sequence[TableFile], column: str
+    indexes: IndexFiles, data_files: LakeFiles, snapshot: str, files: Sequence[TableFile], column: str
 ) -> ColumnPages:
     """The pages of `column`, from the page index or else from the files' footers; run it inside `reading`."""
-    fetch = data.fetch_for(file.path for file in files)
+    fetch = data_files.fetch_for(file.path for file in files)
     whole = indexes.open_index(indexes.column_of_snapshot(snapshot, column, "pages"), fetch)
     if whole is not None:
         kept: list[Group] | None = [Group(whole, np.arange(len(files)))]
     else:
         kept = _kept(indexes, snapshot, column, fetch)
     if kept is None:
-        kept = _index(indexes, data, snapshot, files, column, fetch)
+        kept = _index(indexes, data_files, snapshot, files, column, fetch)
     return ColumnPages(kept, [file.n_rows for file in files])
 
 
-def scans(data: LakeFiles, files: Sequence[TableFile], column: str) -> list[_native.PageScan | None]:
+def scans(data_files: LakeFiles, files: Sequence[TableFile], column: str) -> list[_native.PageScan | None]:
     """A finished scan of each file; None for a file without the column."""
     local = [local_path(file.path) for file in files]
     paths = [path for path in local if path is not None]
@@ -95,27 +95,27 @@ def scans(data: LakeFiles, files: Sequence[TableFile], column: str) -> list[_nat
         of_local = iter(_native.scan_pages(paths, column))
         with ThreadPoolExecutor(_THREADS, thread_name_prefix="page-scans") as threads:
             of_stores = threads.map(
-                lambda file: _scan(data, file, column),
+                lambda file: _scan(data_files, file, column),
                 [file for file, path in zip(files, local, strict=True) if path is None],
             )
             return [next(of_stores) if path is None else next(of_local) for path in local]
     except KeyError:
-        return [_scan_or_none(data, file, column) for file in files]
+        return [_scan_or_none(data_files, file, column) for file in files]
 
 
 def _index(
     indexes: IndexFiles,
-    data: LakeFiles,
+    data_files: LakeFiles,
     snapshot: str,
     files: Sequence[TableFile],
     column: str,
     fetch: Fetch | None,
 ) -> list[Group]:
     try:
-        groups = _joined(_of_files(indexes, data, files, column))
+        groups = _joined(_of_files(indexes, data_files, files, column))
     except ValueError:  # a damaged entry of a file's index: joining reads all entries
         _discard_of_files(indexes, files, column)
-        groups = _joined(_of_files(indexes, data, files, column))
+        groups = _joined(_of_files(indexes, data_files, files, column))
     indexed = []
     whole = len(groups) == 1 and len(groups[0][0]) == len(files)
     for number, (numbers, content) in enumerate(groups):
@@ -143,13 +143,13 @@ def _kept(indexes: IndexFiles, snapshot: str, column: str, fetch: Fetch | None) 
 
 
 def _of_files(
-    indexes: IndexFiles, data: LakeFiles, files: Sequence[TableFile], column: str
+    indexes: IndexFiles, data_files: LakeFiles, files: Sequence[TableFile], column: str
 ) -> list[pa.UInt8Array | None]:
     """The content of every file's index, scanned if not stored; None for a file without the column."""
     paths = [indexes.of_file(file, column) for file in files]
-    found = [indexes.get_index(it) if indexes.open_index(it) is not None else None for it in paths]
+    found = [indexes.get_index(path) if indexes.open_index(path) is not None else None for path in paths]
     missing = [number for number, content in enumerate(found) if content is None]
-    for number, scan in zip(missing, scans(data, [files[it] for it in missing], column), strict=True):
+    for number, scan in zip(missing, scans(data_files, [files[it] for it in missing], column), strict=True):
         if scan is not None:
             found[number] = _native.join_pages(column, [scan])
             put_index(paths[number], found[number])
@@ -190,19 +190,19 @@ def _joined(contents: Sequence[pa.UInt8Array | None]) -> list[tuple[list[int], p
     ]
 
 
-def _scan(data: LakeFiles, file: TableFile, column: str) -> _native.PageScan:
+def _scan(data_files: LakeFiles, file: TableFile, column: str) -> _native.PageScan:
     local = local_path(file.path)
     if local is not None:
         return _native.scan_pages([local], column)[0]
-    return scan_file(file.path, file.n_bytes, column, partial(data.read, file.path))
+    return scan_file(file.path, file.n_bytes, column, partial(data_files.read, file.path))
 
 
-def _scan_or_none(data: LakeFiles, file: TableFile, column: str) -> _native.PageScan | None:
+def _scan_or_none(data_files: LakeFiles, file: TableFile, column: str) -> _native.PageScan | None:
     try:
-        return _scan(data, file, column)
+        return _scan(data_files, file, column)
     except KeyError as error:
         top = column.split(".")[0]
-        if top in data.names(file.path):
+        if top in data_files.names(file.path):
             raise UnsupportedPageLayout(
                 f"{error.args[0]} Iceberg's own writers use other names below `{top}`. Write the file again."
             ) from error

@@ -29,7 +29,7 @@ ORDINAL = "ordinal"
 
 
 def snapshot_index(
-    indexes: IndexFiles, data: LakeFiles, facts: SnapshotFacts, load: Callable[[], Table]
+    indexes: IndexFiles, data_files: LakeFiles, facts: SnapshotFacts, load: Callable[[], Table]
 ) -> tuple[list[TableFile], Ints]:
     """The files and their runs (`blender.rows.index.ordinals`); run it inside `reading`.
 
@@ -40,7 +40,7 @@ def snapshot_index(
     if kept is not None and runs is not None:
         return [TableFile(*file) for file in kept], runs
     files = snapshot_files(load(), facts.snapshot_id)
-    of_files = _runs(indexes, data, files)
+    of_files = _runs(indexes, data_files, files)
     order = sorted(range(len(files)), key=lambda it: (int(of_files[it][:, 0].min()), files[it].path))
     files, of_files = [files[it] for it in order], [of_files[it] for it in order]
     starts = np.cumsum([0, *(file.n_rows for file in files)])
@@ -65,18 +65,18 @@ def _numbers(indexes: IndexFiles, facts: SnapshotFacts) -> str:
     return indexes.of_snapshot(facts.key, "ordinals")
 
 
-def _runs(indexes: IndexFiles, data: LakeFiles, files: Sequence[TableFile]) -> list[Ints]:
+def _runs(indexes: IndexFiles, data_files: LakeFiles, files: Sequence[TableFile]) -> list[Ints]:
     """The runs of each file, counted from its own first row."""
     paths = [indexes.ordinals_of_file(file) for file in files]
     found = [indexes.get_numbers(path) for path in paths]
     unknown = [number for number, runs in enumerate(found) if runs is None]
-    scanned = scans(data, [files[number] for number in unknown], ORDINAL)
+    scanned = scans(data_files, [files[number] for number in unknown], ORDINAL)
     for number, scan in zip(unknown, scanned, strict=True):
         if scan is None:
             raise InvalidBlend(f"File {files[number].path} lacks column `{ORDINAL}`. Write the table again.")
         content = _native.join_pages(ORDINAL, [scan])
         put_index(indexes.of_file(files[number], ORDINAL), content)
-        index = _native.PageIndex(content, data.fetch_for([files[number].path]))
+        index = _native.PageIndex(content, data_files.fetch_for([files[number].path]))
         found[number] = runs = _scanned(scan, index)
         put_numbers(paths[number], runs)
     return [runs for runs in found if runs is not None]

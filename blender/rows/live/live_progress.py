@@ -50,4 +50,4 @@ def from_content(content: bytes) -> frozenset[bytes] | None:
     """The inverse of `to_content`; None if it has no files or an incomplete hash."""
     if not content or len(content) % _HASH_BYTES:
         return None
-    return frozenset(content[at : at + _HASH_BYTES] for at in range(0, len(content), _HASH_BYTES))
+    return frozenset(content[start : start + _HASH_BYTES] for start in range(0, len(content), _HASH_BYTES))

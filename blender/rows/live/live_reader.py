@@ -152,7 +152,7 @@ class LiveReader:
         if pinned is None or summary is None or not int(summary.additional_properties.get(_ADDED, "0")):
             return
         known, added = said_of(table, pinned), summary.additional_properties
-        sizes = [of for of in (TOKEN_BYTES, SEQUENCE_LENGTH) if of in added and of in known]
+        sizes = [name for name in (TOKEN_BYTES, SEQUENCE_LENGTH) if name in added and name in known]
         for of in (TOKENIZER_ID, *sizes):
             if added.get(of) != known.get(of):
                 raise SourceGone(

@@ -143,10 +143,14 @@ REPETITION: tuple[TextRule, ...] = (
     datatrove_duplicate_paragraph_chars,
     datatrove_duplicate_lines,
     datatrove_duplicate_line_chars,
-    *(DatatroveTopNgram(it) for it in gopher_repetition.RULES if isinstance(it, gopher_repetition.TopNgram)),
     *(
-        DatatroveDuplicateNgrams(it)
-        for it in gopher_repetition.RULES
-        if isinstance(it, gopher_repetition.DuplicateNgrams)
+        DatatroveTopNgram(rule)
+        for rule in gopher_repetition.RULES
+        if isinstance(rule, gopher_repetition.TopNgram)
+    ),
+    *(
+        DatatroveDuplicateNgrams(rule)
+        for rule in gopher_repetition.RULES
+        if isinstance(rule, gopher_repetition.DuplicateNgrams)
     ),
 )

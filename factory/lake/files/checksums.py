@@ -82,8 +82,8 @@ def _footer(file: int, size: int) -> int:
 
 def _sums(content: bytes | memoryview, under_each: int = _UNDER_EACH) -> Iterator[int]:
     whole = memoryview(content)
-    for at in range(0, len(whole), under_each):
-        yield zlib.crc32(whole[at : at + under_each])
+    for start in range(0, len(whole), under_each):
+        yield zlib.crc32(whole[start : start + under_each])
 
 
 class FileSums:

@@ -69,12 +69,14 @@ def column(name: str, kind: pa.DataType, description: str, *, nullable: bool = T
 
 def columns(*fields: pa.Field) -> pa.Schema:
     """Return a schema of `fields` plus the column `partition`, which every table has."""
-    return pa.schema([*(it.remove_metadata() for it in fields), pa.field("partition", pa.string())])
+    return pa.schema([*(field.remove_metadata() for field in fields), pa.field("partition", pa.string())])
 
 
 def table(*fields: pa.Field, key: tuple[str, ...] = ("doc_id",), **options: Any) -> TableSchema:
     """Return a table with the descriptions of its columns, by default with a row per document."""
-    described = {it.name: it.metadata[b"description"].decode() for it in fields} | {"partition": _PARTITION}
+    described = {field.name: field.metadata[b"description"].decode() for field in fields} | {
+        "partition": _PARTITION
+    }
     return TableSchema(columns(*fields), key, descriptions=described, **options)
 
 

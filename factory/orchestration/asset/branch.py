@@ -55,7 +55,7 @@ class Branch:
                 asked.append(check)
             else:
                 found[check.name] = _repeats(list(keys))
-        whole, of_run = ([check for check in asked if check.whole is it] for it in (True, False))
+        whole, of_run = ([check for check in asked if check.whole is is_whole] for is_whole in (True, False))
         found |= violations(self.rows, whole) if whole else {}
         found |= violations(self.made, of_run) if of_run else {}
         return found

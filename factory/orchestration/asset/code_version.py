@@ -94,7 +94,9 @@ def _worker_files(root: Path, name: str) -> Iterator[Path]:
     path = module / "__init__.py" if module.is_dir() else module.with_suffix(".py")
     if path.exists():
         yield path
-        yield from (it for it in path.parent.iterdir() if it.suffix != ".py" and _is_source(it))
+        yield from (
+            sibling for sibling in path.parent.iterdir() if sibling.suffix != ".py" and _is_source(sibling)
+        )
         yield from (
             init for n in range(1, len(parts)) if (init := root.joinpath(*parts[:n], "__init__.py")).exists()
         )

@@ -83,8 +83,8 @@ class Tables:
 def together(facts: Sequence[Mapping[str, str | int]]) -> dict[str, str | int]:
     """Merge the facts of several tables: add up numbers, join distinct sentences."""
     found: dict[str, str | int] = {}
-    for name in dict.fromkeys(name for of in facts for name in of):
-        values = [of[name] for of in facts if name in of]
+    for name in dict.fromkeys(name for table_facts in facts for name in table_facts):
+        values = [table_facts[name] for table_facts in facts if name in table_facts]
         said = list(dict.fromkeys(str(value) for value in values if isinstance(value, str)))
         if said:
             more = f"; and {len(said) - _MAX_SHOWN} more" if len(said) > _MAX_SHOWN else ""

@@ -22,7 +22,7 @@ _BOTTOM = 0.3  # height of the labels below an axis, in inches
 
 def bars(labels: Sequence[str], values: Sequence[int], title: str, kept: Collection[str] = ()) -> str:
     """Draw one horizontal bar per label, each with its value; the bars of `kept` have their own color."""
-    shown = [it if len(it) <= _LONGEST else f"{it[: _LONGEST - 1]}…" for it in labels]
+    shown = [label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…" for label in labels]
     left = 0.2 + _CHARACTER * max(map(len, shown), default=0)
     figure = _figure(7, 0.8 + 0.28 * max(len(labels), 1), left, top=0.4)
     axes = figure.subplots()

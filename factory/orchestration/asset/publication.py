@@ -205,7 +205,7 @@ def _check(run: LakeRun, branches: Sequence[Branch]) -> Iterator[dg.AssetCheckRe
 
 def _require_documents(run: LakeRun, branches: Sequence[Branch], tables: Tables) -> dict[str, int]:
     """Return the rejection figures of a source, none for other tables; raise Failure above the limit."""
-    rejected = next((of for of in branches if of.output.schema.columns == REJECTED.columns), None)
+    rejected = next((branch for branch in branches if branch.output.schema.columns == REJECTED.columns), None)
     if rejected is None:
         return {}
     documents = branches[-1]
@@ -225,7 +225,9 @@ def _require_documents(run: LakeRun, branches: Sequence[Branch], tables: Tables)
 
 def _kept(run: LakeRun, branches: Sequence[Branch]) -> str:
     """Set the branches aside and return a sentence with their names."""
-    kept = [f"{of.audit.table}.branch_{set_aside(run.lake, of.audit)}" for of in reversed(branches)]
+    kept = [
+        f"{branch.audit.table}.branch_{set_aside(run.lake, branch.audit)}" for branch in reversed(branches)
+    ]
     return f"Main is as it was; the rows are in {', '.join(kept)}."
 
 

@@ -109,6 +109,6 @@ def n_rejected(lake: Lake, outputs: Sequence[Output]) -> int | None:
 def facts(found: Sequence[Rejections]) -> dict[str, int]:
     """Return the sums over all partitions as Dagster metadata."""
     return {
-        "rejected": sum(of.rejected for of in found),
-        "files without a document": sum(of.lost_files for of in found),
+        "rejected": sum(part.rejected for part in found),
+        "files without a document": sum(part.lost_files for part in found),
     }

@@ -40,7 +40,9 @@ def explained(error: BaseException) -> FactoryError | None:
     """
     if _jvm_died(error):
         return MachineError(JVM_DIED)
-    spark = next((it for it in _chain(error) if isinstance(it, (Py4JError, CapturedException))), None)
+    spark = next(
+        (cause for cause in _chain(error) if isinstance(cause, (Py4JError, CapturedException))), None
+    )
     if spark is None:
         return None
     text = str(spark).strip() or type(spark).__name__
@@ -71,7 +73,7 @@ def require_jvm(error: BaseException | None = None) -> None:
 
 def _jvm_died(error: BaseException | None) -> bool:
     lost = error is not None and any(
-        isinstance(it, (Py4JNetworkError, ConnectionError)) for it in _chain(error)
+        isinstance(cause, (Py4JNetworkError, ConnectionError)) for cause in _chain(error)
     )
     return jvm_died(_DYING_S if lost else 0)
 

@@ -117,7 +117,7 @@ def table_asset(
         specs = [
             dg.AssetSpec(
                 key=key_of(output.table),
-                deps=[key_of(of) for of in declaration.upstream.values()],
+                deps=[key_of(upstream_table) for upstream_table in declaration.upstream.values()],
                 group_name=asset_group if output.table == table else bookkeeping(asset_group),
                 description=(description or inspect.getdoc(function))
                 if output.table == table
@@ -179,7 +179,7 @@ def copartitioned(
 ) -> frozenset[TableName]:
     """Return the upstream tables with the partitions `own`."""
     tables = declared.upstream.values()
-    return frozenset(it for it in tables if own is not None and partitions_of(key_of(it)) == own)
+    return frozenset(table for table in tables if own is not None and partitions_of(key_of(table)) == own)
 
 
 def _given(function: Callable[..., AssetResult]) -> list[str]:

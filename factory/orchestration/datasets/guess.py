@@ -66,16 +66,20 @@ def guess(folder: Path) -> list[Guess]:
     """
     if not folder.is_dir():
         raise ConfigurationError(f"`{folder}` is not a folder. Name the folder of your files.")
-    below = [it for it in sorted(folder.iterdir()) if it.is_dir() and not it.name.startswith((".", "__"))]
+    below = [
+        entry
+        for entry in sorted(folder.iterdir())
+        if entry.is_dir() and not entry.name.startswith((".", "__"))
+    ]
     loose = list(_datasets(folder, ".", deep=False))
     if (
-        max(len(below), *(len(it.paths) for it in loose), 0) > MOST_PATHS
+        max(len(below), *(len(dataset.paths) for dataset in loose), 0) > MOST_PATHS
         or (folder / ".git").exists()
         or _are_repositories(below)
     ):
         found = list(_datasets(folder, "."))
     else:
-        found = [*loose, *(it for sub in below for it in _datasets(sub, sub.name))]
+        found = [*loose, *(dataset for sub in below for dataset in _datasets(sub, sub.name))]
     if not found:
         *nouns, last_noun = ("text", "code", *filter(None, (format.noun for format in FORMATS)))
         examples = [os.fsdecode(name) for name in islice(files_below(folder, ("**/*",), UNWANTED), 3)]
@@ -103,8 +107,8 @@ def _datasets(folder: Path, path: str, *, deep: bool = True) -> Iterator[Guess]:
         if files_of_format:
             yield _records(folder, path, format, files_of_format, deep)
     extensions = Counter(_extension(name) for name in rest)
-    code = {it: n for it, n in extensions.items() if kind_of(f"a.{it}").language in CODE}
-    prose = {it: n for it, n in extensions.items() if it in _PROSE}
+    code = {extension: n for extension, n in extensions.items() if kind_of(f"a.{extension}").language in CODE}
+    prose = {extension: n for extension, n in extensions.items() if extension in _PROSE}
     if code and sum(code.values()) >= sum(prose.values()):
         whole = (folder / ".git").exists() or any(
             b"/" not in name for name in rest if _extension(name) in code
@@ -117,8 +121,8 @@ def _datasets(folder: Path, path: str, *, deep: bool = True) -> Iterator[Guess]:
 def _texts(
     folder: Path, path: str, kind: Kind, format: str, extensions: Mapping[str, int], deep: bool
 ) -> Guess:
-    most_first = sorted(extensions, key=lambda it: (-extensions[it], it))
-    include = tuple(f"{'**/' if deep else ''}*.{it}" for it in most_first)
+    most_first = sorted(extensions, key=lambda extension: (-extensions[extension], extension))
+    include = tuple(f"{'**/' if deep else ''}*.{extension}" for extension in most_first)
     return Guess(_name(folder), kind, format, (path,), sum(extensions.values()), include)
 
 
@@ -137,17 +141,21 @@ def _fields(file: Path, format_class: type[RecordFiles]) -> RecordFields:
         texts = format_class.text_fields(file)
     except Exception:  # any damage: the reader of the format names it
         return RecordFields()
-    text = next((it for it in _TEXT_FIELDS if it in texts), None) or max(
-        texts, key=lambda it: texts[it], default=None
+    text = next((name for name in _TEXT_FIELDS if name in texts), None) or max(
+        texts, key=lambda name: texts[name], default=None
     )
     columns = {
         column: name
         for column, candidates in _COLUMN_FIELDS.items()
-        if (name := next((it for it in candidates if it in texts and it != text), None))
+        if (
+            name := next(
+                (candidate for candidate in candidates if candidate in texts and candidate != text), None
+            )
+        )
     }
-    key = next((it for it in _KEY_FIELDS if it in texts and it != text), None)
+    key = next((name for name in _KEY_FIELDS if name in texts and name != text), None)
     taken = {text, key, *columns.values()}
-    return RecordFields(text, key, columns, tuple(it for it in texts if it not in taken))
+    return RecordFields(text, key, columns, tuple(name for name in texts if name not in taken))
 
 
 def _extension(name: bytes) -> str:

@@ -116,7 +116,7 @@ def _n_values(node: yaml.Node, known_of: dict[int, int]) -> int:
     if id(node) not in known_of:
         known_of[id(node)] = 1
         inner = node.value if isinstance(node, yaml.CollectionNode) else ()
-        pairs = (it if isinstance(it, tuple) else (it,) for it in inner)
+        pairs = (child if isinstance(child, tuple) else (child,) for child in inner)
         known_of[id(node)] = 1 + sum(_n_values(it, known_of) for pair in pairs for it in pair)
     return known_of[id(node)]
 
@@ -263,7 +263,7 @@ def _inner(annotation: Any, part: str | int) -> Any:
         return annotation.model_fields[str(part)].annotation
     arguments = get_args(annotation)
     if get_origin(annotation) in (Union, UnionType):
-        return next(it for it in arguments if part in _tags(it))
+        return next(argument for argument in arguments if part in _tags(argument))
     return arguments[0 if isinstance(part, int) else 1]
 
 
@@ -271,7 +271,7 @@ def _plain(annotation: Any) -> Any:
     """An annotation without its wrappers, Annotated and `| None`."""
     if get_origin(annotation) is Annotated:
         return _plain(get_args(annotation)[0])
-    rest = [it for it in get_args(annotation) if it is not type(None)]
+    rest = [argument for argument in get_args(annotation) if argument is not type(None)]
     if get_origin(annotation) in (Union, UnionType) and len(rest) == 1:
         return _plain(rest[0])
     return annotation
@@ -279,5 +279,7 @@ def _plain(annotation: Any) -> Any:
 
 def _tags(model: Any) -> set[Any]:
     """The tags that select a model of a union."""
-    literals = (it.annotation for it in model.model_fields.values() if get_origin(it.annotation) is Literal)
+    literals = (
+        field.annotation for field in model.model_fields.values() if get_origin(field.annotation) is Literal
+    )
     return {word for literal in literals for word in get_args(literal)}

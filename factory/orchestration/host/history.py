@@ -50,9 +50,9 @@ class RunRecord:
 def find_run(instance: dg.DagsterInstance, run: str) -> RunRecord:
     """Return the run whose id begins with `run`; raise NotFound with the newest ids for none or several."""
     records = instance.get_run_records(limit=_SEARCHED_RUNS)
-    found = [it for it in records if it.dagster_run.run_id.startswith(run)]
+    found = [record for record in records if record.dagster_run.run_id.startswith(run)]
     if len(found) != 1:
-        newest = ", ".join(it.dagster_run.run_id for it in records[:_SHOWN_RUNS]) or "none"
+        newest = ", ".join(record.dagster_run.run_id for record in records[:_SHOWN_RUNS]) or "none"
         raise NotFound(f"{len(found)} runs have an id that begins with `{run}`. The newest runs: {newest}.")
     (it,) = found
     seconds = it.end_time - it.start_time if it.start_time and it.end_time else None
@@ -69,7 +69,7 @@ def tables_of_run(instance: dg.DagsterInstance, run_id: str) -> dict[TableName, 
         if event.event_type is dg.DagsterEventType.ASSET_MATERIALIZATION:
             materialization = event.step_materialization_data.materialization
             of = found.setdefault(table_of(materialization.asset_key), TableRecord())
-            values = {name: it.value for name, it in materialization.metadata.items()}
+            values = {name: entry.value for name, entry in materialization.metadata.items()}
             chart = values.pop("chart", None)
             of.chart = str(chart) if chart else of.chart
             of.figures |= values
@@ -82,7 +82,7 @@ def tables_of_run(instance: dg.DagsterInstance, run_id: str) -> dict[TableName, 
                     check.passed,
                     check.severity is dg.AssetCheckSeverity.ERROR,
                     check.description or "",
-                    {name: it.value for name, it in check.metadata.items()},
+                    {name: entry.value for name, entry in check.metadata.items()},
                 )
             )
     return {table: of for table, of in found.items() if of.figures}

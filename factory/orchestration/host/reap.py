@@ -119,7 +119,7 @@ def leftovers(lake: Lake, prefix: str) -> dict[TableName, list[str]]:
     """Return the branches whose name starts with `prefix`, by table; damaged tables are left out."""
     tables, _ = lake.readable()  # a damaged table loses its branches when it is recreated
     found = {
-        name: sorted(it for it in table.metadata.refs if it.startswith(prefix))
+        name: sorted(ref for ref in table.metadata.refs if ref.startswith(prefix))
         for name, table in tables.items()
     }
     return {name: branches for name, branches in found.items() if branches}

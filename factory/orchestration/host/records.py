@@ -82,12 +82,12 @@ def make_records(home: Path) -> None:
     Raises MachineError if `home` cannot be written, or if another process keeps a database locked.
     """
     with making(home) as folder:
-        for of in _DATABASES:
-            path, new = home / of.path, folder / of.path
-            _mend(path, of)
+        for database in _DATABASES:
+            path, new = home / database.path, folder / database.path
+            _mend(path, database)
             if path.exists():
                 continue
-            of.open(new.parent)
+            database.open(new.parent)
             path.parent.mkdir(parents=True, exist_ok=True)
             for suffix in _OF_SQLITE:  # side files of a database that somebody deleted
                 path.with_name(path.name + suffix).unlink(missing_ok=True)

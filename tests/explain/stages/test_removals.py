@@ -20,7 +20,7 @@ from tests.explain.lakes import decisions, documents, pack, publish, tokenize, v
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    """A lake whose `web` lost a by rules, b and c as duplicates, d with its repository, e for lack of tokens."""
+    """A lake whose `web` lost a by rules, b and c as duplicates, d with its repository, e without tokens."""
     lake = Lake(Settings(home=tmp_path))
     documents(lake, "web", "abcdef")
     verdicts(lake, "web", {"a": {"words": 1.0, "lines": 2.0}})

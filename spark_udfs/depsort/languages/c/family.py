@@ -80,7 +80,7 @@ def symbols_of(
             for name, body in sorted(expansions.items())
         },
         calls={
-            _decoded(name): tuple(_decoded(it) for it in arguments)
+            _decoded(name): tuple(_decoded(argument) for argument in arguments)
             for name, arguments in sorted(c_text.calls(text).items())
             if name not in keywords
         },

@@ -25,7 +25,7 @@ from spark_udfs.depsort.languages.data import read_names, read_query
 from spark_udfs.depsort.model import FileSymbols
 from spark_udfs.depsort.syntax import Captures, Syntax
 
-_KEYWORDS = frozenset(it.encode() for it in read_names(__package__, "builtins.txt"))
+_KEYWORDS = frozenset(name.encode() for name in read_names(__package__, "builtins.txt"))
 _CPP_HEADER = re.compile(
     rb"^[ \t]*(?:class|namespace|template|using|public:|private:|protected:)\b|\bstd::", re.M
 )

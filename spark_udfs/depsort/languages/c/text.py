@@ -49,7 +49,7 @@ def macros(text: bytes) -> tuple[bytes, Counter[bytes], dict[bytes, tuple[bytes,
     def take(definition: re.Match[bytes]) -> bytes:
         name, parameters, body = definition.groups()
         names[name] += 1
-        given = [it.strip() for it in parameters[1:-1].split(b",")] if parameters else []
+        given = [parameter.strip() for parameter in parameters[1:-1].split(b",")] if parameters else []
         pasted = [_template(it, given) for it in _PASTED.findall(body)] if given else []
         if pasted:
             body = _PASTED.sub(b" ", body)
@@ -73,7 +73,9 @@ def _template(pasted: bytes, parameters: Sequence[bytes]) -> bytes:
     parts = [part.strip() for part in pasted.split(b"##")]
     if not any(part in parameters for part in parts):
         return b""
-    return b"".join(b"#%d" % parameters.index(it) if it in parameters[:MAX_ARGUMENTS] else it for it in parts)
+    return b"".join(
+        b"#%d" % parameters.index(part) if part in parameters[:MAX_ARGUMENTS] else part for part in parts
+    )
 
 
 def calls(text: bytes) -> dict[bytes, dict[bytes, None]]:
@@ -85,8 +87,8 @@ def calls(text: bytes) -> dict[bytes, dict[bytes, None]]:
     for n, (capitals, name, arguments, body) in enumerate(_CALL.findall(text)):
         if n == MAX_CALLS:
             break
-        names = [it.strip() for it in arguments.split(b",")[:MAX_ARGUMENTS]]
-        given = [it if _NAME.fullmatch(it) else b"" for it in names]
+        names = [argument.strip() for argument in arguments.split(b",")[:MAX_ARGUMENTS]]
+        given = [name if _NAME.fullmatch(name) else b"" for name in names]
         if any(given):
             found.setdefault(capitals or name, {})[b",".join(given) + (b"{" if body else b"")] = None
     return found

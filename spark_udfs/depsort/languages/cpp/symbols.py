@@ -23,8 +23,8 @@ from spark_udfs.depsort.model import FileSymbols
 from spark_udfs.depsort.syntax import Captures, Syntax
 
 _BUILTINS, _BUILTIN_MEMBERS = read_builtins(__package__)
-_KEYWORDS = frozenset(it.encode() for it in _BUILTINS)
-_MEMBERS = frozenset(it.encode() for it in _BUILTIN_MEMBERS)
+_KEYWORDS = frozenset(name.encode() for name in _BUILTINS)
+_MEMBERS = frozenset(name.encode() for name in _BUILTIN_MEMBERS)
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".ipp", ".tpp", ".tcc", ".inc")
 _CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
 _OUTSIDE = frozenset(

@@ -52,7 +52,9 @@ class CSharpChains(ClassChains):
             if part.type == "identifier":
                 parts.append(part)
             elif part.type in ("qualified_name", "generic_name", "alias_qualified_name"):
-                pending.extend(it for it in reversed(part.named_children) if it.type != "type_argument_list")
+                pending.extend(
+                    child for child in reversed(part.named_children) if child.type != "type_argument_list"
+                )
         return parts
 
     def written(self, node: Node) -> str | None:

@@ -42,7 +42,7 @@ class _File(CSharpChains):
 
     def on_using(self, node: Node) -> None:
         alias = node.child_by_field_name("name")
-        named = [it for it in node.named_children if it != alias]
+        named = [child for child in node.named_children if child != alias]
         if not named:
             return
         dotted = self._dotted(named[-1])
@@ -78,7 +78,7 @@ class _File(CSharpChains):
 
     def _has_modifier(self, node: Node | None, word: str) -> bool:
         return node is not None and any(
-            it.type == "modifier" and self.text(it) == word for it in node.children
+            child.type == "modifier" and self.text(child) == word for child in node.children
         )
 
     def on_body(self, node: Node) -> None:

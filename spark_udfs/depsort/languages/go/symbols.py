@@ -74,8 +74,8 @@ class _File(GoChains):
                 self._define(text, node.child_by_field_name("result"))
         self.enter(node, scope)
 
-    def _define(self, name: str, result: Node | None) -> None:
-        self.define(name, self.type_chain(self.first_result(result)))
+    def _define(self, name: str, returned: Node | None) -> None:
+        self.define(name, self.type_chain(self.first_result(returned)))
 
     def _receiver(self, node: Node, scope: Names) -> str | None:
         """The type that a method belongs to; binds its type parameters in the method."""

@@ -124,7 +124,11 @@ class _File(JavaChains):
     def on_parameter(self, node: Node) -> None:
         if node.type == "spread_parameter":
             of_type = next(
-                (it for it in node.named_children if it.type not in ("modifiers", "variable_declarator")),
+                (
+                    child
+                    for child in node.named_children
+                    if child.type not in ("modifiers", "variable_declarator")
+                ),
                 None,
             )
             name = field_of(last_child(node), "name")
@@ -187,7 +191,7 @@ class _File(JavaChains):
         for part in pending:
             if part.type in ("identifier", "type_identifier"):
                 self.taken.add(part.start_byte)
-            pending.extend(it for it in part.named_children if it.type != "type_arguments")
+            pending.extend(child for child in part.named_children if child.type != "type_arguments")
         self._chained = node.end_byte
 
     def on_reference(self, node: Node) -> None:

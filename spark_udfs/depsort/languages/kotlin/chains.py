@@ -19,7 +19,7 @@ class KotlinChains(ClassChains):
     def type_step(self, node: Node) -> Node | str | None:
         """The type that a type stands for, or its chain."""
         if node.type == "user_type":
-            names = [self.text(it) for it in node.named_children if it.type == "identifier"]
+            names = [self.text(child) for child in node.named_children if child.type == "identifier"]
             arguments = last_child(node)
             if names and names[-1] in _CONTAINERS and arguments is not None:
                 of = last_child(last_child(arguments)) if arguments.type == "type_arguments" else None
@@ -47,9 +47,9 @@ class KotlinChains(ClassChains):
 
     def bases_of(self, node: Node) -> list[str]:
         """The chains of the types that a class or object derives from."""
-        specifiers = [it for it in node.named_children if it.type == "delegation_specifiers"]
-        bases = [first_child(base) for it in specifiers for base in it.named_children]
+        specifiers = [child for child in node.named_children if child.type == "delegation_specifiers"]
+        bases = [first_child(base) for specifier in specifiers for base in specifier.named_children]
         called = ("constructor_invocation", "explicit_delegation")
         return self.base_chains(
-            first_child(it) if it is not None and it.type in called else it for it in bases
+            first_child(base) if base is not None and base.type in called else base for base in bases
         )

@@ -199,7 +199,7 @@ class _File(KotlinChains):
                 value = child
         if variable is None:
             return
-        names = [it for it in variable.named_children if it.type == "identifier"]
+        names = [child for child in variable.named_children if child.type == "identifier"]
         for part in variable.named_children:
             if part.type == "variable_declaration" and part.named_child_count:
                 names.append(part.named_children[0])
@@ -261,7 +261,7 @@ class _File(KotlinChains):
             self.bind(name, self.type_chain(child_of_type(node, *TYPES)))
 
     def on_type(self, node: Node) -> None:
-        names = [it for it in node.named_children if it.type == "identifier"]
+        names = [child for child in node.named_children if child.type == "identifier"]
         if not names:
             return
         self.taken.update(name.start_byte for name in names)

@@ -100,14 +100,17 @@ class _File(CapturedFile):
     def _imported(self, node: Node, deferred: bool) -> Iterable[Import]:
         module_node = node.child_by_field_name("module_name")
         module = None if module_node is None else self._dotted(module_node)
-        for item in node.children_by_field_name("name"):
+        for name_node in node.children_by_field_name("name"):
             alias = None
-            if item.type == "aliased_import":
-                alias_node, item_node = item.child_by_field_name("alias"), item.child_by_field_name("name")
+            if name_node.type == "aliased_import":
+                alias_node, item_node = (
+                    name_node.child_by_field_name("alias"),
+                    name_node.child_by_field_name("name"),
+                )
                 if alias_node is None or item_node is None:
                     continue
-                alias, item = self._dotted(alias_node), item_node
-            name = self._dotted(item)
+                alias, name_node = self._dotted(alias_node), item_node
+            name = self._dotted(name_node)
             if not name:
                 continue  # a node inserted by error recovery
             if module is None:
