@@ -8,7 +8,7 @@ from typing import Any
 
 from factory.errors import DamagedFile, TableNotFound
 from factory.explain.stages.registry import STAGES
-from factory.explain.stages.stage import Figure, Section, Summarized
+from factory.explain.stages.stage import Figure, Section, SummaryScope
 from factory.lake.tables import Lake
 
 
@@ -43,14 +43,14 @@ class PipelineSummary:
 
 def summarize(lake: Lake, datasets: Sequence[str], groups: Sequence[str]) -> PipelineSummary:
     """The figures of packed `datasets` and of dedup `groups`."""
-    summarized = Summarized.in_lake(lake, datasets, groups)
-    figures = [figure for view in STAGES for figure in view.figures(summarized)]
+    scope = SummaryScope.in_lake(lake, datasets, groups)
+    figures = [figure for view in STAGES for figure in view.figures(scope)]
     sections = {
         section: [figure for figure in figures if figure.section == section.name]
         for view in STAGES
         for section in view.sections
     }
-    return PipelineSummary(_rows(summarized), sections)
+    return PipelineSummary(_rows(scope), sections)
 
 
 def stage_rows(lake: Lake, datasets: Sequence[str]) -> list[StageRows]:
@@ -59,25 +59,25 @@ def stage_rows(lake: Lake, datasets: Sequence[str]) -> list[StageRows]:
     Tables that are damaged or not published are left out. Tables that a variant shares with its dataset are
     listed with the dataset.
     """
-    return _rows(Summarized.in_lake(lake, datasets))
+    return _rows(SummaryScope.in_lake(lake, datasets))
 
 
-def _rows(summarized: Summarized) -> list[StageRows]:
+def _rows(scope: SummaryScope) -> list[StageRows]:
     return [
         rows
-        for dataset in summarized.datasets
-        for rows in _rows_of(summarized, dataset)
+        for dataset in scope.datasets
+        for rows in _rows_of(scope, dataset)
         if rows.table.endswith(f".{dataset}")
     ]
 
 
-def _rows_of(summarized: Summarized, dataset: str) -> Iterator[StageRows]:
+def _rows_of(scope: SummaryScope, dataset: str) -> Iterator[StageRows]:
     before: int | None = None
-    tables = [(view, table) for view in STAGES for table in view.tables(summarized, dataset)]
+    tables = [(view, table) for view in STAGES for table in view.tables(scope, dataset)]
     for view, table in tables:
         try:
-            published = summarized.lake.published(table)
-            rows_in, rows_out = view.count(summarized, published)
+            published = scope.lake.published(table)
+            rows_in, rows_out = view.count(scope, published)
         except TableNotFound:
             continue
         except DamagedFile:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from factory.explain.stages.document_trace import DocumentTrace
 from factory.explain.stages.removals import Read, Removal, removals_of
-from factory.explain.stages.stage import Figure, Section, StageView, Summarized, count_by, counts_figure
+from factory.explain.stages.stage import Figure, Section, StageView, SummaryScope, count_by, counts_figure
 from factory.lake import names
 from factory.lake.names import DEDUP, TableName
 from factory.lake.repository import WITH_ITS_REPOSITORY, repositories_of, repository_id, why_removed
@@ -81,12 +81,12 @@ class DedupView(StageView):
             return ""
         return "removed" if trace.outcome in (DUPLICATE, REPOSITORY) else "kept"
 
-    def tables(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
+    def tables(self, scope: SummaryScope, dataset: str) -> Sequence[TableName]:
         return (names.deduplicated(dataset),)
 
-    def figures(self, summarized: Summarized) -> Iterator[Figure]:
-        for group in summarized.groups:
-            reasons = summarized.lake.read(names.dedup(group, "decisions"), ["reason"])
+    def figures(self, scope: SummaryScope) -> Iterator[Figure]:
+        for group in scope.groups:
+            reasons = scope.lake.read(names.dedup(group, "decisions"), ["reason"])
             yield counts_figure("duplicates", group, count_by(reasons, "reason"))
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from factory.explain.stages.document_trace import DocumentTrace
 from factory.explain.stages.removals import Read
-from factory.explain.stages.stage import Figure, Section, StageView, Summarized, count_by
+from factory.explain.stages.stage import Figure, Section, StageView, SummaryScope, count_by
 from factory.lake import names
 from factory.lake.names import DEPSORT, TableName
 from factory.lake.schemas.base import REPOSITORY
@@ -57,13 +57,13 @@ class DepsortView(StageView):
     def line(self, trace: DocumentTrace) -> str:
         return f"position {trace.position} of its repository"
 
-    def tables(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
+    def tables(self, scope: SummaryScope, dataset: str) -> Sequence[TableName]:
         return (names.sorted_table(dataset),)
 
-    def figures(self, summarized: Summarized) -> Iterator[Figure]:
-        for dataset in summarized.datasets:
-            if names.depsort(dataset, "dependencies") in summarized.tables:
-                order = _order(summarized.lake, dataset)
+    def figures(self, scope: SummaryScope) -> Iterator[Figure]:
+        for dataset in scope.datasets:
+            if names.depsort(dataset, "dependencies") in scope.tables:
+                order = _order(scope.lake, dataset)
                 yield Figure("order", dataset, asdict(order), list(_lines(order)))
 
 

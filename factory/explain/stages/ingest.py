@@ -8,7 +8,7 @@ from pyiceberg.expressions import In
 
 from factory.explain.stages.document_trace import DocumentTrace
 from factory.explain.stages.removals import Removal
-from factory.explain.stages.stage import Figure, Section, StageView, Summarized, counts_figure
+from factory.explain.stages.stage import Figure, Section, StageView, SummaryScope, counts_figure
 from factory.lake import names
 from factory.lake.names import INGEST, TableName
 from factory.lake.tables import Lake, Published
@@ -25,17 +25,17 @@ class IngestView(StageView):
     stage = INGEST
     sections = (Section("bad_records", "Bad records"),)
 
-    def tables(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
+    def tables(self, scope: SummaryScope, dataset: str) -> Sequence[TableName]:
         return (names.raw(dataset),)
 
-    def count(self, summarized: Summarized, published: Published) -> tuple[int | None, int]:
-        n_rejected = sum(summarized.rejected(published.table.name).values())
+    def count(self, scope: SummaryScope, published: Published) -> tuple[int | None, int]:
+        n_rejected = sum(scope.rejected(published.table.name).values())
         return published.rows + n_rejected, published.rows
 
-    def figures(self, summarized: Summarized) -> Iterator[Figure]:
-        for dataset in summarized.datasets:
+    def figures(self, scope: SummaryScope) -> Iterator[Figure]:
+        for dataset in scope.datasets:
             if dataset == names.base(dataset):
-                yield counts_figure("bad_records", dataset, summarized.rejected(dataset))
+                yield counts_figure("bad_records", dataset, scope.rejected(dataset))
 
 
 VIEW = IngestView()

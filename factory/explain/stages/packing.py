@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from factory.explain.stages.document_trace import DocumentTrace
 from factory.explain.stages.removals import Read, removals_of
-from factory.explain.stages.stage import Figure, Section, StageView, Summarized
+from factory.explain.stages.stage import Figure, Section, StageView, SummaryScope
 from factory.lake import names
 from factory.lake.names import PACKING, TableName
 from factory.lake.schemas.packing import PLACEMENTS, SEQUENCE_LENGTH, TOKENIZED
@@ -76,12 +76,12 @@ class PackingView(StageView):
         in_batches = f"; stored as {', '.join(stored)}" if stored else ""
         return f"{', '.join(pieces)}{more}{served}{in_batches}"
 
-    def tables(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
+    def tables(self, scope: SummaryScope, dataset: str) -> Sequence[TableName]:
         return names.tokenized(dataset), names.packed(dataset)
 
-    def figures(self, summarized: Summarized) -> Iterator[Figure]:
-        for dataset in summarized.datasets:
-            fill = _fill(summarized.lake, dataset)
+    def figures(self, scope: SummaryScope) -> Iterator[Figure]:
+        for dataset in scope.datasets:
+            fill = _fill(scope.lake, dataset)
             line = (
                 f"{fill.sequences:,} sequences, {fill.tokens:,} tokens, {fill.fill:.2%} full, "
                 f"{fill.split_documents_that_fit:,} documents split that would fit"

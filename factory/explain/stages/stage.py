@@ -42,7 +42,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Summarized:
+class SummaryScope:
     """The lake, datasets and dedup groups of a summary; rejected records are counted once a dataset."""
 
     lake: Lake
@@ -52,7 +52,7 @@ class Summarized:
     _rejected: dict[str, dict[str, int]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def in_lake(cls, lake: Lake, datasets: Sequence[str], groups: Sequence[str] = ()) -> Summarized:
+    def in_lake(cls, lake: Lake, datasets: Sequence[str], groups: Sequence[str] = ()) -> SummaryScope:
         """The summary's subjects, with the tables that the lake has."""
         return cls(lake, datasets, groups, frozenset(lake.names()))
 
@@ -106,15 +106,15 @@ class StageView(Protocol):
         """Return what follows one of the stage's tables in a trace for people; empty for nothing."""
         return ""
 
-    def tables(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
+    def tables(self, scope: SummaryScope, dataset: str) -> Sequence[TableName]:
         """Return the tables of the stage through which the documents of a dataset pass."""
         return ()
 
-    def count(self, summarized: Summarized, published: Published) -> tuple[int | None, int]:
+    def count(self, scope: SummaryScope, published: Published) -> tuple[int | None, int]:
         """Return the rows into and out of such a table; None for all rows of the table before."""
         return None, published.rows
 
-    def figures(self, summarized: Summarized) -> Iterator[Figure]:
+    def figures(self, scope: SummaryScope) -> Iterator[Figure]:
         """Yield the stage's figures of the datasets and groups."""
         yield from ()
 

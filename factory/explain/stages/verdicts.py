@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from factory.explain.stages.document_trace import DocumentTrace
 from factory.explain.stages.removals import Read, removals_of
-from factory.explain.stages.stage import Figure, Section, StageView, Summarized, count_by, counts_figure
+from factory.explain.stages.stage import Figure, Section, StageView, SummaryScope, count_by, counts_figure
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas.filters import FILTERED
@@ -59,18 +59,18 @@ class VerdictView(StageView):
         n_failed = len(trace.rejections) if trace.outcome == self.outcome else 0
         return f"fails {n_failed} rule(s)" if n_failed else "passes every rule"
 
-    def tables(self, summarized: Summarized, dataset: str) -> Sequence[TableName]:
-        return (names.verdicts(summarized.tables, dataset, self.namespace),)
+    def tables(self, scope: SummaryScope, dataset: str) -> Sequence[TableName]:
+        return (names.verdicts(scope.tables, dataset, self.namespace),)
 
-    def count(self, summarized: Summarized, published: Published) -> tuple[int | None, int]:
-        verdicts = summarized.lake.read(published.table, ["kept"])["kept"]
+    def count(self, scope: SummaryScope, published: Published) -> tuple[int | None, int]:
+        verdicts = scope.lake.read(published.table, ["kept"])["kept"]
         return None, int(pc.sum(verdicts).as_py() or 0)
 
-    def figures(self, summarized: Summarized) -> Iterator[Figure]:
-        for dataset in summarized.datasets:
-            table = names.verdicts(summarized.tables, dataset, self.namespace)
-            if table in summarized.tables:
-                rejections = summarized.lake.read(table, ["rejections"])["rejections"].combine_chunks()
+    def figures(self, scope: SummaryScope) -> Iterator[Figure]:
+        for dataset in scope.datasets:
+            table = names.verdicts(scope.tables, dataset, self.namespace)
+            if table in scope.tables:
+                rejections = scope.lake.read(table, ["rejections"])["rejections"].combine_chunks()
                 rules = pc.struct_field(pc.list_flatten(rejections), "rule")
                 counts = count_by(pa.table({"rule": rules}), "rule")
                 yield counts_figure(self.section.name, dataset, counts)
