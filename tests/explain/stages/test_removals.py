@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from factory.explain.stages import removals as removals_module
 from factory.explain.stages.registry import STAGES
 from factory.explain.stages.removals import REMOVALS, Read
 from factory.explain.trace import trace_documents
@@ -81,6 +82,14 @@ def test_every_removal_has_the_same_columns_for_some_documents_and_for_all(lake:
     assert [row | {"sentence": None} for row in some] == every
     assert [row["sentence"] for row in some if row["sentence"]] == ["its repository was removed"]
     assert removals(lake, pa.array(["b", "x"])) == [row for row in some if row["doc_id"] == "b"]
+
+
+def test_many_documents_are_compared_after_reading(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = pa.array(list("abcx"))
+    few = removals(lake, ids)
+    monkeypatch.setattr(removals_module, "_LISTED", 0)
+    assert removals(lake, ids) == few
+    assert removals(lake, pa.array([], pa.string())) == []
 
 
 def test_a_trace_ends_with_the_first_stage_that_removed_the_document(lake: Lake) -> None:
