@@ -1,7 +1,7 @@
 """Define blends of packed tables, and read their steps through a server or in the trainer's own process.
 
     >>> from blender import LocalBlender, Source, open_blend
-    >>> record = LocalBlender(settings).create([Source("packed.web", weight=1, oversample=True)], seed=7)
+    >>> record = LocalBlender(settings).create([Source("packed.web", weight=1)], seed=7)
     >>> blend = open_blend(record.id, settings)
     >>> [batch] = blend.fetch(offset=3, steps=1)
     >>> batch.offset, batch.ordinal.tolist(), batch.tokens.tolist()

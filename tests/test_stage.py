@@ -39,12 +39,12 @@ from factory.settings import Settings
 from tests.brevity import BREVITY, Brevity, registered
 from tests.orchestration.runs import reads, run
 
-TEXTS = {
-    "one": "word",  # fails the round of filters
-    "short": "three short words",
-    "long": "a text of more than forty characters, of which one more resembles it",
-    "other": "quite another text, which is longer than forty characters as well",
-    "copy": "a text of more than forty characters, of which one more resembles it",
+TEXTS = {  # by ids that no other test of the lake has
+    "brief_one": "word",  # fails the round of filters
+    "brief_short": "three short words",
+    "brief_long": "a text of more than forty characters, of which one more resembles it",
+    "brief_other": "quite another text, which is longer than forty characters as well",
+    "brief_copy": "a text of more than forty characters, of which one more resembles it",
 }
 ROUNDS = [Round(rules=["word_count"], limits={"word_count": [3, 100]})]
 
@@ -104,7 +104,7 @@ def test_a_group_compares_what_the_chain_before_it_keeps(stage: None) -> None:
 
 @pytest.mark.spark
 def test_trace_tells_the_rule_of_the_stage(lake_settings: Settings, dataset: str) -> None:
-    short, one, other = trace_documents(Lake(lake_settings), ["short", "one", "other"])
+    short, one, other = trace_documents(Lake(lake_settings), ["brief_short", "brief_one", "brief_other"])
     assert (short.outcome, one.outcome, other.outcome) == ("too_short", "filtered", "packed")
     assert short.reason == "rejected by 1 rule(s): characters is 17 (limit 40)"
     lines = shown(lambda trace, console: console.print(document_tree(trace)), short).splitlines()
@@ -117,7 +117,7 @@ def test_trace_tells_the_rule_of_the_stage(lake_settings: Settings, dataset: str
 @pytest.mark.spark
 def test_sample_shows_what_the_stage_rejected(lake_settings: Settings, dataset: str) -> None:
     rows = sample(Lake(lake_settings), TableName(BREVITY, dataset), 5, 0, rejected_by="characters")
-    assert [(row["doc_id"], row["text"]) for row in rows] == [("short", TEXTS["short"])]
+    assert [(row["doc_id"], row["text"]) for row in rows] == [("brief_short", TEXTS["brief_short"])]
 
 
 @pytest.mark.spark
@@ -126,7 +126,7 @@ def test_diff_names_the_rule_of_the_stage(lake_settings: Settings, dataset: str)
     causes = {
         cause.cause: [example.doc_id for example in cause.examples] for cause in difference.leave.causes
     }
-    assert causes["characters"] == ["short"]
+    assert causes["characters"] == ["brief_short"]
     assert set(causes) == {"characters", "exact_copy"}
     assert "17 (limit 40)" in shown(show_diff, difference, as_json=False)
 
@@ -140,9 +140,13 @@ def test_export_lists_what_the_stage_removed(lake_settings: Settings, dataset: s
     assert sum(rows_read) == plan.n_rows
     rows = {row["doc_id"]: row for row in map(json.loads, (tmp_path / "all.jsonl").read_text().splitlines())}
     reasons = {doc_id: row["reason"] for doc_id, row in rows.items()}
-    assert (reasons["one"], reasons["short"], reasons["other"]) == ("filtered", "too_short", "kept")
-    assert {reasons["long"], reasons["copy"]} == {"kept", "exact_copy"}
-    assert rows["short"]["rejections"] == [{"rule": "characters", "value": 17.0, "threshold": 40.0}]
+    assert (reasons["brief_one"], reasons["brief_short"], reasons["brief_other"]) == (
+        "filtered",
+        "too_short",
+        "kept",
+    )
+    assert {reasons["brief_long"], reasons["brief_copy"]} == {"kept", "exact_copy"}
+    assert rows["brief_short"]["rejections"] == [{"rule": "characters", "value": 17.0, "threshold": 40.0}]
 
 
 @pytest.mark.spark

@@ -83,6 +83,14 @@ def test_a_stage_imports_no_other_and_nothing_below_imports_one(path: Path) -> N
         assert not stages
 
 
+def test_the_charts_of_a_stage_know_no_other_stages() -> None:
+    folder = ROOT / "factory" / "orchestration" / "asset" / "charts"
+    for path in folder.glob("*.py"):
+        if path.stem in STAGES:
+            imported = {name for name in imports(path) if ".asset.charts." in name}
+            assert {name.split(".charts.")[1].split(".")[0] for name in imported} <= {"counting", "totals"}
+
+
 FACES = ("lake/schemas", "orchestration/chain", "orchestration/asset/charts", "explain/stages")
 FILES_TO_TOUCH = {  # besides a stage's own, as CONTRIBUTING counts them
     "factory/lake/names.py",

@@ -21,6 +21,7 @@ from factory.lake.tables import Lake
 from factory.lake_spark import audit as spark_audit
 from factory.orchestration.asset import rows as module
 from factory.orchestration.asset.branch import Branch
+from factory.orchestration.asset.charts.totals import no_figures
 from factory.orchestration.asset.checks import checks_of, holds
 from factory.orchestration.asset.checks import unique as alone
 from factory.orchestration.asset.declaration import Output
@@ -80,7 +81,8 @@ def test_few_rows_are_told_here_as_spark_tells_them(
     spark_audit.replace_rows(spark.createDataFrame(given), audit, schema, "run")
     never = holds("never", "partition = 'p'", "partition")
     one_each = alone("partition")
-    output = Output(table, schema, checks_of(schema, [never, one_each]), chart=lambda rows: "")
+    checks = checks_of(schema, [never, one_each])
+    output = Output(table, schema, checks, chart=lambda rows: "", figures=no_figures)
 
     def branch() -> Branch:
         return Branch(spark, lake, audit, output, None)
