@@ -57,7 +57,7 @@ def with_values(batches: Batches, read: ReadRows) -> Iterator[pa.RecordBatch]:
         others = batch.drop_columns(["file", "row"])
         ends = pc.run_end_encode(batch["file"]).run_ends.to_pylist() if batch.num_rows else []
         for begin, end in zip([0, *ends], ends, strict=False):
-            at = begin
+            position = begin
             for values in read(batch["file"][begin].as_py(), batch["row"][begin:end].to_pylist()):
-                yield hstack(others.slice(at, values.num_rows), values)
-                at += values.num_rows
+                yield hstack(others.slice(position, values.num_rows), values)
+                position += values.num_rows

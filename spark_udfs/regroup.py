@@ -23,25 +23,25 @@ def whole_groups(batches: Iterable[pa.RecordBatch], by: str, rows: int) -> Itera
     batch, so memory holds `rows` rows or the largest group. Strings become `large_string`, which a group of
     more than 2 GiB needs.
     """
-    held: list[pa.RecordBatch] = []
-    n_held, enough = 0, rows
+    pending: list[pa.RecordBatch] = []
+    n_rows, enough = 0, rows
     for batch in batches:
         if not batch.num_rows:
             continue
-        held.append(_large(batch))
-        n_held += batch.num_rows
-        if n_held < enough:
+        pending.append(_large(batch))
+        n_rows += batch.num_rows
+        if n_rows < enough:
             continue
-        merged = _merge(held)
+        merged = _merge(pending)
         keys = merged.column(by)
         begin_of_last = pc.index(keys, keys[-1]).as_py()
         if begin_of_last:
             yield merged.slice(0, begin_of_last)
-        held = [merged.slice(begin_of_last)]
-        n_held = merged.num_rows - begin_of_last
-        enough = max(rows, 2 * n_held)  # merges a giant group only when it has doubled
-    if held:
-        yield _merge(held)
+        pending = [merged.slice(begin_of_last)]
+        n_rows = merged.num_rows - begin_of_last
+        enough = max(rows, 2 * n_rows)  # merges a giant group only when it has doubled
+    if pending:
+        yield _merge(pending)
 
 
 def whole_parts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -64,17 +64,17 @@ class Accumulator(Protocol):
 
 
 def drained(
-    held: Accumulator, add: Callable[[pa.RecordBatch], None], batches: Iterable[pa.RecordBatch]
+    accumulator: Accumulator, add: Callable[[pa.RecordBatch], None], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of `held` whenever it holds more than `HELD` of its units, and at the end.
+    """Yield the rows of `accumulator` whenever it holds more than `HELD` of its units, and at the end.
 
-    `add` is the method of `held` that takes each of `batches`.
+    `add` is the method of `accumulator` that takes each of `batches`.
     """
     for batch in batches:
         add(batch)
-        if len(held) > HELD:
-            yield held.drain()
-    yield held.drain()
+        if len(accumulator) > HELD:
+            yield accumulator.drain()
+    yield accumulator.drain()
 
 
 def _large(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -58,13 +58,13 @@ def pack_frequencies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
 
 def _chunks(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
     """The batches in tables of at least `rows` rows; the last table may be smaller."""
-    held: list[pa.RecordBatch] = []
-    n_held = 0
+    pending: list[pa.RecordBatch] = []
+    n_rows = 0
     for batch in batches:
-        held.append(batch)
-        n_held += batch.num_rows
-        if n_held >= rows:
-            yield pa.Table.from_batches(held)
-            held, n_held = [], 0
-    if n_held:
-        yield pa.Table.from_batches(held)
+        pending.append(batch)
+        n_rows += batch.num_rows
+        if n_rows >= rows:
+            yield pa.Table.from_batches(pending)
+            pending, n_rows = [], 0
+    if n_rows:
+        yield pa.Table.from_batches(pending)

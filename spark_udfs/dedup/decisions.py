@@ -71,7 +71,7 @@ def _of_documents(documents: pa.RecordBatch, texts: pa.RecordBatch) -> pa.Record
     text_kept = pc.fill_null(texts["kept"].take(index), True)
     comparable, copy = documents["comparable"], documents["copy"]
     # A document with an unknown text is neither kept nor removed: the table refuses the null.
-    kept = pc.if_else(pc.is_valid(comparable), pc.and_(pc.invert(copy), text_kept), None)
+    document_kept = pc.if_else(pc.is_valid(comparable), pc.and_(pc.invert(copy), text_kept), None)
     similarity = texts["similarity"].take(index)
     reasons = {
         "exact_copy": copy,
@@ -80,9 +80,9 @@ def _of_documents(documents: pa.RecordBatch, texts: pa.RecordBatch) -> pa.Record
         "connected": pc.is_null(similarity),
     }
     partner = texts["duplicate_of"].take(index).cast(pa.large_string())
-    removed = pc.invert(kept)
+    removed = pc.invert(document_kept)
     decided = {
-        "kept": kept,
+        "kept": document_kept,
         "reason": pc.case_when(
             pc.make_struct(*reasons.values(), field_names=[*reasons]), *reasons, "similar"
         ),

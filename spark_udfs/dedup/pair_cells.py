@@ -15,17 +15,17 @@ from spark_udfs.regroup import drained, whole_parts
 
 def ends(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """(part, records) of the pairs (document, other): both ends of each pair."""
-    held = _native.RecordParts()
-    return drained(held, held.add_pairs, batches)
+    parts = _native.RecordParts()
+    return drained(parts, parts.add_pairs, batches)
 
 
 def neighbours(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """(part, records) from `ends` sorted by part: the announcements of each document to its neighbours."""
-    held = _native.RecordParts()
-    return drained(held, held.add_neighbours, whole_parts(batches))
+    parts = _native.RecordParts()
+    return drained(parts, parts.add_neighbours, whole_parts(batches))
 
 
 def cells(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """(cell, document, others) of the rows of `neighbours`, sorted by part."""
-    held = _native.PairCells()
-    return drained(held, held.add, whole_parts(batches))
+    pair_cells = _native.PairCells()
+    return drained(pair_cells, pair_cells.add, whole_parts(batches))

@@ -44,9 +44,8 @@ def only_child(node: Node) -> Node | None:
 
 def child_of_type(node: Node | None, *types: str) -> Node | None:
     """The first named child of one of these types, None where there is none."""
-    if node is None:
-        return None
-    return next((child for child in node.named_children if child.type in types), None)
+    children = node.named_children if node is not None else ()
+    return next((child for child in children if child.type in types), None)
 
 
 def field_of(node: Node | None, name: str) -> Node | None:

@@ -48,9 +48,9 @@ class Definitions:
 
     def _class_at(self, index: int, dotted: str) -> Entity | None:
         """The class `a.b.Outer.Inner`, where `a.b` is a module."""
-        found, used = self._qualified(index, dotted.split("."))
-        whole = isinstance(found, Entity) and found.name and used == dotted.count(".") + 1
-        return found if whole else None
+        entity, n_parts = self._qualified(index, dotted.split("."))
+        whole = isinstance(entity, Entity) and entity.name and n_parts == dotted.count(".") + 1
+        return entity if whole else None
 
     def _qualified(self, index: int, parts: Sequence[str]) -> tuple[Entity | None, int]:
         """The definition that starts with a module's full name, and the number of parts that name it."""
@@ -58,25 +58,25 @@ class Definitions:
             address = self._modules.locate(".".join(parts[:length]), index)
             if address is None:
                 continue
-            found = self._in_module(Entity("", tuple(self._modules.files(address)), address), parts[length])
-            used = length + 1
-            while found is not None and used < len(parts):
-                below = self._entity_among(f"{found.name}.{parts[used]}", found.files)
+            entity = self._in_module(Entity("", tuple(self._modules.files(address)), address), parts[length])
+            n_parts = length + 1
+            while entity is not None and n_parts < len(parts):
+                below = self._entity_among(f"{entity.name}.{parts[n_parts]}", entity.files)
                 if below is None:
                     break
-                found, used = below, used + 1
-            if found is not None:
-                return found, used
+                entity, n_parts = below, n_parts + 1
+            if entity is not None:
+                return entity, n_parts
         return None, 1
 
     def _in_module(self, module: Entity, name: str) -> Entity | None:
         """The definition or submodule `name` of a module."""
-        found = self._entity_among(name, module.files)
-        if found is None and module.address is not None:
+        entity = self._entity_among(name, module.files)
+        if entity is None and module.address is not None:
             below = self._modules.submodule(module.address, name)
             if below is not None:
                 return Entity("", tuple(self._modules.files(below)), below)
-        return found
+        return entity
 
     def _entity_in(self, index: int, name: str) -> Entity | None:
         return Entity(name, (index,)) if name in self._files[index].definitions else None
@@ -92,19 +92,19 @@ class Definitions:
         bindings = self._bindings[index]
         if bindings is None:
             bindings = self._bindings[index] = {}
-            for item in self._files[index].imports:
-                if name := item.binds:
-                    bindings.setdefault(name, []).append(item)
-            for name, item in self._declared_names(index):
+            for binding in self._files[index].imports:
+                if name := binding.binds:
+                    bindings.setdefault(name, []).append(binding)
+            for name, binding in self._declared_names(index):
                 if name not in bindings:
-                    bindings[name] = [item]
+                    bindings[name] = [binding]
         return bindings
 
     def _declared_names(self, index: int) -> Iterator[tuple[str, Import]]:
         """The imports of packages whose own name differs from the one that the import appears to bind."""
-        for item in self._files[index].imports:
-            if item.name is None and (address := self._modules.locate(item.module, index)) is not None:
+        for binding in self._files[index].imports:
+            if binding.name is None and (address := self._modules.locate(binding.module, index)) is not None:
                 for file in self._modules.files(address)[:1]:
                     package = self._files[file].package
-                    if package and package != item.binds and "." not in package:
-                        yield package, item
+                    if package and package != binding.binds and "." not in package:
+                        yield package, binding

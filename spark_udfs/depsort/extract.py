@@ -48,14 +48,14 @@ def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, str | None]]:
     texts = batch.column("text").cast(pa.binary())
     for row, text in zip(columns, texts, strict=True):
         path = str(row["path"])
-        known = language_of(row["language"], path)
+        language = language_of(row["language"], path)
         if not text.is_valid:
             continue
         if path.rpartition("/")[2] in manifest_names():
             if len(text.as_buffer()) <= MAX_MANIFEST_BYTES:
                 yield row | {"language": MANIFEST, "facts": text.as_py().decode("utf-8", "replace")}
-        elif known is not None:
-            yield row | {"language": known} | _facts(known, path, text)
+        elif language is not None:
+            yield row | {"language": language} | _facts(language, path, text)
 
 
 def _facts(language: str, path: str, text: pa.BinaryScalar) -> dict[str, str]:

@@ -71,7 +71,9 @@ def _edges(files: pa.Table, contributions: pa.Table) -> pa.Table:
             "depends_on": target,
             "weight": weight,
             "kind": "+".join(
-                kind for kind, of in (("import", imports), ("symbol", references)) if (source, target) in of
+                kind
+                for kind, pairs in (("import", imports), ("symbol", references))
+                if (source, target) in pairs
             ),
             "satisfied": position[number[target]] < position[number[source]],
             "in_cycle": order.cycle[number[source]] == order.cycle[number[target]],
@@ -114,11 +116,11 @@ def _without_faint_cycles(weights: dict[tuple[str, str], float]) -> dict[tuple[s
         for (source, target), weight in weights.items():
             if weight >= least:
                 graph[number[source]][number[target]] = weight
-        of = [0] * len(doc_ids)
+        component_of = [0] * len(doc_ids)
         for component, members in enumerate(strongly_connected(graph)):
             for member in members:
-                of[member] = component
-        return of
+                component_of[member] = component
+        return component_of
 
     if all(weight >= FAINT for weight in weights.values()):
         return weights

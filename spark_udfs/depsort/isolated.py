@@ -44,13 +44,13 @@ class Isolated(Generic[P, R]):
         connection = self._connection or self._start()
         try:
             connection.send_bytes(pickle.dumps((args, kwargs)))
-            succeeded, answer = pickle.loads(connection.recv_bytes())
+            succeeded, outcome = pickle.loads(connection.recv_bytes())
         except (EOFError, ConnectionError):
             self.close()
             return None
         if not succeeded:
-            raise answer
-        return answer
+            raise outcome
+        return outcome
 
     def _start(self) -> Connection:
         ours, theirs = _CONTEXT.Pipe()
@@ -77,8 +77,8 @@ class Isolated(Generic[P, R]):
                 args, kwargs = pickle.loads(connection.recv_bytes())
             except EOFError:
                 return
-            used = resource.getrusage(resource.RUSAGE_SELF)
-            limit = int(used.ru_utime + used.ru_stime) + 1 + self._cpu_s
+            usage = resource.getrusage(resource.RUSAGE_SELF)
+            limit = int(usage.ru_utime + usage.ru_stime) + 1 + self._cpu_s
             resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.getrlimit(resource.RLIMIT_CPU)[1]))
             answer: tuple[bool, Any]
             try:

@@ -18,9 +18,9 @@ from collections.abc import Collection, Sequence
 from spark_udfs.depsort.references import Symbol
 
 
-def late_weight(imported: float, used: float) -> float:
-    """The weight of an edge of late imports of weight `imported`, below 1, and uses of weight `used`."""
-    return 1.0 - (1.0 - imported) / (1.0 + used)
+def late_weight(imported: float, use_weight: float) -> float:
+    """The weight of an edge of late imports of weight `imported` (below 1) and uses of `use_weight`."""
+    return 1.0 - (1.0 - imported) / (1.0 + use_weight)
 
 
 def bound_late_uses(imports: Sequence[Symbol], uses: Sequence[Symbol], loaded: Collection[int]) -> None:
@@ -33,13 +33,13 @@ def bound_late_uses(imports: Sequence[Symbol], uses: Sequence[Symbol], loaded: C
     for symbol in imports:
         for file, weight in symbol.weights.items():
             imported[file] = max(weight, imported.get(file, 0.0))
-    used: dict[int, list[float]] = {}
+    use_weights: dict[int, list[float]] = {}
     for symbol in uses:
         for file, weight in symbol.weights.items():
             if file not in needed:
-                used.setdefault(file, []).append(weight)
+                use_weights.setdefault(file, []).append(weight)
     factors: dict[int, float] = {}
-    for file, weights in used.items():
+    for file, weights in use_weights.items():
         alone, total = imported.get(file, 0.0), math.fsum(weights)
         factors[file] = (late_weight(alone, total) - alone) / total
     for symbol in uses if factors else ():

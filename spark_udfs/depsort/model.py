@@ -96,7 +96,7 @@ class FileSymbols:
 
     def to_json(self) -> str:
         """JSON that `from_json` reads back; empty fields at the end are left out."""
-        values = [getattr(self, field.name) for field in fields(self)]
+        values = [getattr(self, attribute.name) for attribute in fields(self)]
         values[1] = tuple((i.module, i.name, i.alias, i.deferred, i.count) for i in self.imports)
         empty = FileSymbols()
         for last in reversed(fields(self)):  # the fields that most files lack come last
@@ -108,14 +108,14 @@ class FileSymbols:
     @classmethod
     def from_json(cls, text: str) -> FileSymbols:
         """The symbols that `to_json` wrote."""
-        found = dict(zip((field.name for field in fields(cls)), json.loads(text), strict=False))
-        found["imports"] = tuple(Import(*it) for it in found.get("imports", ()))
+        values = dict(zip((attribute.name for attribute in fields(cls)), json.loads(text), strict=False))
+        values["imports"] = tuple(Import(*parts) for parts in values.get("imports", ()))
         for name in ("exports", "private", "at_load"):
-            if found.get(name) is not None:
-                found[name] = tuple(found[name])
+            if values.get(name) is not None:
+                values[name] = tuple(values[name])
         for name in ("bases", "expansions", "calls"):
-            found[name] = {key: tuple(names) for key, names in found.get(name, {}).items()}
-        return cls(**found)
+            values[name] = {key: tuple(names) for key, names in values.get(name, {}).items()}
+        return cls(**values)
 
 
 class Modules(ABC):

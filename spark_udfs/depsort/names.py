@@ -69,10 +69,10 @@ class NameResolver:
 
     def imported_name(self, address: str, name: str, hops: int = 0) -> Meaning | None:
         """`from address import name`; an unknown name is assumed to be defined by the module's file."""
-        found = self.lookup(address, name, hops)
-        if found is None and len(files := self.modules.files(address)) == 1:
+        meaning = self.lookup(address, name, hops)
+        if meaning is None and len(files := self.modules.files(address)) == 1:
             return Meaning(tuple(files))
-        return found
+        return meaning
 
     def lookup(self, address: str, name: str, hops: int = 0) -> Meaning | None:
         """The meaning of `name` in the module at `address`."""
@@ -103,22 +103,22 @@ class NameResolver:
         if name in own.definitions or name in own.declarations:
             meanings.append(Meaning(self.definers_among(name, [file])))
         meanings += self.re_exported(file, name, hops)
-        if not meanings and (found := self.through_stars(file, name, hops)) is not None:
-            meanings.append(Meaning(found.files, (file, *found.via), found.address))
+        if not meanings and (meaning := self.through_stars(file, name, hops)) is not None:
+            meanings.append(Meaning(meaning.files, (file, *meaning.via), meaning.address))
         return _union(meanings)
 
     def re_exported(self, file: int, name: str, hops: int) -> Iterator[Meaning]:
         """The meanings of the imports of `file` that bind `name`; without others the deferred ones."""
         bindings = self.bindings[file].get(name, [])
-        for item in [i for i in bindings if not i.deferred] or bindings:
-            found = self.follow(item, file, hops + 1)
-            if found is not None:
-                yield Meaning(found.files, (file, *found.via), found.address)
+        for binding in [i for i in bindings if not i.deferred] or bindings:
+            meaning = self.follow(binding, file, hops + 1)
+            if meaning is not None:
+                yield Meaning(meaning.files, (file, *meaning.via), meaning.address)
 
     def definers_among(self, name: str, files: Sequence[int]) -> tuple[int, ...]:
         """The definers of `name` among `files`, which all mention it; elsewhere if these only declare it."""
-        made = tuple(f for f in files if name in self.files[f].definitions)
-        return made or tuple(self.nearest_definers(name, files)) or tuple(files)
+        definers = tuple(f for f in files if name in self.files[f].definitions)
+        return definers or tuple(self.nearest_definers(name, files)) or tuple(files)
 
     def nearest_definers(self, name: str, files: Sequence[int]) -> Sequence[int]:
         """The definers of a name that `files` declare; of several (one per program) the nearest."""
@@ -129,13 +129,13 @@ class NameResolver:
             definers = [f for f in definers if shared[f] == most]
         return definers if len(definers) <= MAX_DEFINERS else ()
 
-    def follow(self, item: Import, file: int, hops: int = 0) -> Meaning | None:
-        """The meaning of the name that `item` binds in `file`."""
-        module = item.module if item.alias or item.name else item.module.partition(".")[0]
+    def follow(self, binding: Import, file: int, hops: int = 0) -> Meaning | None:
+        """The meaning of the name that `binding` binds in `file`."""
+        module = binding.module if binding.alias or binding.name else binding.module.partition(".")[0]
         address = self.modules.locate(module, file)
         if address is None:
             return None
-        return self.imported_name(address, item.name, hops) if item.name else self.module(address)
+        return self.imported_name(address, binding.name, hops) if binding.name else self.module(address)
 
     def through_stars(self, file: int, name: str, hops: int) -> Meaning | None:
         """The meaning of `name` in the files that `file` sees through star imports."""
@@ -151,8 +151,8 @@ class NameResolver:
             return None
         for target in seen:
             if name in self.bindings[target] and self._exported(target, name):
-                for found in self.re_exported(target, name, hops + 1):
-                    return Meaning(found.files, (*seen[target], *found.via), found.address)
+                for meaning in self.re_exported(target, name, hops + 1):
+                    return Meaning(meaning.files, (*seen[target], *meaning.via), meaning.address)
         return None
 
     def seen_by_includers(self, file: int, name: str) -> Meaning | None:
@@ -161,7 +161,7 @@ class NameResolver:
         if not 0 < len(definers) <= MAX_DEFINERS or name in self.files[file].declarations:
             return None
         seen = [self.visible(includer) for includer in self.including(file)]
-        here = [f for f in definers if any(f in it for it in seen) and file not in self.visible(f)]
+        here = [f for f in definers if any(f in files for files in seen) and file not in self.visible(f)]
         return Meaning(tuple(here)) if here else None
 
     def declaring_headers(self, file: int, name: str, definers: Sequence[int]) -> Sequence[int]:
@@ -171,8 +171,8 @@ class NameResolver:
         seen = self.visible(file)
         if any(definer in seen for definer in definers):
             return ()
-        found = [f for f in self.named_in.get(name, ()) if f in seen and name in self.files[f].declarations]
-        return found if len(found) <= MAX_DEFINERS else ()
+        headers = [f for f in self.named_in.get(name, ()) if f in seen and name in self.files[f].declarations]
+        return headers if len(headers) <= MAX_DEFINERS else ()
 
     def _files_including(self, file: int) -> Sequence[int]:
         """The files that include `file`, directly or through others, nearest first."""
@@ -182,13 +182,13 @@ class NameResolver:
                 for files in self._star_targets(source):
                     for target in files:
                         self._includers.setdefault(target, []).append(source)
-        found = {file: None}
-        for one in (pending := [file]):
-            for source in self._includers.get(one, ()):
-                if source not in found and len(found) <= MAX_INCLUDERS:
-                    found[source] = None
+        includers = {file: None}
+        for included_file in (pending := [file]):
+            for source in self._includers.get(included_file, ()):
+                if source not in includers and len(includers) <= MAX_INCLUDERS:
+                    includers[source] = None
                     pending.append(source)
-        return list(found)[1:]
+        return list(includers)[1:]
 
     def _files_seen_by(self, file: int) -> dict[int, tuple[int, ...]]:
         """The files that `file` sees through star imports, nearest first, with the file that imports each."""
@@ -205,12 +205,12 @@ class NameResolver:
 
     def _star_targets(self, file: int) -> Sequence[Sequence[int]]:
         """The files that each star import of `file` names."""
-        found = self._star_files[file]
-        if found is None:
-            addresses = (self.modules.locate(item.module, file) for item in self._stars[file])
-            found = [self.modules.files(address) for address in addresses if address is not None]
-            self._star_files[file] = found
-        return found
+        targets = self._star_files[file]
+        if targets is None:
+            addresses = (self.modules.locate(star.module, file) for star in self._stars[file])
+            targets = [self.modules.files(address) for address in addresses if address is not None]
+            self._star_files[file] = targets
+        return targets
 
     def _exported(self, file: int, name: str) -> bool:
         exports = self.files[file].exports
@@ -242,32 +242,32 @@ class NameResolver:
 
     def nearest(self, index: int, files: Sequence[int]) -> Sequence[int]:
         """The definers of a name without an import that share most folders with `index`."""
-        found = [f for f in files if self.within_reach(index, f)]
-        if len(found) < 2:
-            return found
-        shared = [self.folders_shared(index, f) for f in found]
+        candidates = [f for f in files if self.within_reach(index, f)]
+        if len(candidates) < 2:
+            return candidates
+        shared = [self.folders_shared(index, f) for f in candidates]
         most = max(shared)
-        return [f for f, n in zip(found, shared, strict=True) if n == most]
+        return [f for f, n in zip(candidates, shared, strict=True) if n == most]
 
-    def walk(self, found: Meaning | None, parts: Sequence[str]) -> tuple[Meaning | None, int]:
-        """The end of a chain that starts at `found`, and the number of its parts that were followed."""
+    def walk(self, meaning: Meaning | None, parts: Sequence[str]) -> tuple[Meaning | None, int]:
+        """The end of a chain that starts at `meaning`, and the number of its parts that were followed."""
         length = 1
-        while found is not None and found.address is not None and length < len(parts):
-            below = self.lookup(found.address, parts[length])
+        while meaning is not None and meaning.address is not None and length < len(parts):
+            below = self.lookup(meaning.address, parts[length])
             if below is None:
                 break
-            found, length = below, length + 1
-        return found, length
+            meaning, length = below, length + 1
+        return meaning, length
 
-    def folders_shared(self, one: int, other: int) -> int:
-        return n_shared(self.paths[one].split("/")[:-1], self.paths[other].split("/")[:-1])
+    def folders_shared(self, file: int, other: int) -> int:
+        return n_shared(self.paths[file].split("/")[:-1], self.paths[other].split("/")[:-1])
 
 
 def _bindings(imports: Iterable[Import]) -> dict[str, list[Import]]:
     bindings: dict[str, list[Import]] = {}
-    for item in imports:
-        if (name := item.binds) is not None:
-            bindings.setdefault(name, []).append(item)
+    for binding in imports:
+        if (name := binding.binds) is not None:
+            bindings.setdefault(name, []).append(binding)
     return bindings
 
 

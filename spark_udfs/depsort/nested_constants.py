@@ -43,12 +43,12 @@ class NestedConstants:
 
     def meaning(self, written: str) -> tuple[str, tuple[int, ...]] | None:
         """The full name of a reference and its files; for `A::B` the files of `A` if `B` has none."""
-        found: tuple[str, tuple[int, ...]] | None = None
+        meaning: tuple[str, tuple[int, ...]] | None = None
         for name in self._followed(written):
             files, _ = self._home(name)
             if files:
-                found = name, files
-        return found
+                meaning = name, files
+        return meaning
 
     def homes(self, index: int) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Every constant that file `index` opens and whose home is another file, with that file."""
@@ -63,12 +63,12 @@ class NestedConstants:
         """The full names of a chain's prefixes, up to the first that no file defines or opens."""
         nesting, _, chain = written.rpartition(OPENED)
         first, *rest = chain.split(SCOPE)
-        found = self._first(_open_names(nesting), first)
-        while found is not None:
-            yield found
+        constant = self._first(_open_names(nesting), first)
+        while constant is not None:
+            yield constant
             if not rest:
                 return
-            found = self._constant(found, rest.pop(0))
+            constant = self._constant(constant, rest.pop(0))
 
     def _first(self, around: Sequence[str], name: str) -> str | None:
         for scope in around:
@@ -83,7 +83,7 @@ class NestedConstants:
 
     def _inherited(self, owner: str, name: str) -> str | None:
         names = (f"{ancestor}{SCOPE}{name}" for ancestor in self._ancestors_of(owner))
-        return next((name for name in names if self._is_known(name)), None)
+        return next((constant for constant in names if self._is_known(constant)), None)
 
     def _is_known(self, name: str) -> bool:
         return name in self._makers or name in self._openers
@@ -95,14 +95,15 @@ class NestedConstants:
         if name not in self._ancestors:
             self._ancestors[name] = ()  # ends the recursion of a base that needs itself
             self._depth += 1
-            found: dict[str, None] = {}
+            ancestors: dict[str, None] = {}
             for file in self._with_bases[name]:
                 for base in self._files[file].bases[name]:
                     names = list(self._followed(base))
                     if len(names) > base.rpartition(OPENED)[2].count(SCOPE):  # every part is known
-                        found.update(dict.fromkeys((names[-1], *self._ancestors_of(names[-1]))))
+                        ancestors.update(dict.fromkeys((names[-1], *self._ancestors_of(names[-1]))))
             self._depth -= 1
-            self._ancestors[name] = tuple(it for it in found if it != name)[:MAX_ANCESTORS]
+            others = (ancestor for ancestor in ancestors if ancestor != name)
+            self._ancestors[name] = tuple(others)[:MAX_ANCESTORS]
         return self._ancestors[name]
 
     def _home(self, name: str) -> tuple[tuple[int, ...], bool]:
@@ -112,9 +113,9 @@ class NestedConstants:
             parts = _plain(name).split(SCOPE)
             matched = [n_shared(self._stems[file][::-1], parts[::-1]) for file in files]
             most = max(matched, default=0)
-            named = tuple(f for f, n in zip(files, matched, strict=True) if n == most)
+            namesakes = tuple(f for f, n in zip(files, matched, strict=True) if n == most)
             whole = tuple(files) if name in self._makers or len(files) == 1 else ()
-            self._homes[name] = (named, True) if most else (whole, False)
+            self._homes[name] = (namesakes, True) if most else (whole, False)
         return self._homes[name]
 
 

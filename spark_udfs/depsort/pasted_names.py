@@ -31,22 +31,24 @@ def with_pasted_names(files: Sequence[FileSymbols]) -> list[FileSymbols]:
 
 
 def _with_pasted(file: FileSymbols, templates: dict[str, dict[str, None]]) -> FileSymbols:
-    made: Counter[str] = Counter()
-    used: Counter[str] = Counter()
+    definitions: Counter[str] = Counter()
+    uses: Counter[str] = Counter()
     macros = [macro for macro in file.calls if macro in templates]
     tried = (
         (call, template) for macro in macros for call in file.calls[macro] for template in templates[macro]
     )
     for call, template in islice(tried, MAX_TRIED):
-        (made if call.endswith("{") else used).update(_filled(template, call.rstrip("{").split(",")))
-    if not made and not used:
+        (definitions if call.endswith("{") else uses).update(_filled(template, call.rstrip("{").split(",")))
+    if not definitions and not uses:
         return file
-    announced = {name: n for name, n in sorted(used.items()) if name not in made.keys() | file.definitions}
+    announced = {
+        name: n for name, n in sorted(uses.items()) if name not in definitions.keys() | file.definitions
+    }
     return replace(
         file,
-        definitions=dict(sorted((made + Counter(file.definitions)).items())),
+        definitions=dict(sorted((definitions + Counter(file.definitions)).items())),
         declarations=dict(sorted((Counter(announced) + Counter(file.declarations)).items())),
-        references=dict(sorted((used + Counter(file.references)).items())),
+        references=dict(sorted((uses + Counter(file.references)).items())),
     )
 
 
@@ -54,4 +56,4 @@ def _filled(template: str, arguments: Sequence[str]) -> Iterator[str]:
     """The name that a template makes of arguments, if they are complete."""
     needed = {int(number) for number in _ARGUMENT.findall(template)}
     if all(number < len(arguments) and arguments[number] for number in needed):
-        yield _ARGUMENT.sub(lambda it: arguments[int(it[1])], template)
+        yield _ARGUMENT.sub(lambda match: arguments[int(match[1])], template)

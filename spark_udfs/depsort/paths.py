@@ -16,12 +16,12 @@ def last(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def n_shared(one: Sequence[str], other: Sequence[str]) -> int:
+def n_shared(parts: Sequence[str], other: Sequence[str]) -> int:
     """The number of parts that two paths have in common, from the left."""
-    for number, (left, right) in enumerate(zip(one, other, strict=False)):
-        if left != right:
+    for number, (part, other_part) in enumerate(zip(parts, other, strict=False)):
+        if part != other_part:
             return number
-    return min(len(one), len(other))
+    return min(len(parts), len(other))
 
 
 class PathEndings:
@@ -34,5 +34,5 @@ class PathEndings:
 
     def ending_in(self, ending: str) -> list[str]:
         """The paths that are `ending` or end in a slash and `ending`."""
-        named = self._by_name.get(posixpath.basename(ending), ())
-        return [path for path in named if path == ending or path.endswith(f"/{ending}")]
+        candidates = self._by_name.get(posixpath.basename(ending), ())
+        return [path for path in candidates if path == ending or path.endswith(f"/{ending}")]

@@ -33,17 +33,17 @@ _BETWEEN = re.compile(r"[-_.]")
 
 def systems_of(path: str) -> frozenset[str] | None:
     """The systems that a file is for; None where its path names none or contradicts itself."""
-    found: frozenset[str] | None = None
+    intersection: frozenset[str] | None = None
     *folders, name = path.lower().split("/")
     stem = name.rpartition(".")[0] or name
     words = _BETWEEN.split(stem)
     for word in (*folders, words[0], words[-1], stem):
         systems = _SYSTEMS.get(word)
         if systems is not None:
-            found = systems if found is None else found & systems
-    return found or None
+            intersection = systems if intersection is None else intersection & systems
+    return intersection or None
 
 
-def exclude_each_other(one: frozenset[str] | None, other: frozenset[str] | None) -> bool:
+def exclude_each_other(systems: frozenset[str] | None, other: frozenset[str] | None) -> bool:
     """Whether no system is among those of both files."""
-    return one is not None and other is not None and not one & other
+    return systems is not None and other is not None and not systems & other

@@ -30,14 +30,14 @@ class Ranges:
 
     def innermost(self, position: int) -> int:
         """The innermost range around a byte, -1 for none."""
-        found = bisect_right(self._starts, position) - 1
-        while found >= 0 and self._ends[found] <= position:
-            found = self.parents[found]
-        return found
+        index = bisect_right(self._starts, position) - 1
+        while index >= 0 and self._ends[index] <= position:
+            index = self.parents[index]
+        return index
 
     def around(self, position: int) -> Iterator[int]:
         """The ranges around a byte, innermost first."""
-        found = self.innermost(position)
-        while found >= 0:
-            yield found
-            found = self.parents[found]
+        index = self.innermost(position)
+        while index >= 0:
+            yield index
+            index = self.parents[index]

@@ -97,19 +97,19 @@ class ReferenceResolver(NameResolver):
         if root in self.files[index].definitions:
             return Symbol("reference", name, 0, "local")
         language = self.languages[index]
-        found = self.among_peers(index, root) or self.through_stars(index, root, 0)
-        if found is None and language.textual_imports:
-            found = self.seen_by_includers(index, root)
-        if found is not None and found.files:
-            headers = self.declaring_headers(index, root, found.files)
-            whole = 1 + len(headers) / len(found.files)  # so that headers take no share from the definers
-            factors = dict.fromkeys(headers, AROUND * whole) | dict.fromkeys(found.files, whole)
+        meaning = self.among_peers(index, root) or self.through_stars(index, root, 0)
+        if meaning is None and language.textual_imports:
+            meaning = self.seen_by_includers(index, root)
+        if meaning is not None and meaning.files:
+            headers = self.declaring_headers(index, root, meaning.files)
+            whole = 1 + len(headers) / len(meaning.files)  # so that headers take no share from the definers
+            factors = dict.fromkeys(headers, AROUND * whole) | dict.fromkeys(meaning.files, whole)
             return Symbol("reference", root, 0, "internal", factors)
         if rest and language.qualified_names and (address := self.modules.locate(root, index)) is not None:
             parts = name.split(".")
-            found, length = self.walk(self.module(address), parts)
-            if length > 1 and found is not None and found.files:
-                return internal(".".join(parts[:length]), found.files)
+            meaning, length = self.walk(self.module(address), parts)
+            if length > 1 and meaning is not None and meaning.files:
+                return internal(".".join(parts[:length]), meaning.files)
         if root in language.builtins:
             return Symbol("reference", root, 0, "builtin")
         if root in self.files[index].declarations or language.shared_names:
@@ -119,11 +119,11 @@ class ReferenceResolver(NameResolver):
     def _constant(self, constants: NestedConstants, index: int, written: str) -> Symbol:
         """A constant, resolved by the modules open around it."""
         name = written.rpartition(OPENED)[2]
-        found = constants.meaning(written)
-        if found is None:
-            known = name.partition(SCOPE)[0] in self.languages[index].builtins
-            return Symbol("reference", name, 0, "builtin" if known else "external")
-        whole, files = found
+        meaning = constants.meaning(written)
+        if meaning is None:
+            is_builtin = name.partition(SCOPE)[0] in self.languages[index].builtins
+            return Symbol("reference", name, 0, "builtin" if is_builtin else "external")
+        whole, files = meaning
         if index in files:
             return Symbol("reference", whole, 0, "local")
         files = tuple(self.nearest(index, files))
@@ -153,11 +153,11 @@ class ReferenceResolver(NameResolver):
 
     def _member_definers(self, member: str, files: Sequence[int]) -> list[int]:
         """`files`, and the definers of the member where their classes only declare it."""
-        found = dict.fromkeys(files)
+        definers = dict.fromkeys(files)
         for file in files:
             for name in self._declared_members[file].get(member, ()):
-                found.update(dict.fromkeys(self.nearest_definers(name, [file])))
-        return list(found)
+                definers.update(dict.fromkeys(self.nearest_definers(name, [file])))
+        return list(definers)
 
     def _imported(self, index: int, name: str) -> Symbol:
         """A chain that starts at an imported name, cut where it leaves the repository's modules."""
@@ -165,18 +165,18 @@ class ReferenceResolver(NameResolver):
         bindings = self.bindings[index][parts[0]]
         enclosing = set(self.modules.enclosing(index))
         factors: dict[int, float] = {}
-        used = 0
-        for item in bindings:
-            found, length = self.walk(self.follow(item, index), parts)
-            for file in found.files if found else ():
-                module_around = found is not None and found.address is not None and file in enclosing
-                factor = WEAK if module_around else DEFERRED if item.deferred else 1.0
+        longest = 0
+        for binding in bindings:
+            meaning, length = self.walk(self.follow(binding, index), parts)
+            for file in meaning.files if meaning else ():
+                module_around = meaning is not None and meaning.address is not None and file in enclosing
+                factor = WEAK if module_around else DEFERRED if binding.deferred else 1.0
                 factors[file] = max(factor, factors.get(file, 0.0))
-                used = max(used, length)
+                longest = max(longest, length)
         if factors:
-            return Symbol("reference", ".".join(parts[:used]), 0, "internal", factors)
+            return Symbol("reference", ".".join(parts[:longest]), 0, "internal", factors)
         local = parts[0] in self.files[index].definitions
-        whole = any(item.name is None for item in bindings)
+        whole = any(binding.name is None for binding in bindings)
         return Symbol("reference", name if whole else parts[0], 0, "local" if local else "external")
 
     def _without_import(self, index: int, name: str) -> Symbol:
@@ -193,8 +193,8 @@ class ReferenceResolver(NameResolver):
         factors = {f: private * self._nearness(index, f) for f in definers}
         return Symbol("reference", name, 0, "internal", factors)
 
-    def _nearness(self, one: int, other: int) -> float:
-        left, right = self.paths[one].split("/"), self.paths[other].split("/")
-        if left[:-1] == right[:-1]:
+    def _nearness(self, index: int, other: int) -> float:
+        parts, other_parts = self.paths[index].split("/"), self.paths[other].split("/")
+        if parts[:-1] == other_parts[:-1]:
             return SAME_FOLDER
-        return SAME_TOP_FOLDER if left[0] == right[0] else ELSEWHERE
+        return SAME_TOP_FOLDER if parts[0] == other_parts[0] else ELSEWHERE

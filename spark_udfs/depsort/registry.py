@@ -27,8 +27,10 @@ _MODULE_OF_CLASS = {  # a table's code version follows these names
 @cache
 def languages() -> dict[str, Language]:
     """Every language by its name in column `language`; a grammar loads when a file first needs it."""
-    found = [getattr(importlib.import_module(module), name)() for name, module in _MODULE_OF_CLASS.items()]
-    return {language.name: language for language in found}
+    instances = [
+        getattr(importlib.import_module(module), name)() for name, module in _MODULE_OF_CLASS.items()
+    ]
+    return {language.name: language for language in instances}
 
 
 @cache

@@ -53,9 +53,9 @@ class Repository(ReferenceResolver):
         used_at_load = None if file.at_load is None else frozenset(file.at_load)
         merged: dict[str, Symbol] = {}
         for name, count in self._expanded(file).items():
-            found = self._typed(index, name) if self._chains else (self.reference(index, name, at_hand),)
+            references = self._typed(index, name) if self._chains else (self.reference(index, name, at_hand),)
             late = used_at_load is not None and name not in used_at_load
-            for symbol in found:
+            for symbol in references:
                 symbol.late = late
                 if (same := merged.get(symbol.name)) is not None:
                     same.count += count
@@ -91,15 +91,15 @@ class Repository(ReferenceResolver):
         """The references of a file and of the macros it uses, MAX_EXPANDED at most."""
         if not self._expansions:
             return file.references
-        found = dict(file.references)
-        pending = [name for name in found if name in self._expansions]
+        references = dict(file.references)
+        pending = [name for name in references if name in self._expansions]
         for name in pending:
             for word in self._expansions[name]:
-                if word not in found and len(found) < MAX_EXPANDED:
-                    found[word] = found[name]
+                if word not in references and len(references) < MAX_EXPANDED:
+                    references[word] = references[name]
                     if word in self._expansions:
                         pending.append(word)
-        return found
+        return references
 
     # Imports
 
@@ -111,12 +111,14 @@ class Repository(ReferenceResolver):
         for item in self.files[index].imports:
             row = rows.setdefault(item.written, Symbol("import", item.written, 0, "external"))
             row.count += item.count
-            named, passed, around = self._imported_files(index, item)
+            targets, passed, around = self._imported_files(index, item)
             if not item.deferred:
-                at_hand.update(named)
-                loaded.update(named, passed)
+                at_hand.update(targets)
+                loaded.update(targets, passed)
             weights = dict.fromkeys(around, AROUND) | dict.fromkeys(passed, WEAK)
-            weights.update(dict.fromkeys(named, (DEFERRED if item.deferred else 1.0) / max(1, len(named))))
+            weights.update(
+                dict.fromkeys(targets, (DEFERRED if item.deferred else 1.0) / max(1, len(targets)))
+            )
             weights.pop(index, None)
             if weights:
                 row.resolution = "internal"
@@ -137,12 +139,12 @@ class Repository(ReferenceResolver):
         if item.name is None or item.name == "*":
             passed += [f for f in files if f in enclosing]
             return [f for f in files if f not in enclosing], passed, around
-        found = self.imported_name(address, item.name)
-        if found is None:
+        meaning = self.imported_name(address, item.name)
+        if meaning is None:
             return (), (), ()
         if len(files) == 1:
             (around if files[0] in enclosing else passed).append(files[0])
-        return found.files, [*passed, *found.via], around
+        return meaning.files, [*passed, *meaning.via], around
 
     # Languages that declare types
 

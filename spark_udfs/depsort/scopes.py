@@ -139,7 +139,7 @@ class ScopedNames(CapturedFile):
     def bind_after(self, node: Node, names: Names) -> None:
         """Bind names from the end of `node` on: in `x := x.y` the right x is an older one."""
         self._bound_later.append((node.end_byte, names))
-        self._bound_later.sort(key=lambda it: it[0])
+        self._bound_later.sort(key=lambda binding: binding[0])
 
     def root(self, name: str, as_type: bool = False) -> str | None:
         """The chain of a name used here; None for a local of unknown type, or an unbounded type parameter.
@@ -186,8 +186,8 @@ class ScopedNames(CapturedFile):
         if not inside:
             return self._of_unnamed(chain) if chain else chain
         if owner.startswith(HOLDS):
-            held = self._resolved(f"{owner.lstrip(HOLDS)}{INSIDE}{chain_after}")
-            return None if held is None else HOLDS + held
+            contained = self._resolved(f"{owner.lstrip(HOLDS)}{INSIDE}{chain_after}")
+            return None if contained is None else HOLDS + contained
         as_type = chain_after.startswith(A_TYPE)
         chain_after = chain_after.removeprefix(A_TYPE)
         first = chain_after.partition(".")[0]

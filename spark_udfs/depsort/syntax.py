@@ -44,11 +44,11 @@ class Syntax:
             return None
         cursor = QueryCursor(self._query)
         cursor.set_max_start_depth(MAX_DEPTH)
-        found = cursor.captures(root)
-        for capture, nodes in found.items():
+        captures = cursor.captures(root)
+        for capture, nodes in captures.items():
             if capture != "name":
                 nodes.sort(key=_RANGE)
-        return {capture: found.get(capture, []) for capture in self.capture_names}
+        return {capture: captures.get(capture, []) for capture in self.capture_names}
 
     @cached_property
     def capture_names(self) -> list[str]:

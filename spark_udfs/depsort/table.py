@@ -55,9 +55,9 @@ def _resolved(facts: pa.Table) -> pa.Table:
             symbols.append(Symbol("unread", row["unread"], 1, "unread"))
             targets.append(None)
             weights.append(None)
-    taken = pa.array(documents, pa.int32())
+    indices = pa.array(documents, pa.int32())
     columns = {
-        column: pa.array([row[column] for row in rows], pa.string()).take(taken)
+        column: pa.array([row[column] for row in rows], pa.string()).take(indices)
         for column in ("doc_id", *REPOSITORY, "path", "partition")
     } | {
         "kind": [symbol.kind for symbol in symbols],

@@ -63,26 +63,26 @@ class TypedChains(Definitions):
     def walk(self, index: int, chain: str) -> Walk:
         """The steps of a chain that file `index` refers to."""
         steps: list[tuple[str, tuple[int, ...]]] = []
-        found, used, parts = self._first(index, chain, 0)
-        while isinstance(found, Entity):
-            if not found.holds or not steps:
-                steps.append((".".join(parts[:used]), found.files))
-            if used == len(parts):
+        meaning, n_parts, parts = self._first(index, chain, 0)
+        while isinstance(meaning, Entity):
+            if not meaning.holds or not steps:
+                steps.append((".".join(parts[:n_parts]), meaning.files))
+            if n_parts == len(parts):
                 return Walk(tuple(steps))
-            found, used = self._step(found, parts[used], index, 0), used + 1
-        for name in parts[max(used - 1, 1) :] if self._has_extensions else ():
+            meaning, n_parts = self._step(meaning, parts[n_parts], index, 0), n_parts + 1
+        for name in parts[max(n_parts - 1, 1) :] if self._has_extensions else ():
             added = self.extension(index, name)
             if added is not None:
                 steps.append((name, added.files))
-        return Walk(tuple(steps), found or "unknown", ".".join(parts[:used]))
+        return Walk(tuple(steps), meaning or "unknown", ".".join(parts[:n_parts]))
 
     def extension(self, index: int, name: str, depth: int = 0) -> Entity | None:
         """The extension `name` that file `index` sees, None where it sees none."""
         if not self._has_extensions or f"{EXTENSION}.{name}" not in self._definers:
             return None
         bound = name if name in self._bindings_of(index) else f"{EXTENSION}.{name}"
-        found = self._root(index, bound, depth)
-        return found if isinstance(found, Entity) else None
+        meaning = self._root(index, bound, depth)
+        return meaning if isinstance(meaning, Entity) else None
 
     def imported(self, index: int, item: Import) -> tuple[bool, tuple[int, ...]]:
         """Whether an import lies inside the repository, and the files of the definition it names.
@@ -93,28 +93,30 @@ class TypedChains(Definitions):
             owner = self._class_at(index, item.module)
             inside = owner is not None or self._modules.locate(item.module, index) is not None
             return inside, owner.files if owner else ()
-        found = self._nearest(index, self._imported(index, item, 0))
-        if found is None:
+        entity = self._nearest(index, self._imported(index, item, 0))
+        if entity is None:
             return False, ()
-        return True, found.files if found.name or item.alias == "" else ()
+        return True, entity.files if entity.name or item.alias == "" else ()
 
     def expected(self, index: int, name: str) -> tuple[int, ...]:
         """The nearest files of the package that declare a definition of file `index` without a body."""
         peers = self._modules.peers(index)
         files = tuple(file for file in self._declarers.get(name, ()) if file in peers and file != index)
-        found = self._nearest(index, Entity(name, files)) if files else None
-        return found.files if found else ()
+        nearest = self._nearest(index, Entity(name, files)) if files else None
+        return nearest.files if nearest else ()
 
     # Where a chain starts
 
     def _first(self, index: int, chain: str, depth: int) -> tuple[Entity | str | None, int, list[str]]:
         """The first entity of a chain, the number of parts that name it, and all parts."""
-        held = chain.startswith(HOLDS)
+        holds = chain.startswith(HOLDS)
         written_in, _, chain = chain.lstrip(HOLDS).rpartition(INSIDE)
         as_type = chain.startswith(A_TYPE)
         parts = chain.removeprefix(A_TYPE).split(".")
-        found, used = self._start(index, written_in, parts, depth, as_type)
-        return (found._replace(holds=True) if held and isinstance(found, Entity) else found), used, parts
+        meaning, n_parts = self._start(index, written_in, parts, depth, as_type)
+        if holds and isinstance(meaning, Entity):
+            meaning = meaning._replace(holds=True)
+        return meaning, n_parts, parts
 
     def _start(
         self, index: int, written_in: str, parts: Sequence[str], depth: int, as_type: bool
@@ -125,16 +127,16 @@ class TypedChains(Definitions):
             if inherited is not None and not (as_type and self._is_value(inherited)):
                 return inherited, 1
             written_in = written_in.rpartition(".")[0]
-        found = self._root(index, parts[0], depth)
-        used = 1
-        if found is None:
-            found, used = self._qualified(index, parts)
-        while isinstance(found, Entity) and not found.name:
-            if used == len(parts):
-                return found, used
-            found = self._in_module(found, parts[used])
-            used += 1
-        return found, used
+        meaning = self._root(index, parts[0], depth)
+        n_parts = 1
+        if meaning is None:
+            meaning, n_parts = self._qualified(index, parts)
+        while isinstance(meaning, Entity) and not meaning.name:
+            if n_parts == len(parts):
+                return meaning, n_parts
+            meaning = self._in_module(meaning, parts[n_parts])
+            n_parts += 1
+        return meaning, n_parts
 
     def _is_value(self, entity: Entity) -> bool:
         """Whether a definition has a type, so that it is not a type itself."""
@@ -155,9 +157,9 @@ class TypedChains(Definitions):
         if bindings:
             outside = False
             for item in bindings:
-                found = self._nearest(index, self._imported(index, item, depth))
-                if found is not None:
-                    return found
+                entity = self._nearest(index, self._imported(index, item, depth))
+                if entity is not None:
+                    return entity
                 outside = True
             if outside:
                 return "external"
@@ -165,9 +167,9 @@ class TypedChains(Definitions):
         if among is not None:
             return among
         for item in self._files[index].imports:
-            found = self._starred(index, item, name, depth) if item.name == "*" else None
-            if found is not None:
-                return self._nearest(index, found)
+            entity = self._starred(index, item, name, depth) if item.name == "*" else None
+            if entity is not None:
+                return self._nearest(index, entity)
         return "builtin" if name in self._builtins[index] else None
 
     def _imported(self, index: int, item: Import, depth: int) -> Entity | None:
@@ -193,17 +195,17 @@ class TypedChains(Definitions):
 
     def _step(self, entity: Entity, name: str, index: int, depth: int) -> Entity | str | None:
         """Member `name` of an entity or of its type, or how the chain ends there."""
-        found = self._member(entity, name, index, depth)
-        if found is not None:
-            return found
+        member = self._member(entity, name, index, depth)
+        if member is not None:
+            return member
         of_type = self._type(entity, depth)
         if isinstance(of_type, Entity):
-            found = self._member(of_type, name, index, depth)
-        if found is None:
-            found = self.extension(index, name, depth)
-        if found is None and isinstance(of_type, Entity):
+            member = self._member(of_type, name, index, depth)
+        if member is None:
+            member = self.extension(index, name, depth)
+        if member is None and isinstance(of_type, Entity):
             return of_type if of_type.holds else None
-        return found or (entity if entity.holds else of_type)
+        return member or (entity if entity.holds else of_type)
 
     def _type(self, entity: Entity, depth: int) -> Entity | str | None:
         """The type of a value or of a function's result."""
@@ -212,9 +214,9 @@ class TypedChains(Definitions):
             self._types[key] = None  # ends the recursion of a type that leads to itself
             for file in entity.files:
                 chain = self._files[file].types.get(entity.name)
-                found = self._reach(file, chain, depth + 1) if chain else None
-                if found is not None:
-                    self._types[key] = found
+                of_type = self._reach(file, chain, depth + 1) if chain else None
+                if of_type is not None:
+                    self._types[key] = of_type
                     break
         return self._types[key]
 
@@ -222,13 +224,13 @@ class TypedChains(Definitions):
         """The type at the end of a chain written in file `index`."""
         if depth > MAX_DEPTH:
             return None
-        found, used, parts = self._first(index, chain, depth)
-        while isinstance(found, Entity) and used < len(parts):
-            found, used = self._step(found, parts[used], index, depth + 1), used + 1
-        if isinstance(found, Entity):
-            further = self._type(found, depth + 1)
-            return found if further is None else further
-        return found
+        meaning, n_parts, parts = self._first(index, chain, depth)
+        while isinstance(meaning, Entity) and n_parts < len(parts):
+            meaning, n_parts = self._step(meaning, parts[n_parts], index, depth + 1), n_parts + 1
+        if isinstance(meaning, Entity):
+            further = self._type(meaning, depth + 1)
+            return meaning if further is None else further
+        return meaning
 
     def _member(self, owner: Entity, name: str, index: int, depth: int) -> Entity | None:
         """Member `name` of a type or of its bases, as file `index` sees it."""
@@ -236,24 +238,24 @@ class TypedChains(Definitions):
         if key not in self._members:
             self._members[key] = None
             self._members[key] = self._find_member(owner, name, depth)
-        found = self._members[key]
-        if found is None:
+        member = self._members[key]
+        if member is None:
             peers = self._modules.peers(index)
             if any(file in peers for file in owner.files):  # members that tests add to the types they test
-                found = self._entity_among(f"{owner.name}.{name}", peers)
-        return found
+                member = self._entity_among(f"{owner.name}.{name}", peers)
+        return member
 
     def _find_member(self, owner: Entity, name: str, depth: int) -> Entity | None:
         member = f"{owner.name}.{name}"
-        found = self._entity_among(member, owner.files)
-        if found is None and owner.files:
-            found = self._entity_among(member, self._modules.peers(owner.files[0]))
-        if found is not None or depth > MAX_DEPTH:
-            return found
+        entity = self._entity_among(member, owner.files)
+        if entity is None and owner.files:
+            entity = self._entity_among(member, self._modules.peers(owner.files[0]))
+        if entity is not None or depth > MAX_DEPTH:
+            return entity
         for base in self._bases_of(owner, depth):
-            found = self._member(base, name, base.files[0], depth + 1)
-            if found is not None:
-                return found
+            entity = self._member(base, name, base.files[0], depth + 1)
+            if entity is not None:
+                return entity
         return None
 
     def _bases_of(self, owner: Entity, depth: int) -> tuple[Entity, ...]:
@@ -264,5 +266,5 @@ class TypedChains(Definitions):
                 (file, chain) for file in owner.files for chain in self._files[file].bases.get(owner.name, ())
             ]
             reached = (self._reach(file, chain, depth + 1) for file, chain in chains)
-            self._bases[key] = tuple(it for it in reached if isinstance(it, Entity) and it.files)
+            self._bases[key] = tuple(base for base in reached if isinstance(base, Entity) and base.files)
         return self._bases[key]

@@ -24,9 +24,9 @@ MODEL = "lite"  # the model in the wheel; the larger one would be downloaded
 def measure(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Return labels and probabilities of `texts`, null for a text that is null or has no letter."""
     heads = pc.utf8_slice_codeunits(texts, 0, SEEN).to_pylist()
-    found = [(None, None) if head is None else detect(head) for head in heads]
-    return pa.array([label for label, _ in found], pa.string()), pa.array(
-        [score for _, score in found], pa.float64()
+    guesses = [(None, None) if head is None else detect(head) for head in heads]
+    return pa.array([label for label, _ in guesses], pa.string()), pa.array(
+        [score for _, score in guesses], pa.float64()
     )
 
 
@@ -43,7 +43,7 @@ def detect(text: str) -> tuple[str | None, float | None]:
 def languages() -> frozenset[str]:
     """Return the codes of all languages that the model detects."""
     return frozenset(
-        str(found["lang"]) for found in _detector().detect("language", model=MODEL, k=-1, threshold=-1.0)
+        str(guess["lang"]) for guess in _detector().detect("language", model=MODEL, k=-1, threshold=-1.0)
     )
 
 

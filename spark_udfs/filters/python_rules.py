@@ -28,18 +28,18 @@ def measure(
     All rules see one `view` of a text, which remembers its words and lines. Raises ConfigurationError, which
     names the rule and the document, for an error of the rule and for a value that is not a finite number.
     """
-    found: dict[str, list[float | None]] = {rule.name: [] for rule in rules}
+    columns: dict[str, list[float | None]] = {rule.name: [] for rule in rules}
     for doc_id, text in zip(doc_ids.to_pylist(), texts.to_pylist(), strict=True):
         seen = None if text is None else view(text)
         for rule in rules:
-            found[rule.name].append(None if seen is None else _value(rule, seen, doc_id))
-    return {name: pa.array(values, pa.float64()) for name, values in found.items()}
+            columns[rule.name].append(None if seen is None else _value(rule, seen, doc_id))
+    return {name: pa.array(values, pa.float64()) for name, values in columns.items()}
 
 
 def _value(rule: Measure, text: Any, doc_id: str) -> float | None:
     try:
-        value = rule.measure(text)
-        number = None if value is None else float(value)
+        measurement = rule.measure(text)
+        number = None if measurement is None else float(measurement)
     except Exception as error:
         raise ConfigurationError(
             f"The rule `{rule.name}` fails on document {doc_id} with {type(error).__name__}: {error}. "

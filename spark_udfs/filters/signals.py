@@ -46,7 +46,7 @@ def measure(
 def _measured(texts: pa.Array, names: list[str]) -> dict[str, pa.Array]:
     of_language = (language_id.LABEL, language_id.SCORE)
     native = [name for name in names if name not in of_language]
-    found = dict(zip(native, _native.text_signals(texts, native).columns, strict=True))
+    columns = dict(zip(native, _native.text_signals(texts, native).columns, strict=True))
     if len(native) < len(names):
-        found |= zip(of_language, language_id.measure(texts), strict=True)
-    return found
+        columns |= zip(of_language, language_id.measure(texts), strict=True)
+    return columns

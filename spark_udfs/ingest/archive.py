@@ -31,7 +31,7 @@ ZIP_EXTENSIONS = (".zip", ".whl", ".jar")
 # What the library raises for bytes that are not a zip, or a zip it cannot read.
 _BROKEN = (zipfile.BadZipFile, EOFError, zlib.error, LZMAError, ValueError, NotImplementedError)
 _ENCRYPTED, _UTF8 = 0x1, 0x800  # flags of a zip member
-NESTED = (*ZIP_EXTENSIONS, ".tar", ".tgz", ".7z", ".rar", *(f".tar{of}" for of in COMPRESSIONS))
+NESTED = (*ZIP_EXTENSIONS, ".tar", ".tgz", ".7z", ".rar", *(f".tar{suffix}" for suffix in COMPRESSIONS))
 # The directory's size in an end record.
 _DIRECTORY_SIZE = re.compile(rb"PK\x05\x06(?=.{8}(.{4}))|PK\x06\x06(?=.{36}(.{8}))", re.DOTALL)
 _ZIP_TAIL = (1 << 16) + 1024  # the end record, its comment, and the records of 64 bits before it
@@ -111,30 +111,30 @@ def _corrupt(error: Exception) -> BadRecord:
 
 
 def _zip_members(file: BinaryIO, max_bytes: int) -> Iterator[TarMember]:
-    left = most_bytes(os.fstat(file.fileno()).st_size)
+    budget = most_bytes(os.fstat(file.fileno()).st_size)
     _refuse_too_many(file)
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
             if info.filename.endswith("/"):
                 continue
-            trouble, content, name = None, b"", _zip_name(info)
+            trouble, data, name = None, b"", _zip_name(info)
             if stat.S_ISLNK(info.external_attr >> 16):
                 trouble = BadRecord("link", "The member is a symbolic link, and links are not followed.")
             elif info.flag_bits & _ENCRYPTED:
                 trouble = BadRecord("encrypted", "The member is encrypted.")
             elif info.file_size <= max_bytes and not name.lower().endswith(NESTED):
-                left -= info.file_size
-                if left < 0:
+                budget -= info.file_size
+                if budget < 0:
                     raise bomb()
                 try:
-                    content = zip_data(archive, info)
+                    data = zip_data(archive, info)
                 except _BROKEN as error:  # the directory still locates the other members
                     trouble = _corrupt(error)
                 except OSError as error:
                     if error.errno not in (None, errno.EINVAL):  # a seek out of the file; bzip2's own errors
                         raise
                     trouble = _corrupt(error)
-            yield TarMember(name, info.file_size, content, trouble)
+            yield TarMember(name, info.file_size, data, trouble)
 
 
 def _zip_name(info: zipfile.ZipInfo) -> str:
@@ -157,8 +157,8 @@ def _refuse_too_many(file: BinaryIO) -> None:
     file.seek(max(0, size - _ZIP_TAIL))
     tail = file.read(_ZIP_TAIL)
     file.seek(0)
-    claimed = [found[1] or found[2] for found in _DIRECTORY_SIZE.finditer(tail)]
-    directory = max((min(size, int.from_bytes(it, "little")) for it in claimed), default=0)
+    claimed = [match[1] or match[2] for match in _DIRECTORY_SIZE.finditer(tail)]
+    directory = max((min(size, int.from_bytes(claim, "little")) for claim in claimed), default=0)
     if directory > MAX_ZIP_DIRECTORY_BYTES:
         detail = f"The list of members has {directory:,} bytes, the limit is {MAX_ZIP_DIRECTORY_BYTES:,}."
         raise BadRecord("too_many_members", detail)

@@ -30,21 +30,21 @@ def content(file: BinaryIO, name: str) -> Callable[[int], bytes]:
     if compression is None:
         return file.read
     pieces = decoded(file, compression)
-    left = most_bytes(os.fstat(file.fileno()).st_size)
-    piece, at = b"", 0
+    budget = most_bytes(os.fstat(file.fileno()).st_size)
+    piece, position = b"", 0
 
     def read(n_bytes: int) -> bytes:
-        nonlocal piece, at, left
-        while at == len(piece):
+        nonlocal piece, position, budget
+        while position == len(piece):
             following = next(pieces, None)
             if following is None:
                 return b""
-            piece, at = following, 0
-            left -= len(piece)
-            if left < 0:
+            piece, position = following, 0
+            budget -= len(piece)
+            if budget < 0:
                 raise bomb()
-        data = piece[at : at + n_bytes]
-        at += len(data)
-        return data
+        portion = piece[position : position + n_bytes]
+        position += len(portion)
+        return portion
 
     return read

@@ -46,8 +46,8 @@ class Decoder(Protocol):
     def unused_data(self) -> bytes:
         """The bytes fed beyond the end of the stream."""
 
-    def feed(self, packed: bytes) -> Iterator[bytes]:
-        """Yield the content that `data` completes."""
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the content that `chunk` completes."""
 
 
 class _Gzip:
@@ -64,12 +64,12 @@ class _Gzip:
     def unused_data(self) -> bytes:
         return self._inflate.unused_data
 
-    def feed(self, packed: bytes) -> Iterator[bytes]:
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
         while True:
-            piece = self._inflate.decompress(packed, PIECE_BYTES)
+            piece = self._inflate.decompress(chunk, PIECE_BYTES)
             yield piece
-            packed = self._inflate.unconsumed_tail
-            if not packed and len(piece) < PIECE_BYTES:  # otherwise the decoder may hold more
+            chunk = self._inflate.unconsumed_tail
+            if not chunk and len(piece) < PIECE_BYTES:  # otherwise the decoder may hold more
                 return
 
 
@@ -89,8 +89,8 @@ class _Blocks:
     def unused_data(self) -> bytes:
         return self._decoder.unused_data
 
-    def feed(self, packed: bytes) -> Iterator[bytes]:
-        yield self._decoder.decompress(packed, PIECE_BYTES)
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        yield self._decoder.decompress(chunk, PIECE_BYTES)
         while not self._decoder.needs_input and not self._decoder.eof:
             yield self._decoder.decompress(b"", PIECE_BYTES)
 
@@ -111,8 +111,8 @@ class _Zstd:
     def unused_data(self) -> bytes:
         return bytes(self._held) if self.eof else b""
 
-    def feed(self, packed: bytes) -> Iterator[bytes]:
-        self._held += packed
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        self._held += chunk
         while not self.eof and len(self._held) >= self._wanted:
             part = bytes(self._held[: self._wanted])
             del self._held[: self._wanted]
@@ -163,18 +163,18 @@ class _Source:
 
     def _end(self) -> int:
         """Return the position behind the last byte other than zero."""
-        at = self.size
-        while at:
-            first = max(0, at - CHUNK_BYTES)
+        end = self.size
+        while end:
+            first = max(0, end - CHUNK_BYTES)
             self._file.seek(first)
-            if chunk := self._file.read(at - first).rstrip(b"\0"):
+            if chunk := self._file.read(end - first).rstrip(b"\0"):
                 return first + len(chunk)
-            at = first
+            end = first
         return 0
 
-    def seek(self, at: int) -> None:
-        self._file.seek(at)
-        self.at = at
+    def seek(self, position: int) -> None:
+        self._file.seek(position)
+        self.at = position
 
     def read(self, n_bytes: int = CHUNK_BYTES) -> bytes:
         """Return the next bytes, none at the end."""
@@ -191,9 +191,9 @@ class _Source:
 
     def begins_with(self, magic: bytes) -> bool:
         """Return whether `magic` comes next."""
-        found = self.read(len(magic))
-        self.seek(self.at - len(found))
-        return found == magic
+        head = self.read(len(magic))
+        self.seek(self.at - len(head))
+        return head == magic
 
 
 def decoded(file: BinaryIO, compression: str) -> Iterator[bytes]:
@@ -231,7 +231,7 @@ def _skipped_frame(source: _Source) -> bool:
 def _stream(source: _Source, new: Callable[[], Decoder]) -> Iterator[bytes]:
     """Yield the content of the stream that begins at `source.at`, and move behind it."""
     start = fed = source.at
-    given, n_bytes = 0, _FIRST_BYTES
+    n_yielded, n_bytes = 0, _FIRST_BYTES
     decoder = new()
     try:
         while not decoder.eof:
@@ -242,12 +242,12 @@ def _stream(source: _Source, new: Callable[[], Decoder]) -> Iterator[bytes]:
                 yield from _end_in_zeros(source, decoder)
                 return
             for piece in decoder.feed(chunk):
-                given += len(piece)
+                n_yielded += len(piece)
                 yield piece
     except _ERRORS as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the file itself cannot be read
-        yield from _rest(source, new, start, fed, given)
+        yield from _rest(source, new, start, fed, n_yielded)
         if "emory" in str(error):  # both libraries with such a limit say "memory"
             detail = f"The stream needs more than {MAX_DECODER_BYTES:,} bytes of memory."
             raise BadRecord("bomb", detail) from None
@@ -272,17 +272,19 @@ def _end_in_zeros(source: _Source, decoder: Decoder) -> Iterator[bytes]:
     source.seek(source.end + len(zeros) - len(decoder.unused_data))
 
 
-def _rest(source: _Source, new: Callable[[], Decoder], start: int, fed: int, given: int) -> Iterator[bytes]:
-    """Yield the content behind its first `given` bytes, up to damage behind the file's byte `fed`."""
+def _rest(
+    source: _Source, new: Callable[[], Decoder], start: int, fed: int, n_yielded: int
+) -> Iterator[bytes]:
+    """Yield the content behind its first `n_yielded` bytes, up to damage behind the file's byte `fed`."""
     decoder = new()
     source.seek(start)
     try:
         while chunk := source.read(min(CHUNK_BYTES, fed - source.at) if source.at < fed else 1):
             for piece in decoder.feed(chunk):
-                known = min(given, len(piece))
-                given -= known
-                if piece[known:]:
-                    yield piece[known:]
+                n_repeated = min(n_yielded, len(piece))
+                n_yielded -= n_repeated
+                if piece[n_repeated:]:
+                    yield piece[n_repeated:]
     except _ERRORS:
         return
 

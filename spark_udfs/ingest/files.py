@@ -56,15 +56,15 @@ def key_of(name: str) -> str:
 
 def name_of(key: str) -> str:
     """Return the name of a key, with bytes that are not UTF-8 as `os.fsdecode` writes them."""
-    return _ESCAPE.sub(lambda found: chr(int(found[1], 16) + 0xDC00) if found[1] else _plain(found[0]), key)
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16) + 0xDC00) if match[1] else _plain(match[0]), key)
 
 
 _ODD_IN_A_NAME = re.compile("[\\\\\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\x([0-9a-f]{2})|\\u[0-9a-f]{4}|\\\\")
 
 
-def _escaped(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
     if code == ord("\\"):
         return "\\\\"
     return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"
@@ -119,10 +119,10 @@ def bad_read(error: OSError) -> BadRecord:
     return BadRecord("unreadable", f"The file cannot be read: {error.strerror or 'unknown cause'}.")
 
 
-def decode_utf8(content: bytes) -> str:
+def decode_utf8(encoded: bytes) -> str:
     """Return the text of UTF-8 bytes without a byte order mark; raises BadRecord `not_utf8`."""
     try:
-        return content.decode().removeprefix("\ufeff")
+        return encoded.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         detail = f"Byte {error.start} is not UTF-8 ({error.reason})."
         raise BadRecord("not_utf8", detail, f"byte {error.start}") from None
@@ -132,11 +132,11 @@ _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
 
 
-def declared_encoding(content: bytes) -> str:
+def declared_encoding(source_code: bytes) -> str:
     """Return the encoding that a Python file's first two lines declare (PEP 263), by default `utf-8`."""
-    for line in re.split(rb"\r\n|\r|\n", content[:4096], maxsplit=2)[:2]:
-        if found := _COOKIE.match(line.removeprefix(b"\xef\xbb\xbf")):
-            return found[1].decode("ascii", "replace").lower()
+    for line in re.split(rb"\r\n|\r|\n", source_code[:4096], maxsplit=2)[:2]:
+        if cookie := _COOKIE.match(line.removeprefix(b"\xef\xbb\xbf")):
+            return cookie[1].decode("ascii", "replace").lower()
         if not _BLANK.match(line):
             break
     return "utf-8"
@@ -151,23 +151,23 @@ _TEXT_ENCODING = re.compile(
 
 
 def _is_text_encoding(name: str) -> bool:
-    known = normalize_encoding(name)
-    known = aliases.get(known, known)
-    return _TEXT_ENCODING.fullmatch(known) is not None and find_spec(f"encodings.{known}") is not None
+    codec = normalize_encoding(name)
+    codec = aliases.get(codec, codec)
+    return _TEXT_ENCODING.fullmatch(codec) is not None and find_spec(f"encodings.{codec}") is not None
 
 
-def decode_python(content: bytes) -> str:
+def decode_python(source_code: bytes) -> str:
     """Return the text of a Python source file in the encoding it declares.
 
     Raises BadRecord `not_utf8`, or `wrong_encoding` and `unknown_encoding` for a declared one.
     """
-    encoding = declared_encoding(content)
+    encoding = declared_encoding(source_code)
     if encoding.replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
-        return decode_utf8(content)
+        return decode_utf8(source_code)
     if not _is_text_encoding(encoding):
         raise BadRecord("unknown_encoding", f"The declared encoding `{encoding}` is not supported.")
     try:
-        return content.decode(encoding)
+        return source_code.decode(encoding)
     except UnicodeError as error:
         start = getattr(error, "start", 0)
         raise BadRecord(

@@ -73,7 +73,7 @@ def _joined(first: Line, following: Line) -> Line:
 def _pieces(read: Callable[[int], bytes], max_bytes: int) -> Iterator[Line]:
     """Yield the lines of a stream; blank lines that are read at once may come as one."""
     blank_lines = re.compile(_BLANK_LINES % max(1, max_bytes))
-    number, n_bytes, held = 1, 0, bytearray()
+    number, n_bytes, head = 1, 0, bytearray()
     trailing: TrailingData | None = None
     while True:
         try:
@@ -91,25 +91,25 @@ def _pieces(read: Callable[[int], bytes], max_bytes: int) -> Iterator[Line]:
                 continue
             end = chunk.find(b"\n", start)
             stop = len(chunk) if end < 0 else end
-            held += chunk[start : min(stop, start + max_bytes - len(held))]
+            head += chunk[start : min(stop, start + max_bytes - len(head))]
             n_bytes += stop - start
             if end >= 0:
-                yield Line(number, bytes(held), n_bytes)
+                yield Line(number, bytes(head), n_bytes)
                 number, n_bytes = number + 1, 0
-                held.clear()
+                head.clear()
             start = stop + 1
     if n_bytes:
-        yield Line(number, bytes(held), n_bytes)
+        yield Line(number, bytes(head), n_bytes)
     if trailing:
         raise trailing
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         name = next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1)
         raise BadRecord("repeated_field", f"Field `{as_text(name)}` occurs more than once in one object.")
-    return found
+    return fields
 
 
 def _no_constant(name: str) -> None:
@@ -126,10 +126,10 @@ _MARKS = (b",", b"[", b"{")  # one precedes each value but the first
 _TOO_DEEP = f"Its lists and objects are nested deeper than {MAX_NESTING}."
 
 
-def _refuse_complex(line: bytes) -> None:
+def _refuse_complex(encoded: bytes) -> None:
     """Raise BadRecord `too_complex` for too many values; marks inside strings do not count."""
-    if sum(map(line.count, _MARKS)) > MAX_JSON_VALUES:
-        bare = _STRING.sub(b"", line)
+    if sum(map(encoded.count, _MARKS)) > MAX_JSON_VALUES:
+        bare = _STRING.sub(b"", encoded)
         if sum(map(bare.count, _MARKS)) > MAX_JSON_VALUES:
             raise BadRecord("too_complex", f"The line holds more than {MAX_JSON_VALUES:,} values.")
 
@@ -141,21 +141,21 @@ def _nesting(value: Any) -> int:
         below: list[Any] = []
         for container in level:
             inner = container.values() if type(container) is dict else container
-            below += [it for it in inner if type(it) is dict or type(it) is list]
+            below += [child for child in inner if type(child) is dict or type(child) is list]
         depth, level = depth + 1, below
     return depth
 
 
-def parsed(line: bytes) -> dict[str, Any]:
+def parsed(encoded: bytes) -> dict[str, Any]:
     """Return the object that a line holds.
 
     Raises BadRecord `empty`, `not_utf8`, `not_json`, `too_complex`, `repeated_field`, `not_an_object`.
     """
-    text = decode_utf8(line)
+    text = decode_utf8(encoded)
     if not text.strip():
         raise BadRecord("empty", "The line is empty.")
-    if len(line) > MAX_JSON_VALUES:
-        _refuse_complex(line)
+    if len(encoded) > MAX_JSON_VALUES:
+        _refuse_complex(encoded)
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
@@ -182,8 +182,8 @@ def line_row(origin: Origin, fields: Fields, path: str, line: Line) -> Row:
         if line.n_lines > 1:
             last = line.number + line.n_lines - 1
             raise BadRecord("empty", f"The lines {line.number:,} to {last:,} are empty.")
-        made = record(origin, fields, key, parsed(line.data))
-        return {**made, "file": path, "row": line.number, "location": location}
+        row = record(origin, fields, key, parsed(line.data))
+        return {**row, "file": path, "row": line.number, "location": location}
     except BadRecord as bad:
         located = BadRecord(bad.reason, bad.detail, location)
         return rejection(origin, key, located, line.n_bytes, line.data, n_records=line.n_lines)

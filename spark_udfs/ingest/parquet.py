@@ -52,17 +52,17 @@ def parquet_file(source: Input, fields: Fields, *, registered: bool = False) -> 
                 raise _broken(error) from None
             refuse_deep_columns(schema)
             names = _columns(schema, fields)
-            first, left = 0, most_bytes(n_bytes)
+            first, budget = 0, most_bytes(n_bytes)
             for group in range(parquet.num_row_groups):
                 following = first + max(0, parquet.metadata.row_group(group).num_rows)
-                for row, made in _row_group(source, fields, parquet, group, names, first, n_bytes):
-                    left -= _ROW_BYTES + (made["n_bytes"] if "reason" not in made else 0)
-                    if left < 0:
-                        raise bomb(f"row {row}")
-                    if text_at is not None and "reason" not in made:
-                        made["text_at"] = text_at._replace(row=row)._asdict()
-                    yield made
-                    following = max(following, row + 1)
+                for number, row in _row_group(source, fields, parquet, group, names, first, n_bytes):
+                    budget -= _ROW_BYTES + (row["n_bytes"] if "reason" not in row else 0)
+                    if budget < 0:
+                        raise bomb(f"row {number}")
+                    if text_at is not None and "reason" not in row:
+                        row["text_at"] = text_at._replace(row=number)._asdict()
+                    yield row
+                    following = max(following, number + 1)
                 first = following
             if not first:
                 raise BadRecord("empty", "The file holds no row.", "row 0")
@@ -89,8 +89,8 @@ def _columns(schema: pa.Schema, fields: Fields) -> list[str]:
     if fields.text not in schema.names:
         raise BadRecord("no_text", f"The file has no column `{fields.text}`, only {', '.join(schema.names)}.")
     kind = schema.field(fields.text).type
-    value = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if not (_is_string(value) or _is_bytes(value)):
+    value_type = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if not (_is_string(value_type) or _is_bytes(value_type)):
         raise BadRecord("text_not_a_string", f"Column `{fields.text}` holds {kind}, not text.")
     return [name for name in fields.names if name in schema.names]
 
@@ -119,17 +119,17 @@ def _row_group(
     facts = parquet.metadata.row_group(group)
     row, broken = first, None
     for one_by_one in (False, True):
-        at = first
+        next_row = first
         try:
             chunks = [facts.column(number) for number in range(facts.num_columns)]
             if _bytes_of(chunks, names) > most_bytes(n_bytes):
                 raise bomb(f"row {first}")
             n_rows = 1 if one_by_one else _batch_rows(facts, chunks)
             for batch in parquet.iter_batches(n_rows, row_groups=[group], columns=names, use_threads=False):
-                at += batch.num_rows
-                if at <= row:  # yielded before
+                next_row += batch.num_rows
+                if next_row <= row:  # yielded before
                     continue
-                for values in _values(batch.slice(batch.num_rows - (at - row))):
+                for values in _values(batch.slice(batch.num_rows - (next_row - row))):
                     yield row, _row(source.origin, fields, source.key, row, values)
                     row += 1
             return
@@ -145,9 +145,9 @@ def _row_group(
 
 def _bytes_of(chunks: list[pq.ColumnChunkMetaData], names: list[str]) -> int:
     """Return the decompressed size of the columns `names`, according to the file."""
-    found = ((chunk.path_in_schema, chunk.total_uncompressed_size) for chunk in chunks)
+    sizes = ((chunk.path_in_schema, chunk.total_uncompressed_size) for chunk in chunks)
     return sum(
-        size for path, size in found if any(path == name or path.startswith(f"{name}.") for name in names)
+        size for path, size in sizes if any(path == name or path.startswith(f"{name}.") for name in names)
     )
 
 
@@ -176,12 +176,12 @@ def _values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
 
 def _row(origin: Origin, fields: Fields, path: str, row: int, scalars: dict[str, Any]) -> Row:
     location, key = f"row {row}", f"{path}:{row}"
-    given = scalars[fields.text]
-    n_bytes = given.as_buffer().size if given.is_valid else 0
+    text_scalar = scalars[fields.text]
+    n_bytes = text_scalar.as_buffer().size if text_scalar.is_valid else 0
     if n_bytes > fields.max_bytes:  # known without a copy
         bad = BadRecord("too_long", f"The text is longer than {fields.max_bytes:,} bytes.", location)
-        return rejection(origin, key, bad, n_bytes, given.as_buffer()[:SAMPLE_BYTES].to_pybytes())
-    text = given.as_py() or b""
+        return rejection(origin, key, bad, n_bytes, text_scalar.as_buffer()[:SAMPLE_BYTES].to_pybytes())
+    text = text_scalar.as_py() or b""
     try:
         values = {name: _value(name, scalar) for name, scalar in scalars.items()}
         return {**record(origin, fields, key, values), "file": path, "row": row, "location": location}

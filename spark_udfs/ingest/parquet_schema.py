@@ -80,11 +80,11 @@ class _Footer:
         open_groups: list[int] = []  # the remaining children of each, outermost first
         for _ in range(n):
             children = 0
-            for field, of in self._fields() if kind == _STRUCT else ():
-                if field == _CHILDREN and of not in (_BINARY, _LIST, _SET, _MAP, _STRUCT, _DOUBLE):
+            for field, field_kind in self._fields() if kind == _STRUCT else ():
+                if field == _CHILDREN and field_kind not in (_BINARY, _LIST, _SET, _MAP, _STRUCT, _DOUBLE):
                     children = self._varint() >> 1  # a zigzag-encoded count, never negative
                 else:
-                    self._skip(of)
+                    self._skip(field_kind)
             if open_groups:
                 open_groups[-1] -= 1
             if children:
@@ -120,13 +120,13 @@ class _Footer:
             length = self._varint()
             self._at += length
         elif kind in (_LIST, _SET):
-            n, of = self._list()
+            n, inner_kind = self._list()
             for _ in range(n):
-                self._skip(of, structs + 1, of_list=True)
+                self._skip(inner_kind, structs + 1, of_list=True)
                 self._require()
         elif kind == _STRUCT:
-            for _, of in self._fields():
-                self._skip(of, structs + 1)
+            for _, inner_kind in self._fields():
+                self._skip(inner_kind, structs + 1)
         else:  # a map, which no footer has, or an invalid kind
             raise ValueError("an unknown kind of field")
 
@@ -143,10 +143,10 @@ class _Footer:
         return self._data[self._at - 1]
 
     def _varint(self) -> int:
-        found = shift = 0
+        number = shift = 0
         while (byte := self._byte()) & 0x80:
-            found |= (byte & 0x7F) << shift
+            number |= (byte & 0x7F) << shift
             shift += 7
             if shift > 63:
                 raise ValueError("a number of too many bytes")
-        return found | byte << shift
+        return number | byte << shift

@@ -67,17 +67,17 @@ def document(origin: Origin, key: str, text: str, *, media_type: str, **columns:
     further columns of `RAW`; their values override those of `origin`, and their `metadata` is added to its.
     """
     try:
-        encoded_text = text.encode()
+        encoded = text.encode()
     except UnicodeEncodeError as error:
         raise BadRecord(
             "not_unicode",
             f"Character {error.start} is half of a surrogate pair, which UTF-8 cannot encode.",
         ) from None
-    if not encoded_text and not (
+    if not encoded and not (
         columns.get("language") in CODE and (columns.get("repository") or origin.repository)
     ):
         raise BadRecord("empty", "The text is empty.")
-    if (nul := encoded_text.find(b"\0")) >= 0:
+    if (nul := encoded.find(b"\0")) >= 0:
         raise BadRecord("nul_byte", f"Byte {nul} is NUL, which occurs in data, not in text.", f"byte {nul}")
     metadata = {**origin.metadata, **columns.pop("metadata", {})}
     return {
@@ -89,17 +89,17 @@ def document(origin: Origin, key: str, text: str, *, media_type: str, **columns:
         "source": origin.source,
         "key": key,
         "text": text,
-        "content_hash": content_hash(encoded_text),
-        "n_bytes": len(encoded_text),
+        "content_hash": content_hash(encoded),
+        "n_bytes": len(encoded),
         "media_type": media_type,
         "metadata": list(metadata.items()) or None,
     }
 
 
 def rejection(
-    origin: Origin, key: str, bad: BadRecord, n_bytes: int, data: bytes = b"", n_records: int = 1
+    origin: Origin, key: str, bad: BadRecord, n_bytes: int, content: bytes = b"", n_records: int = 1
 ) -> Row:
-    """Return the row of `n_records` rejected records of `n_bytes` bytes, the first of which is `data`."""
+    """Return the row of `n_records` rejected records of `n_bytes` bytes, the first of which is `content`."""
     return {
         "doc_id": doc_id(origin.source, key),
         "source": origin.source,
@@ -108,7 +108,7 @@ def rejection(
         "reason": bad.reason,
         "detail": _cut(bad.detail),
         "n_bytes": n_bytes,
-        "sample": data[:SAMPLE_BYTES],
+        "sample": content[:SAMPLE_BYTES],
         "n_records": n_records if n_records > 1 else None,
     }
 
@@ -193,19 +193,19 @@ class _Shared:
 
 def _weight(row: Row) -> int:
     """Return roughly how many bytes a row has: the texts of all its columns."""
-    n_bytes = sum(len(value) for value in row.values() if isinstance(value, str | bytes))
-    return n_bytes + sum(len(name) + len(value) for name, value in row.get("metadata") or ())
+    n_bytes = sum(len(text) for text in row.values() if isinstance(text, str | bytes))
+    return n_bytes + sum(len(name) + len(text) for name, text in row.get("metadata") or ())
 
 
 def in_batches(rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
     """Yield Arrow batches of `SCAN`: about `BATCH_BYTES` of text or `BATCH_ROWS` rows, if that is less."""
-    held: list[Row] = []
+    batch: list[Row] = []
     n_bytes = 0
     for row in rows:
-        held.append(row)
+        batch.append(row)
         n_bytes += _weight(row)
-        if n_bytes >= BATCH_BYTES or len(held) >= BATCH_ROWS:
-            yield pa.RecordBatch.from_pylist(held, schema=SCAN)
-            held, n_bytes = [], 0
-    if held:
-        yield pa.RecordBatch.from_pylist(held, schema=SCAN)
+        if n_bytes >= BATCH_BYTES or len(batch) >= BATCH_ROWS:
+            yield pa.RecordBatch.from_pylist(batch, schema=SCAN)
+            batch, n_bytes = [], 0
+    if batch:
+        yield pa.RecordBatch.from_pylist(batch, schema=SCAN)

@@ -59,18 +59,18 @@ class _Blocks:
 
     def take(self, n_bytes: int) -> bytes:
         """Return `n_bytes` bytes, fewer at the end of the stream."""
-        found = bytearray()
-        while len(found) < n_bytes and (chunk := self._read(n_bytes - len(found))):
-            found += chunk
-        self.at += len(found)
-        return bytes(found)
+        buffer = bytearray()
+        while len(buffer) < n_bytes and (piece := self._read(n_bytes - len(buffer))):
+            buffer += piece
+        self.at += len(buffer)
+        return bytes(buffer)
 
     def whole(self, n_bytes: int) -> bytes:
         """Return `n_bytes` bytes; raises BadRecord `corrupt` if there are fewer."""
-        found = self.take(n_bytes)
-        if len(found) < n_bytes:
+        content = self.take(n_bytes)
+        if len(content) < n_bytes:
             raise _corrupt(self.at, "it ends within a member")
-        return found
+        return content
 
     def skip(self, n_bytes: int) -> None:
         """Skip `n_bytes` bytes."""
@@ -87,7 +87,7 @@ def tar_members(read: Callable[[int], bytes], max_bytes: int, unread: tuple[str,
     blocks = _Blocks(read)
     ended = False
     of_all: dict[bytes, bytes] = {}
-    said: dict[bytes, bytes] = {}
+    of_next: dict[bytes, bytes] = {}
     while header := _next_header(blocks, ended):
         if not any(header):
             ended = True
@@ -98,27 +98,27 @@ def tar_members(read: Callable[[int], bytes], max_bytes: int, unread: tuple[str,
             if info.kind == _GLOBAL:
                 of_all |= _description(blocks, info)
             else:
-                said |= _description(blocks, info)
+                of_next |= _description(blocks, info)
             continue
         while info.continued:
             info = info._replace(continued=blocks.whole(BLOCK)[504] != 0)
-        described = {**of_all, **said}
+        described = {**of_all, **of_next}
         size = _size(described, info, blocks.at)
-        found = described.get(_SPARSE_NAME) or described.get(b"path", info.name)
-        name = found.rstrip(b"\0").decode("utf-8", "surrogateescape")
-        left = 0 if info.kind in _WITHOUT_DATA else size
+        path = described.get(_SPARSE_NAME) or described.get(b"path", info.name)
+        name = path.rstrip(b"\0").decode("utf-8", "surrogateescape")
+        n_unread = 0 if info.kind in _WITHOUT_DATA else size
         if info.kind not in _FOLDERS and not (info.kind in _FILES and name.endswith("/")):
             trouble = _odd(info.kind, described)
-            content = b""
+            data = b""
             if trouble is None and size <= max_bytes and not name.lower().endswith(unread):
-                content = blocks.whole(size)
-                left = 0
-            yield TarMember(name, size, content, trouble)
-            left += -len(content) % BLOCK if content else -left % BLOCK
+                data = blocks.whole(size)
+                n_unread = 0
+            yield TarMember(name, size, data, trouble)
+            n_unread += -len(data) % BLOCK if data else -n_unread % BLOCK
         else:
-            left += -left % BLOCK
-        blocks.skip(left)
-        said = {}
+            n_unread += -n_unread % BLOCK
+        blocks.skip(n_unread)
+        of_next = {}
 
 
 def _next_header(blocks: _Blocks, ended: bool) -> bytes:
@@ -131,20 +131,20 @@ def _next_header(blocks: _Blocks, ended: bool) -> bytes:
     raise _corrupt(blocks.at, "it does not end as a tar archive does")
 
 
-def _corrupt(at: int, why: str) -> BadRecord:
-    return BadRecord("corrupt", f"The archive cannot be read further: {why}.", f"byte {at}")
+def _corrupt(position: int, why: str) -> BadRecord:
+    return BadRecord("corrupt", f"The archive cannot be read further: {why}.", f"byte {position}")
 
 
-def _parsed(block: bytes, at: int) -> _Header:
+def _parsed(block: bytes, position: int) -> _Header:
     """Parse the header in a block; raises BadRecord `corrupt` for an invalid one."""
-    said = _number(block[148:156])
+    checksum = _number(block[148:156])
     unsigned = sum(block[:148]) + sum(block[156:]) + 8 * ord(" ")
-    negative = 256 * sum(byte > 127 for byte in block[:148] + block[156:]) if said != unsigned else 0
-    if said not in (unsigned, unsigned - negative):  # some old writers summed signed bytes
-        raise _corrupt(at, "a header has the wrong checksum")
+    negative = 256 * sum(byte > 127 for byte in block[:148] + block[156:]) if checksum != unsigned else 0
+    if checksum not in (unsigned, unsigned - negative):  # some old writers summed signed bytes
+        raise _corrupt(position, "a header has the wrong checksum")
     size, kind = _number(block[124:136]), block[156:157]
     if size is None or size < 0:
-        raise _corrupt(at, "a header has an invalid size")
+        raise _corrupt(position, "a header has an invalid size")
     name = block[:100].split(b"\0")[0]
     prefix = block[345:500].split(b"\0")[0]
     if block[257:263] == b"ustar\0" and prefix:  # in GNU's format these bytes mean something else
@@ -172,10 +172,10 @@ def _description(blocks: _Blocks, info: _Header) -> dict[bytes, bytes]:
         raise BadRecord("too_large", detail, f"byte {blocks.at - BLOCK}")
     filled = info.size + -info.size % BLOCK
     start = blocks.at
-    header = blocks.whole(filled)[: info.size]
+    description = blocks.whole(filled)[: info.size]
     if info.kind == _LONG_NAME:
-        return {b"path": header.split(b"\0")[0]}
-    return {} if info.kind == _LONG_LINK else dict(_records(header, start))
+        return {b"path": description.split(b"\0")[0]}
+    return {} if info.kind == _LONG_LINK else dict(_records(description, start))
 
 
 def _records(header: bytes, start: int) -> Iterator[tuple[bytes, bytes]]:
@@ -183,27 +183,27 @@ def _records(header: bytes, start: int) -> Iterator[tuple[bytes, bytes]]:
 
     Only a few names matter: a global header's records are held and consulted for each member.
     """
-    at = 0
-    while at < len(header) and header[at]:
-        digits, found, _ = header[at : at + 20].partition(b" ")
-        length = int(digits) if found and digits.isdigit() else 0
-        key, equals, value = header[at + len(digits) + 1 : at + length].partition(b"=")
-        if not equals or at + length > len(header) or not value.endswith(b"\n"):
-            raise _corrupt(start + at, "an extended header holds an invalid record")
+    position = 0
+    while position < len(header) and header[position]:
+        digits, space, _ = header[position : position + 20].partition(b" ")
+        length = int(digits) if space and digits.isdigit() else 0
+        key, equals, value = header[position + len(digits) + 1 : position + length].partition(b"=")
+        if not equals or position + length > len(header) or not value.endswith(b"\n"):
+            raise _corrupt(start + position, "an extended header holds an invalid record")
         if key.startswith(b"GNU.sparse."):
             yield _HOLES, b""
         if key in (b"path", b"size", _SPARSE_NAME):
             yield key, value[:-1]
-        at += length
+        position += length
 
 
-def _size(described: Mapping[bytes, bytes], info: _Header, at: int) -> int:
+def _size(described: Mapping[bytes, bytes], info: _Header, position: int) -> int:
     """Return how many bytes of data a member has in the archive."""
     if b"size" not in described:
         return info.size
     digits = described[b"size"]
     if not digits.isdigit() or len(digits) > 20:
-        raise _corrupt(at - BLOCK, "an extended header has an invalid size")
+        raise _corrupt(position - BLOCK, "an extended header has an invalid size")
     return int(digits)
 
 

@@ -39,18 +39,18 @@ def read_work(work: Iterable[pa.RecordBatch], fields: Fields) -> Iterator[pa.Rec
 
 def _rows(work: Iterable[pa.RecordBatch], fields: Fields) -> Iterator[Row]:
     for batch in work:
-        for item in batch.to_pylist():
+        for task in batch.to_pylist():
             origin = Origin(
-                source=item["source"],
-                repository=item["repository"],
-                revision=item["revision"],
-                license=item["license"],
-                language=item["language"],
-                metadata=dict(item["metadata"] or ()),
+                source=task["source"],
+                repository=task["repository"],
+                revision=task["revision"],
+                license=task["license"],
+                language=task["language"],
+                metadata=dict(task["metadata"] or ()),
             )
-            reader = READERS[item["format"]]
-            for name in item["names"]:
-                source = Input(origin, item["root"], name)
+            reader = READERS[task["format"]]
+            for name in task["names"]:
+                source = Input(origin, task["root"], name)
                 for row in bounded(reader.rows_of(source, fields), origin, source.key):
                     if reader.many_records:
                         row["file"] = source.key

@@ -23,12 +23,12 @@ def zip_data(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     """Return the data of a member; raises what `zipfile` and the decompressors raise for damage."""
     if info.compress_type in _STREAMED:
         with archive.open(info) as member:
-            content = member.read(info.file_size + 1)
+            data = member.read(info.file_size + 1)
     else:
-        content = _decompressed(archive, info)
-    if len(content) != info.file_size:
-        raise zipfile.BadZipFile(f"a member of {info.file_size:,} bytes has {len(content):,}")
-    return content
+        data = _decompressed(archive, info)
+    if len(data) != info.file_size:
+        raise zipfile.BadZipFile(f"a member of {info.file_size:,} bytes has {len(data):,}")
+    return data
 
 
 def _decompressed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
@@ -43,12 +43,12 @@ def _decompressed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
         packed = properties + _UNKNOWN_SIZE + rest
     else:
         raise NotImplementedError("a member is compressed by an unsupported method")
-    content = decoder.decompress(packed, info.file_size + 1)
-    while len(content) <= info.file_size and not decoder.eof and not decoder.needs_input:
-        content += decoder.decompress(b"", info.file_size + 1 - len(content))
-    if zlib.crc32(content) != info.CRC:
+    data = decoder.decompress(packed, info.file_size + 1)
+    while len(data) <= info.file_size and not decoder.eof and not decoder.needs_input:
+        data += decoder.decompress(b"", info.file_size + 1 - len(data))
+    if zlib.crc32(data) != info.CRC:
         raise zipfile.BadZipFile("a member has the wrong checksum")
-    return content
+    return data
 
 
 def _packed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:

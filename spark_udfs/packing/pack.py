@@ -72,22 +72,22 @@ def assemble(batches: Iterator[pa.RecordBatch], append: int) -> Iterator[pa.Reco
     Pieces come by ordinal and position. Their tokens are contiguous in the batch's buffer, so a sequence is a
     wider window on the buffer and copies no token.
     """
-    held: pa.Table | None = None
+    tail: pa.Table | None = None
     for batch in batches:
         if batch.num_rows == 0:
             continue
         pieces = pa.Table.from_batches([batch])
-        if held is not None:
-            pieces = pa.concat_tables([held, pieces])
+        if tail is not None:
+            pieces = pa.concat_tables([tail, pieces])
         ordinals = pieces.column("ordinal").to_numpy()
         last = int(
             np.searchsorted(ordinals, ordinals[-1])
         )  # the last sequence may continue in the next batch
         if last:
             yield _sequences(pieces.slice(0, last), append)
-        held = pieces.slice(last)
-    if held is not None:
-        yield _sequences(held, append)
+        tail = pieces.slice(last)
+    if tail is not None:
+        yield _sequences(tail, append)
 
 
 def _sequences(pieces: pa.Table, append: int) -> pa.RecordBatch:
@@ -96,7 +96,7 @@ def _sequences(pieces: pa.Table, append: int) -> pa.RecordBatch:
     starts = np.flatnonzero(np.diff(ordinals, prepend=ordinals[0] - 1))
     ends = np.append(starts[1:], len(ordinals))
     tokens = pieces.column("tokens").combine_chunks()
-    _, offsets, data = tokens.buffers()
+    _, offsets, token_bytes = tokens.buffers()
     piece_offsets = np.frombuffer(offsets, dtype=np.int32)[tokens.offset : tokens.offset + len(tokens) + 1]
     windows = np.append(piece_offsets[starts], piece_offsets[-1]).astype(np.int32)
     lengths = pieces.column("length").to_numpy()
@@ -107,7 +107,7 @@ def _sequences(pieces: pa.Table, append: int) -> pa.RecordBatch:
     columns = {
         "ordinal": pa.array(ordinals[starts]),
         "tokens": pa.BinaryArray.from_buffers(
-            pa.binary(), len(starts), [None, pa.py_buffer(windows.tobytes()), data]
+            pa.binary(), len(starts), [None, pa.py_buffer(windows.tobytes()), token_bytes]
         ),
         "n_tokens": pa.array(np.add.reduceat(lengths, starts)),
         "segments": pa.ListArray.from_arrays(

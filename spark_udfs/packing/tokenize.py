@@ -77,20 +77,20 @@ def _binary(rows: list[np.ndarray], n_bytes: np.ndarray) -> pa.Array:
     np.cumsum(n_bytes, out=offsets[1:])
     if offsets[-1] >= 1 << 31:  # beyond 32-bit offsets, the only ones Spark's binary type accepts
         return pa.array([row.tobytes() for row in rows], pa.binary())
-    data = pa.py_buffer(np.concatenate(rows).tobytes() if rows else b"")
+    buffer = pa.py_buffer(np.concatenate(rows).tobytes() if rows else b"")
     return pa.BinaryArray.from_buffers(
-        pa.binary(), len(rows), [None, pa.py_buffer(offsets.astype(np.int32).tobytes()), data]
+        pa.binary(), len(rows), [None, pa.py_buffer(offsets.astype(np.int32).tobytes()), buffer]
     )
 
 
 def _portions(texts: list[str]) -> Iterator[list[str]]:
     portion: list[str] = []
-    held = 0
+    n_characters = 0
     for text in texts:
         portion.append(text)
-        held += len(text)
-        if held >= ENCODED_AT_ONCE_BYTES:
+        n_characters += len(text)
+        if n_characters >= ENCODED_AT_ONCE_BYTES:
             yield portion
-            portion, held = [], 0
+            portion, n_characters = [], 0
     if portion:
         yield portion

@@ -124,6 +124,6 @@ class ClassChains(Chains):
         return True
 
 
-def held(chain: str | None) -> str | None:
+def container_chain(chain: str | None) -> str | None:
     """The chain of a container whose values have type `chain`."""
     return None if chain is None else HOLDS + chain.lstrip(HOLDS)

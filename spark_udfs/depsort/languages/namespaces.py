@@ -54,8 +54,8 @@ class NamespaceModules(Modules):
 
     def never_built_together(self, importer: int, file: int) -> bool:
         """Whether two files lie in different test fixtures."""
-        one, other = self._fixtures[importer], self._fixtures[file]
-        return one != other and one is not None and other is not None
+        fixture, other = self._fixtures[importer], self._fixtures[file]
+        return fixture != other and fixture is not None and other is not None
 
 
 def _outwards(namespace: str) -> list[str]:

@@ -64,8 +64,8 @@ def symbols_of(
     """
     definitions, declarations = outline.definitions, outline.declarations
     uses = {word: n - declarations.get(word, 0) for word, n in _native.c_words(text).items()}
-    named = set(_TAG.findall(text)) - definitions.keys() - declarations.keys()
-    declarations.update(dict.fromkeys(named, 1))
+    tags = set(_TAG.findall(text)) - definitions.keys() - declarations.keys()
+    declarations.update(dict.fromkeys(tags, 1))
     no_uses = set(_native.c_declared_names(text)) - definitions.keys()
     no_uses.update(keywords, (b"." + name for name in members))
     references = {word: n for word, n in uses.items() if n > 0 and word not in no_uses}
@@ -80,7 +80,7 @@ def symbols_of(
             for name, body in sorted(expansions.items())
         },
         calls={
-            _decoded(name): tuple(_decoded(argument) for argument in arguments)
+            _decoded(name): tuple(_decoded(call) for call in arguments)
             for name, arguments in sorted(c_text.calls(text).items())
             if name not in keywords
         },

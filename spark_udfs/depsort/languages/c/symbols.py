@@ -25,7 +25,7 @@ from spark_udfs.depsort.languages.data import read_names, read_query
 from spark_udfs.depsort.model import FileSymbols
 from spark_udfs.depsort.syntax import Captures, Syntax
 
-_KEYWORDS = frozenset(name.encode() for name in read_names(__package__, "builtins.txt"))
+_KEYWORDS = frozenset(keyword.encode() for keyword in read_names(__package__, "builtins.txt"))
 _CPP_HEADER = re.compile(
     rb"^[ \t]*(?:class|namespace|template|using|public:|private:|protected:)\b|\bstd::", re.M
 )
@@ -47,17 +47,17 @@ class C(CFamily):
     def read(self, text: bytes, path: str) -> FileSymbols:
         """The symbols of a text without comments."""
         text, macros, expansions = c_text.macros(text)
-        outline, made, announced, static = _native.c_functions(text)
-        found = _Declared(outline, path.endswith(".c"))
-        found.read(self._syntax.captures(outline[:MAX_OUTLINE]) or {})
-        found.definitions.update(made)
-        found.declarations.update(announced)
-        if found.owns:
-            found.private.update(static, macros)
-        for name in found.private:
-            del found.declarations[name]
-        found.definitions.update(macros)
-        return symbols_of(text, found, expansions, _KEYWORDS)
+        outline, definitions, announced, static = _native.c_functions(text)
+        declared = _Declared(outline, path.endswith(".c"))
+        declared.read(self._syntax.captures(outline[:MAX_OUTLINE]) or {})
+        declared.definitions.update(definitions)
+        declared.declarations.update(announced)
+        if declared.owns:
+            declared.private.update(static, macros)
+        for name in declared.private:
+            del declared.declarations[name]
+        declared.definitions.update(macros)
+        return symbols_of(text, declared, expansions, _KEYWORDS)
 
     @cached_property
     def _cpp(self) -> Cpp:

@@ -49,19 +49,19 @@ def macros(text: bytes) -> tuple[bytes, Counter[bytes], dict[bytes, tuple[bytes,
     def take(definition: re.Match[bytes]) -> bytes:
         name, parameters, body = definition.groups()
         names[name] += 1
-        given = [parameter.strip() for parameter in parameters[1:-1].split(b",")] if parameters else []
-        pasted = [_template(it, given) for it in _PASTED.findall(body)] if given else []
+        formals = [formal.strip() for formal in parameters[1:-1].split(b",")] if parameters else []
+        pasted = [_template(paste, formals) for paste in _PASTED.findall(body)] if formals else []
         if pasted:
             body = _PASTED.sub(b" ", body)
         bound = {name, *_WORD.findall(parameters or b"")}
-        found = [*filter(None, pasted)]
+        words = [*filter(None, pasted)]
         for word in _WORD.findall(body):
             if word[:2] == b"::":  # a member, or a name in a namespace
                 last = word[2:].strip(b" \t\r\n\\~")
-                found += [b"." + last, last]
+                words += [b"." + last, last]
             elif word and word not in bound and word[:1] not in b".-:":
-                found.append(word)
-        bodies.setdefault(name, {}).update(dict.fromkeys(found[:MAX_WORDS]))
+                words.append(word)
+        bodies.setdefault(name, {}).update(dict.fromkeys(words[:MAX_WORDS]))
         return b"#"
 
     text = _DEFINE.sub(take, text)
@@ -83,12 +83,12 @@ def calls(text: bytes) -> dict[bytes, dict[bytes, None]]:
 
     Each has its arguments where they are names, followed by `{` where a body follows.
     """
-    found: dict[bytes, dict[bytes, None]] = {}
+    by_name: dict[bytes, dict[bytes, None]] = {}
     for n, (capitals, name, arguments, body) in enumerate(_CALL.findall(text)):
         if n == MAX_CALLS:
             break
         names = [argument.strip() for argument in arguments.split(b",")[:MAX_ARGUMENTS]]
-        given = [name if _NAME.fullmatch(name) else b"" for name in names]
-        if any(given):
-            found.setdefault(capitals or name, {})[b",".join(given) + (b"{" if body else b"")] = None
-    return found
+        identifiers = [argument if _NAME.fullmatch(argument) else b"" for argument in names]
+        if any(identifiers):
+            by_name.setdefault(capitals or name, {})[b",".join(identifiers) + (b"{" if body else b"")] = None
+    return by_name

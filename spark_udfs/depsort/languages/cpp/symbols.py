@@ -23,8 +23,8 @@ from spark_udfs.depsort.model import FileSymbols
 from spark_udfs.depsort.syntax import Captures, Syntax
 
 _BUILTINS, _BUILTIN_MEMBERS = read_builtins(__package__)
-_KEYWORDS = frozenset(name.encode() for name in _BUILTINS)
-_MEMBERS = frozenset(name.encode() for name in _BUILTIN_MEMBERS)
+_KEYWORDS = frozenset(builtin.encode() for builtin in _BUILTINS)
+_MEMBERS = frozenset(member.encode() for member in _BUILTIN_MEMBERS)
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".ipp", ".tpp", ".tcc", ".inc")
 _CLASSES = frozenset({"class_specifier", "struct_specifier", "union_specifier"})
 _OUTSIDE = frozenset(
@@ -49,13 +49,13 @@ class Cpp(CFamily):
         """The symbols of a text without comments."""
         text, macros, expansions = c_text.macros(text)
         outline = _native.c_outline(text)
-        found = _Declared(outline, not path.endswith(_HEADERS))
-        found.read(self._syntax.captures(outline[:MAX_OUTLINE]) or {})
-        found.definitions.update(macros)
+        declared = _Declared(outline, not path.endswith(_HEADERS))
+        declared.read(self._syntax.captures(outline[:MAX_OUTLINE]) or {})
+        declared.definitions.update(macros)
         for name in _EXTERN.findall(outline):  # hidden from the tree by macros without a semicolon
-            if name not in found.definitions and name not in found.declarations:
-                found.declarations[name] += 1
-        return symbols_of(text, found, expansions, _KEYWORDS, _MEMBERS)
+            if name not in declared.definitions and name not in declared.declarations:
+                declared.declarations[name] += 1
+        return symbols_of(text, declared, expansions, _KEYWORDS, _MEMBERS)
 
     @cached_property
     def _syntax(self) -> Syntax:

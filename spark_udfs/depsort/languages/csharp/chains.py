@@ -5,7 +5,7 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from spark_udfs.depsort.captured_file import child_of_type, field_of, first_child
-from spark_udfs.depsort.languages.chains import ClassChains, held
+from spark_udfs.depsort.languages.chains import ClassChains, container_chain
 from spark_udfs.depsort.languages.data import read_names
 
 _CONTAINERS = read_names(__package__, "containers.txt")
@@ -37,7 +37,7 @@ class CSharpChains(ClassChains):
         if kind == "generic_name":
             name, arguments = node.named_children[0], node.named_children[-1]
             if self.text(name) in _CONTAINERS and arguments.named_child_count:
-                return held(self.type_chain(arguments.named_children[-1]))
+                return container_chain(self.type_chain(arguments.named_children[-1]))
             return name
         if kind in ("array_type", "nullable_type", "ref_type", "scoped_type", "pointer_type"):
             return node.child_by_field_name("type") or first_child(node)
@@ -72,12 +72,12 @@ class CSharpChains(ClassChains):
             if name is None:
                 return None
             members.append(self.name(name))
-            of = node.child_by_field_name("expression")
+            operand = node.child_by_field_name("expression")
             if kind == "conditional_access_expression":
                 return node.child_by_field_name("condition")
-            if of is None and node.children[0].type in ("this", "base"):  # unnamed, as keyword types are
+            if operand is None and node.children[0].type in ("this", "base"):  # unnamed, as keyword types are
                 return self.owner or None
-            return of
+            return operand
         if kind in _SAME_VALUE:
             return node.child_by_field_name(_SAME_VALUE[kind])
         if kind in _ONE_CHILD:

@@ -36,11 +36,11 @@ class CSharpModules(NamespaceModules):
             return super().peers(importer)
         key = self._packages[importer], self._folders[importer]
         if key not in self._with_global:
-            used = [
+            global_files = [
                 file
                 for folder, module in self._global
                 if not folder or f"{key[1]}/".startswith(f"{folder}/")
                 for file in self.files(module)
             ]
-            self._with_global[key] = frozenset(super().peers(importer)).union(used)
+            self._with_global[key] = frozenset(super().peers(importer)).union(global_files)
         return self._with_global[key]

@@ -42,10 +42,10 @@ class _File(CSharpChains):
 
     def on_using(self, node: Node) -> None:
         alias = node.child_by_field_name("name")
-        named = [child for child in node.named_children if child != alias]
-        if not named:
+        targets = [child for child in node.named_children if child != alias]
+        if not targets:
             return
-        dotted = self._dotted(named[-1])
+        dotted = self._dotted(targets[-1])
         everywhere = any(child.type == "global" for child in node.children)
         if alias is None:
             self.imports[Import(dotted, "*", None, everywhere)] += 1
@@ -128,9 +128,9 @@ class _File(CSharpChains):
         declaration = node.parent.parent if node.parent is not None else None
         for clause in declaration.named_children if declaration is not None else ():
             if clause.type == "type_parameter_constraints_clause" and clause.named_child_count > 1:
-                of = clause.named_children[0]
-                if self.text(of) == name:
-                    self.taken.add(of.start_byte)
+                parameter = clause.named_children[0]
+                if self.text(parameter) == name:
+                    self.taken.add(parameter.start_byte)
                     return self.type_chain(clause.named_children[1].child_by_field_name("type"))
         return None
 
@@ -156,10 +156,10 @@ class _File(CSharpChains):
         if name is not None:
             self.bind(name, self.value_chain(node.named_children[-1]))
 
-    def _declared(self, of_type: Node | None, value: Node | None) -> str | None:
+    def _declared(self, of_type: Node | None, expression: Node | None) -> str | None:
         """The chain of a declared type, or of the value where `var` stands for it."""
         if of_type is None or of_type.type == "implicit_type":
-            return self.value_chain(value)
+            return self.value_chain(expression)
         return self.type_chain(of_type)
 
     def on_parameter(self, node: Node) -> None:
@@ -180,8 +180,8 @@ class _File(CSharpChains):
             if is_member:
                 self._define(name, of_type)
             else:
-                value = declarator.named_children[-1] if declarator.named_child_count > 1 else None
-                self.bind_after(declarator, {self.text(name): self._declared(of_type, value)})
+                expression = declarator.named_children[-1] if declarator.named_child_count > 1 else None
+                self.bind_after(declarator, {self.text(name): self._declared(of_type, expression)})
 
     def on_qualified(self, node: Node) -> None:
         if node.end_byte <= self._chained:

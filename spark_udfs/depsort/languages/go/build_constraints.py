@@ -60,12 +60,12 @@ class Constraint:
 def constraint_text(path: str, line: str | None) -> str:
     """The condition of a file, from its name and its `//go:build` line."""
     parts = path.rpartition("/")[2].removesuffix(".go").removesuffix("_test").split("_")[1:]
-    named = []
+    tags = []
     if parts and parts[-1] in _PROCESSORS:
-        named.append(parts.pop())
+        tags.append(parts.pop())
     if parts and parts[-1] in _SYSTEMS:
-        named.append(parts[-1])
-    return " && ".join([*named, *([f"({line})"] if line else ())])
+        tags.append(parts[-1])
+    return " && ".join([*tags, *([f"({line})"] if line else ())])
 
 
 def build_line(source: bytes) -> str | None:
@@ -74,16 +74,16 @@ def build_line(source: bytes) -> str | None:
         return None
     package = _PACKAGE.search(source)
     end = package.start() if package else len(source)
-    if found := _LINE.search(source, 0, end):
-        return found[1].decode("utf-8", "replace").partition("//")[0].strip()
-    lines = [it.decode("utf-8", "replace").split() for it in _OLD_LINE.findall(source, 0, end)]
-    every = (" || ".join(f"({one.replace(',', ' && ')})" for one in line) for line in lines if line)
+    if match := _LINE.search(source, 0, end):
+        return match[1].decode("utf-8", "replace").partition("//")[0].strip()
+    lines = [line.decode("utf-8", "replace").split() for line in _OLD_LINE.findall(source, 0, end)]
+    every = (" || ".join(f"({option.replace(',', ' && ')})" for option in line) for line in lines if line)
     return " && ".join(f"({line})" for line in every) or None
 
 
-def together(one: Constraint, other: Constraint) -> bool:
+def together(constraint: Constraint, other: Constraint) -> bool:
     """Whether some build includes both files."""
-    tags = one.tags | other.tags
+    tags = constraint.tags | other.tags
     if not tags:
         return True
     free = sorted(tags - _SYSTEMS - _PROCESSORS - {"unix"})
@@ -94,7 +94,7 @@ def together(one: Constraint, other: Constraint) -> bool:
         fixed = {system, processor, _IMPLIED.get(system, "")} | ({"unix"} if system in _UNIX else set())
         for chosen in product((False, True), repeat=len(free)):
             on = fixed | {tag for tag, is_on in zip(free, chosen, strict=True) if is_on}
-            if one.holds(on) and other.holds(on):
+            if constraint.holds(on) and other.holds(on):
                 return True
     return False
 
@@ -115,11 +115,11 @@ def _operands(
 ) -> tuple[Holds, list[str]]:
     """The operands of one operator, combined, and the tokens after them."""
     first, rest = parse(tokens)
-    found = [first]
+    operands = [first]
     while rest and rest[0] == operator:
         operand, rest = parse(rest[1:])
-        found.append(operand)
-    return (lambda tags: combine(holds(tags) for holds in found)), rest
+        operands.append(operand)
+    return (lambda tags: combine(holds(tags) for holds in operands)), rest
 
 
 def _one(tokens: list[str]) -> tuple[Holds, list[str]]:

@@ -79,23 +79,23 @@ class GoModules(Modules):
 
     def never_built_together(self, importer: int, file: int) -> bool:
         """Whether the conditions of two files exclude each other; `ignore` marks programs of one file."""
-        one, other = self._conditions[importer], self._conditions[file]
-        if one == other == "" or importer == file:
+        condition, other = self._conditions[importer], self._conditions[file]
+        if condition == other == "" or importer == file:
             return False
-        if self._folders[importer] == self._folders[file] and (one in _ALONE or other in _ALONE):
+        if self._folders[importer] == self._folders[file] and (condition in _ALONE or other in _ALONE):
             return True
-        pair = min(one, other), max(one, other)
+        pair = min(condition, other), max(condition, other)
         if pair not in self._together:
             if len(self._together) >= MAX_PAIRS:
                 return False
-            self._together[pair] = together(self._constraints[one], self._constraints[other])
+            self._together[pair] = together(self._constraints[condition], self._constraints[other])
         return not self._together[pair]
 
     def _package_of(self, indexes: Sequence[int]) -> str | None:
         """The package that others import from a folder: the most common one, without tests and `main`."""
         counts = Counter(self._packages[i] for i in indexes if not self._is_test[i])
-        named = sorted(counts.items(), key=lambda it: (it[0] in ("main", None), -it[1], it[0] or ""))
-        return named[0][0] if named else self._packages[indexes[0]]
+        tally = sorted(counts.items(), key=lambda pair: (pair[0] in ("main", None), -pair[1], pair[0] or ""))
+        return tally[0][0] if tally else self._packages[indexes[0]]
 
     def _find(self, module: str, importer: int) -> str | None:
         for path, root in self._modules:
@@ -116,13 +116,13 @@ class GoModules(Modules):
 
 def _declared(manifests: Mapping[str, str]) -> list[tuple[str, str]]:
     """The path and folder of every module with a `go.mod`, longest path first."""
-    found = []
+    modules = []
     for path, text in manifests.items():
         folder, _, name = path.rpartition("/")
         clause = _MODULE.search(text) if name == "go.mod" else None
         if clause:
-            found.append((clause[1], folder))
-    return sorted(found, key=lambda it: (-len(it[0]), it))
+            modules.append((clause[1], folder))
+    return sorted(modules, key=lambda module: (-len(module[0]), module))
 
 
 def _inferred(files: Sequence[FileSymbols], folders: Collection[str]) -> list[tuple[str, str]]:
@@ -136,5 +136,5 @@ def _inferred(files: Sequence[FileSymbols], folders: Collection[str]) -> list[tu
         for length in range(1, len(parts)):
             if "/".join(parts[length:]) in folders:
                 votes["/".join(parts[:length])] += len(parts) - length
-    best = sorted(votes.items(), key=lambda it: (-it[1], -len(it[0]), it[0]))
+    best = sorted(votes.items(), key=lambda vote: (-vote[1], -len(vote[0]), vote[0]))
     return [(best[0][0], "")] if best else []

@@ -74,8 +74,8 @@ class _File(GoChains):
                 self._define(text, node.child_by_field_name("result"))
         self.enter(node, scope)
 
-    def _define(self, name: str, returned: Node | None) -> None:
-        self.define(name, self.type_chain(self.first_result(returned)))
+    def _define(self, name: str, result: Node | None) -> None:
+        self.define(name, self.type_chain(self.first_result(result)))
 
     def _receiver(self, node: Node, scope: Names) -> str | None:
         """The type that a method belongs to; binds its type parameters in the method."""
@@ -105,8 +105,8 @@ class _File(GoChains):
         self.enter(node, scope)
 
     def on_type_spec(self, node: Node) -> None:
-        name, of = node.child_by_field_name("name"), node.child_by_field_name("type")
-        if name is None or of is None:
+        name, of_type = node.child_by_field_name("name"), node.child_by_field_name("type")
+        if name is None or of_type is None:
             return
         self.taken.add(name.start_byte)
         text = self.text(name)
@@ -118,11 +118,11 @@ class _File(GoChains):
         self.bind_type_parameters(node)
         self.definitions[text] += 1
         bases = self.bases.setdefault(text, [])
-        if of.type == "struct_type":
-            self._fields(text, of, bases)
-        elif of.type == "interface_type":
-            self._methods(text, of, bases)
-        elif (chain := self.type_chain(of)) is not None:
+        if of_type.type == "struct_type":
+            self._fields(text, of_type, bases)
+        elif of_type.type == "interface_type":
+            self._methods(text, of_type, bases)
+        elif (chain := self.type_chain(of_type)) is not None:
             bases.append(chain)
         if not bases:
             del self.bases[text]
@@ -179,13 +179,13 @@ class _File(GoChains):
 
     def _value_at(self, position: int, n_names: int, values: Sequence[Node]) -> str | None:
         """The chain of the value of one name; of a call with several results only the first is known."""
-        known = position < len(values) and (position == 0 or len(values) == n_names)
-        return self.value_chain(values[position]) if known else None
+        is_known = position < len(values) and (position == 0 or len(values) == n_names)
+        return self.value_chain(values[position]) if is_known else None
 
     def on_spec(self, node: Node) -> None:
         names = node.children_by_field_name("name")
-        of_type, value = node.child_by_field_name("type"), node.child_by_field_name("value")
-        values = [] if value is None else value.named_children
+        of_type, expression_list = node.child_by_field_name("type"), node.child_by_field_name("value")
+        values = [] if expression_list is None else expression_list.named_children
         bound: Names = {}
         for position, name in enumerate(names):
             if name.type != "identifier":
@@ -271,8 +271,8 @@ def _package_name(module: str) -> str:
     """The name of a package, guessed from its path: `a/b/v2` and `gopkg.in/b.v2` are b."""
     parts = module.split("/")
     last = parts[-2] if len(parts) > 1 and _VERSION.match(parts[-1]) else parts[-1]
-    found = _STEM.match(last.removeprefix("go-"))
-    return found[0] if found else last
+    stem = _STEM.match(last.removeprefix("go-"))
+    return stem[0] if stem else last
 
 
 class Go(TreeSitterLanguage):

@@ -7,7 +7,7 @@ import re
 from tree_sitter import Node
 
 from spark_udfs.depsort.captured_file import first_child, last_child, only_child
-from spark_udfs.depsort.languages.chains import ClassChains, held
+from spark_udfs.depsort.languages.chains import ClassChains, container_chain
 from spark_udfs.depsort.languages.data import read_names
 from spark_udfs.depsort.type_chains import INSIDE
 
@@ -42,7 +42,7 @@ class JavaChains(ClassChains):
         inner = last_child(arguments)
         if inner is not None and inner.type == "wildcard":
             inner = last_child(inner)
-        return held(self.type_chain(inner))
+        return container_chain(self.type_chain(inner))
 
     def written(self, text: str) -> str:
         """The chain of a dotted name, without type arguments and annotations."""
@@ -54,14 +54,14 @@ class JavaChains(ClassChains):
         kind = node.type
         if kind in ("field_access", "method_invocation"):
             name = node.child_by_field_name("field" if kind == "field_access" else "name")
-            of = node.child_by_field_name("object")
+            operand = node.child_by_field_name("object")
             if name is None or name.type == "this":
-                return None if name is None else of
+                return None if name is None else operand
             text = self.text(name)
-            if of is None:  # a method of the surrounding classes
+            if operand is None:  # a method of the surrounding classes
                 return f"{self.owner}{INSIDE}{text}" if self.owner else text
             members.append(text)
-            return of
+            return operand
         if kind in _SAME_VALUE:
             return node.child_by_field_name(_SAME_VALUE[kind])
         if kind == "parenthesized_expression":
@@ -77,12 +77,12 @@ class JavaChains(ClassChains):
 
 def _without_arguments(text: str) -> str:
     """The text without angle brackets and their content, at any depth."""
-    kept, depth = [], 0
+    pieces, depth = [], 0
     for piece in _BRACKETS.split(text):
         if piece == "<":
             depth += 1
         elif piece == ">":
             depth -= 1
         elif depth == 0:
-            kept.append(piece)
-    return "".join(kept)
+            pieces.append(piece)
+    return "".join(pieces)

@@ -30,10 +30,10 @@ class _File(JavaChains):
             self.package = self._dotted(node)
 
     def on_import(self, node: Node) -> None:
-        named = [child for child in node.named_children if child.type in ("identifier", "scoped_identifier")]
-        if not named:
+        names = [child for child in node.named_children if child.type in ("identifier", "scoped_identifier")]
+        if not names:
             return
-        dotted = self._dotted(named[0])
+        dotted = self._dotted(names[0])
         if any(child.type == "asterisk" for child in node.named_children):
             self.imports[Import(dotted, "*", None)] += 1
             return
@@ -65,7 +65,7 @@ class _File(JavaChains):
             if child.type == "superclass":
                 bases += child.named_children
             elif child.type in ("super_interfaces", "extends_interfaces"):
-                bases += [it for types in child.named_children for it in types.named_children]
+                bases += [base for types in child.named_children for base in types.named_children]
         self.bind_type_parameters(node)
         if chains := self.base_chains(bases):
             self.bases[dotted] = chains
@@ -146,11 +146,11 @@ class _File(JavaChains):
         if name is not None:
             self.bind(name, self._chain_of(of_type, node.child_by_field_name("value")))
 
-    def _chain_of(self, of_type: Node | None, value: Node | None) -> str | None:
+    def _chain_of(self, of_type: Node | None, expression: Node | None) -> str | None:
         """The chain of a declared type, or of the value where `var` stands for it."""
         if of_type is not None and of_type.type == "type_identifier" and self.text(of_type) in ("var", "val"):
             self.taken.add(of_type.start_byte)
-            return self.value_chain(value)
+            return self.value_chain(expression)
         return self.type_chain(of_type)
 
     def on_local(self, node: Node) -> None:

@@ -68,8 +68,8 @@ class JavaScriptImports(CapturedFile):
             if source is None:
                 continue
             module = self.string(source)
-            found = list(self._clause(module, clause)) if clause is not None else []
-            self.imports.update(found or [Import(module, None, "")])
+            bindings = list(self._clause(module, clause)) if clause is not None else []
+            self.imports.update(bindings or [Import(module, None, "")])
         for path in _REFERENCE.findall(self.source):
             text = decoded(path)
             self.imports[Import(text if text.startswith(".") else f"./{text}", "*", None)] += 1
@@ -110,8 +110,8 @@ class JavaScriptImports(CapturedFile):
                 continue
             self.is_module = True
             deferred = self._in_function(call.start_byte)
-            found = list(self._result(module, call, deferred))
-            self.imports.update(found or [Import(module, None, "", deferred)])
+            bindings = list(self._result(module, call, deferred))
+            self.imports.update(bindings or [Import(module, None, "", deferred)])
 
     def _read_augmented(self) -> None:
         """`declare module "x"`: a module with it adds to the exports of x."""
@@ -120,13 +120,13 @@ class JavaScriptImports(CapturedFile):
             self.imports.update(Import(module, None, "") for module in modules)
 
     def _result(self, module: str, call: Node, deferred: bool) -> Iterator[Import]:
-        value, member = call, None
-        above = value.parent
+        expression, member = call, None
+        above = expression.parent
         while above is not None and above.type in ("await_expression", "parenthesized_expression"):
-            value, above = above, above.parent
+            expression, above = above, above.parent
         if above is not None and above.type == "member_expression":
             member = self.field(above, "property")
-            value, above = above, above.parent
+            expression, above = above, above.parent
         if above is None:
             return
         name = None if member is None else decoded(member)

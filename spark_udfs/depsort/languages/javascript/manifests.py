@@ -18,24 +18,24 @@ def read_manifest(text: str) -> dict[str, Any]:
     """A JSON object; like TypeScript, accepts comments and trailing commas. Empty for any other text."""
     plain = _LAST_COMMA.sub(lambda m: m[1] or "", _COMMENT.sub(lambda m: m[1] or "", text.lstrip("\ufeff")))
     try:
-        found = json.loads(plain)
+        manifest = json.loads(plain)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return manifest if isinstance(manifest, dict) else {}
 
 
 def targets_of(patterns: object, name: str) -> Iterator[str]:
     """The targets of `name` in a map whose keys may have one `*`; longest match first."""
     if not isinstance(patterns, dict):
         return
-    found = []
+    matches = []
     for pattern, target in patterns.items():
         start, star, end = pattern.partition("*")
         if name == pattern:
-            found.append((-len(name) - 1, pattern, target, ""))
+            matches.append((-len(name) - 1, pattern, target, ""))
         elif star and name.startswith(start) and name.endswith(end) and len(name) >= len(start) + len(end):
-            found.append((-len(start), pattern, target, name[len(start) : len(name) - len(end)]))
-    for _, _, target, middle in sorted(found, key=lambda it: it[:2]):
+            matches.append((-len(start), pattern, target, name[len(start) : len(name) - len(end)]))
+    for _, _, target, middle in sorted(matches, key=lambda match: match[:2]):
         for text in _targets(target, 0):
             yield text.replace("*", middle)
 

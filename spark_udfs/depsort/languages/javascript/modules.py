@@ -64,15 +64,15 @@ class JavaScriptModules(Modules):
         self._files: dict[str, int] = {}
         self._stems: dict[str, list[str]] = {}  # path without suffix -> its suffixes
         self._folders: dict[str, list[str]] = {}  # a folder's name -> the folders of that name
-        known = {""}
+        folders = {""}
         for index, path in enumerate(paths):
             self._files.setdefault(path, index)
             suffix = _SUFFIX.search(path)
             if suffix:
                 self._stems.setdefault(path[: suffix.start()], []).append(suffix[0])
             folder = self._directories[index]
-            while folder not in known:
-                known.add(folder)
+            while folder not in folders:
+                folders.add(folder)
                 self._folders.setdefault(posixpath.basename(folder), []).append(folder)
                 folder = posixpath.dirname(folder)
         self._in_fixture = [fixture_of(path) is not None for path in paths]
@@ -169,8 +169,10 @@ class JavaScriptModules(Modules):
 
     def _config(self, folder: str) -> _Config:
         if folder not in self._configs:
-            found = (self._extended(_join(folder, name), 0) for name in _CONFIGS)
-            self._configs[folder] = next((it for it in found if it.paths or it.base is not None), _Config())
+            configs = (self._extended(_join(folder, name), 0) for name in _CONFIGS)
+            self._configs[folder] = next(
+                (config for config in configs if config.paths or config.base is not None), _Config()
+            )
         return self._configs[folder]
 
     def _extended(self, path: str, depth: int) -> _Config:
@@ -188,15 +190,15 @@ class JavaScriptModules(Modules):
         options = manifest.get("compilerOptions")
         options = options if isinstance(options, dict) else {}
         base, mapped = options.get("baseUrl"), options.get("paths")
-        at = _join(folder, base) if isinstance(base, str) else inherited.base
+        base_folder = _join(folder, base) if isinstance(base, str) else inherited.base
         if not isinstance(mapped, dict):
-            return _Config(inherited.paths, inherited.folder, at)
+            return _Config(inherited.paths, inherited.folder, base_folder)
         targets = {
             name: [target for target in to if isinstance(target, str)]
             for name, to in mapped.items()
             if isinstance(to, list)
         }
-        return _Config(targets, folder if at is None else at, at)
+        return _Config(targets, folder if base_folder is None else base_folder, base_folder)
 
     # Packages of the repository
 
@@ -246,8 +248,8 @@ class JavaScriptModules(Modules):
     def _with_suffix(self, *stems: str) -> Iterator[str]:
         """The best file of each stem."""
         for stem in stems:
-            if found := self._stems.get(stem):
-                yield stem + min(found, key=_SUFFIXES.index)
+            if suffixes := self._stems.get(stem):
+                yield stem + min(suffixes, key=_SUFFIXES.index)
 
     # Names that no manifest explains
 
@@ -282,5 +284,5 @@ def _upwards(folder: str) -> Iterator[str]:
 
 def _join(folder: str, name: str) -> str:
     """The normalized path of `name` relative to `folder`; the repository's root is empty."""
-    found = posixpath.normpath(posixpath.join(folder, name))
-    return "" if found == "." else found
+    path = posixpath.normpath(posixpath.join(folder, name))
+    return "" if path == "." else path

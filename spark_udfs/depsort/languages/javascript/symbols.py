@@ -93,7 +93,7 @@ class _File(JavaScriptImports):
     def symbols(self) -> FileSymbols:
         """Everything the file defines, imports and uses."""
         self.read_imports()
-        bound = {item.binds: item for item in self.imports if item.binds}
+        bound = {binding.binds: binding for binding in self.imports if binding.binds}
         top = self._read_top()
         self._read_exports(bound)
         self._read_assignments(bound)
@@ -101,7 +101,7 @@ class _File(JavaScriptImports):
         global_names = {self.bytes_of(node) for node in self.nodes("global")}
         for name in global_names:
             self._definitions[name] += 1
-        references = self._references({item.encode() for item in bound}, top | global_names)
+        references = self._references({name.encode() for name in bound}, top | global_names)
         private = sorted(top - self._exports.keys() - global_names) if self.is_module else []
         return FileSymbols(
             {decoded(name): n for name, n in sorted(self._definitions.items())},
@@ -116,8 +116,8 @@ class _File(JavaScriptImports):
 
     def _read_top(self) -> set[bytes]:
         """The top-level names of the file without its imports."""
-        imported = {item.binds for item in self.imports}
-        found = set()
+        imported = {binding.binds for binding in self.imports}
+        names = set()
         for capture in ("top", "exported"):
             for node in self.nodes(capture):
                 for name in self._pattern(node):
@@ -125,11 +125,11 @@ class _File(JavaScriptImports):
                     self.handled.add(name.start_byte)
                     if decoded(text) in imported:
                         continue
-                    found.add(text)
+                    names.add(text)
                     self._definitions[text] += 1
                     if capture == "exported":
                         self._exports[text] = None
-        return found
+        return names
 
     def _pattern(self, node: Node) -> Iterator[Node]:
         """The names that a declaration binds, several in a pattern `{a, b: [c]}`."""
@@ -162,24 +162,24 @@ class _File(JavaScriptImports):
                     else:
                         self._export(name, alias, bound)
             elif "default" in kinds or "=" in kinds:
-                value = node.child_by_field_name("value") or next(
+                default = node.child_by_field_name("value") or next(
                     (child for child in node.named_children if child.type == "identifier"), None
                 )
-                name = b"" if value is None or value.type != "identifier" else self.bytes_of(value)
+                name = b"" if default is None or default.type != "identifier" else self.bytes_of(default)
                 self._export(name, b"default", bound)
 
     def _export(self, name: bytes, alias: bytes, bound: Mapping[str, Import]) -> None:
         """Export the local `name` as `alias`."""
-        item = bound.get(decoded(name))
-        if item is not None:
+        binding = bound.get(decoded(name))
+        if binding is not None:
             if name != alias:
-                self._pass_on(Import(item.module, item.name, decoded(alias), item.deferred), alias)
+                self._pass_on(Import(binding.module, binding.name, decoded(alias), binding.deferred), alias)
         elif name != alias:
             self._definitions[alias] += 1
         self._exports[alias] = None
 
-    def _pass_on(self, item: Import, alias: bytes) -> None:
-        self.imports[item] += 1
+    def _pass_on(self, binding: Import, alias: bytes) -> None:
+        self.imports[binding] += 1
         self._exports[alias] = None
 
     def _read_assignments(self, bound: Mapping[str, Import]) -> None:
@@ -188,19 +188,19 @@ class _File(JavaScriptImports):
             text = self.bytes_of(node)
             exported = EXPORTS.match(text)
             if exported is None:
-                if found := _PROTOTYPE.match(text):
+                if match := _PROTOTYPE.match(text):
                     if _ON_GLOBAL.match(text) and not self.is_module:
-                        self._definitions[found[2]] += 1
-                    elif found[1] in self._definitions and found[1] != b"this":
-                        self._definitions[b".".join(found.groups())] += 1
+                        self._definitions[match[2]] += 1
+                    elif match[1] in self._definitions and match[1] != b"this":
+                        self._definitions[b".".join(match.groups())] += 1
                 continue
             self.is_module = True
-            value = None if node.parent is None else node.parent.child_by_field_name("right")
+            expression = None if node.parent is None else node.parent.child_by_field_name("right")
             if exported[1]:
                 if decoded(exported[1]) not in bound:
                     self._definitions[exported[1]] += 1
-            elif value is not None and value.type == "object":
-                for child in value.named_children:
+            elif expression is not None and expression.type == "object":
+                for child in expression.named_children:
                     name = child if child.type == "shorthand_property_identifier" else None
                     name = name or child.child_by_field_name("key") or child.child_by_field_name("name")
                     if name is not None and self.text(name) not in bound:
@@ -235,7 +235,7 @@ class _File(JavaScriptImports):
         for node in bound:
             if (name := self.bytes_of(node)) in roots and node.start_byte not in self.handled:
                 hiding.setdefault(name, set()).add(self.scopes.innermost(node.start_byte))
-        found: Counter[bytes] = Counter()
+        uses: Counter[bytes] = Counter()
         chain_ends = set()
         for node in self.nodes("name"):
             start = node.start_byte
@@ -252,8 +252,8 @@ class _File(JavaScriptImports):
                     name = b".".join(parts[:MAX_CHAIN])
             elif name in local and name not in own:
                 continue
-            found[name] += 1
+            uses[name] += 1
         for node in self.nodes("called"):
             if node.end_byte not in chain_ends:
-                found[b"." + self.bytes_of(node)] += 1
-        return found
+                uses[b"." + self.bytes_of(node)] += 1
+        return uses

@@ -5,11 +5,13 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from spark_udfs.depsort.captured_file import first_child, last_child
-from spark_udfs.depsort.languages.chains import ClassChains, held
+from spark_udfs.depsort.languages.chains import ClassChains, container_chain
 from spark_udfs.depsort.languages.data import read_names
 
 _CONTAINERS = read_names(__package__, "containers.txt")
-FIRST_CHILD = frozenset(f"{it}_expression" for it in ("call", "index", "parenthesized", "unary", "binary"))
+FIRST_CHILD = frozenset(
+    f"{kind}_expression" for kind in ("call", "index", "parenthesized", "unary", "binary")
+)
 TYPES = ("user_type", "nullable_type", "parenthesized_type", "function_type")
 
 
@@ -22,8 +24,10 @@ class KotlinChains(ClassChains):
             names = [self.text(child) for child in node.named_children if child.type == "identifier"]
             arguments = last_child(node)
             if names and names[-1] in _CONTAINERS and arguments is not None:
-                of = last_child(last_child(arguments)) if arguments.type == "type_arguments" else None
-                return held(None if of is None or of.type not in TYPES else self.type_chain(of))
+                argument = last_child(last_child(arguments)) if arguments.type == "type_arguments" else None
+                return container_chain(
+                    None if argument is None or argument.type not in TYPES else self.type_chain(argument)
+                )
             start = self.root(names[0]) if names else None
             return ".".join([start, *names[1:]]) if start else None
         return last_child(node) if node.type in TYPES else None
@@ -48,7 +52,7 @@ class KotlinChains(ClassChains):
     def bases_of(self, node: Node) -> list[str]:
         """The chains of the types that a class or object derives from."""
         specifiers = [child for child in node.named_children if child.type == "delegation_specifiers"]
-        bases = [first_child(base) for specifier in specifiers for base in specifier.named_children]
+        bases = [first_child(base) for clause in specifiers for base in clause.named_children]
         called = ("constructor_invocation", "explicit_delegation")
         return self.base_chains(
             first_child(base) if base is not None and base.type in called else base for base in bases

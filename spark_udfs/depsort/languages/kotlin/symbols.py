@@ -84,11 +84,11 @@ class _File(KotlinChains):
         self.package = self._dotted(node)
 
     def on_import(self, node: Node) -> None:
-        named = node.named_children
-        if not named:
+        children = node.named_children
+        if not children:
             return
-        dotted = self._dotted(named[0])
-        alias = self._dotted(named[1]) if len(named) > 1 and named[1].type == "identifier" else None
+        dotted = self._dotted(children[0])
+        alias = self._dotted(children[1]) if len(children) > 1 and children[1].type == "identifier" else None
         if self.text(node).rstrip().endswith("*"):
             self.imports[Import(dotted, "*", None)] += 1
             return
@@ -168,9 +168,9 @@ class _File(KotlinChains):
         self.enter(node, scope)
         self.bind_type_parameters(node)
         chain = self.type_chain(types[0]) if types else None
-        if receiver is not None and (of := self.type_chain(receiver)):
+        if receiver is not None and (receiver_chain := self.type_chain(receiver)):
             inside = self.unnamed()  # read the body as that of a class derived from the receiver's
-            self.bases[inside] = [of.lstrip(HOLDS)]
+            self.bases[inside] = [receiver_chain.lstrip(HOLDS)]
             self.scopes[-1] = (node.end_byte, scope, inside)
         if name is None:
             return
@@ -187,25 +187,27 @@ class _File(KotlinChains):
             self.define(f"{EXTENSION}.{name}", chain)
 
     def on_property(self, node: Node) -> None:
-        variable, of_type, value, receiver = None, None, None, None
+        variable, of_type, expression, receiver = None, None, None, None
         for child in node.named_children:
             if child.type in ("variable_declaration", "multi_variable_declaration"):
                 variable = child
             elif child.type in TYPES and variable is None:
                 receiver = child
             elif child.type == "property_delegate":
-                value = None
+                expression = None
             elif variable is not None and child.type not in ("getter", "setter", "type_constraints"):
-                value = child
+                expression = child
         if variable is None:
             return
-        names = [child for child in variable.named_children if child.type == "identifier"]
+        names = [identifier for identifier in variable.named_children if identifier.type == "identifier"]
         for part in variable.named_children:
             if part.type == "variable_declaration" and part.named_child_count:
                 names.append(part.named_children[0])
             elif part.type in TYPES:
                 of_type = part
-        chain = self.value_chain(value) if of_type is None and len(names) == 1 else self.type_chain(of_type)
+        chain = (
+            self.value_chain(expression) if of_type is None and len(names) == 1 else self.type_chain(of_type)
+        )
         for name in names:
             self.taken.add(name.start_byte)
         if self._is_local(node):
@@ -245,9 +247,9 @@ class _File(KotlinChains):
     def on_block(self, node: Node) -> None:
         self.enter(node, {})
         if node.type == "for_statement":
-            value = node.named_children[1] if node.named_child_count > 1 else None
+            expression = node.named_children[1] if node.named_child_count > 1 else None
             single = node.named_child_count > 0 and node.named_children[0].type == "variable_declaration"
-            self._bind_variables(node, self.value_chain(value) if single else None)
+            self._bind_variables(node, self.value_chain(expression) if single else None)
         elif node.type == "when_expression" and node.named_child_count:
             subject = node.named_children[0]
             if subject.type == "when_subject" and subject.named_child_count == 2:

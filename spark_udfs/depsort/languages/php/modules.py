@@ -40,8 +40,8 @@ class PhpModules(Modules):
         path = posixpath.normpath(posixpath.join(self._folders[importer], module))
         if path in self._paths:
             return f"/{path}"
-        found = self._endings.ending_in(posixpath.normpath(module.lstrip("./")))
-        return f"/{found[0]}" if len(found) == 1 else None
+        paths = self._endings.ending_in(posixpath.normpath(module.lstrip("./")))
+        return f"/{paths[0]}" if len(paths) == 1 else None
 
     def files(self, address: str) -> Sequence[int]:
         """The files of a namespace, or the included file."""

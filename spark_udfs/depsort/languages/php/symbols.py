@@ -38,8 +38,8 @@ class _File(CapturedFile):
             owner = None if body is None else field_of(body.parent, "name")
             if owner is not None:
                 definitions[f"{self.text(owner)}.{self.text(node)}"] += 1
-        used = list(self._used())
-        imports = Counter([*used, *self._whole_names(used), *self._included()])
+        uses = list(self._used())
+        imports = Counter([*uses, *self._whole_names(uses), *self._included()])
         references = Counter(self.text(node) for node in self.captures["name"])
         references.update("." + self.text(node) for node in self.captures["member"])
         return FileSymbols(
@@ -63,9 +63,9 @@ class _File(CapturedFile):
             module, _, last = (prefix + self.text(name)).strip("\\").replace("\\", ".").rpartition(".")
             yield Import(module, last, last if alias is None else self.text(alias))
 
-    def _whole_names(self, used: Sequence[Import]) -> Iterator[Import]:
+    def _whole_names(self, uses: Sequence[Import]) -> Iterator[Import]:
         """Names of several parts: `A\\B` starts at the import of `A`, else in the file's namespace."""
-        begun = {it.alias: f"{it.module}.{it.name}".strip(".") for it in used}
+        begun = {use.alias: f"{use.module}.{use.name}".strip(".") for use in uses}
         for node in self.captures["qualified"]:
             if node.parent is not None and node.parent.type == "namespace_use_clause":
                 continue
@@ -83,10 +83,10 @@ class _File(CapturedFile):
         for node in self.captures["include"]:
             pending, strings = [node], []
             while pending:
-                item = pending.pop()
-                if item.type == "string_content":
-                    strings.append(self.text(item))
-                pending.extend(item.named_children)
+                part = pending.pop()
+                if part.type == "string_content":
+                    strings.append(self.text(part))
+                pending.extend(part.named_children)
             if len(strings) == 1:
                 yield Import("./" + strings[0].lstrip("/"), "*", None)
 

@@ -62,19 +62,19 @@ class PythonModules(Modules):
 
     def files(self, address: str) -> Sequence[int]:
         """The file of a module: a package wins over a module of its name; a plain folder has no file."""
-        found = self._packages.get(address, self._files.get(address))
-        return () if found is None else (found,)
+        file = self._packages.get(address, self._files.get(address))
+        return () if file is None else (file,)
 
     def companions(self, address: str) -> Sequence[int]:
         """The `__init__` files of the packages around `address`, outermost first."""
-        found: list[int] = []
+        files: list[int] = []
         package = parent(address)
         while package in self._packages:
-            found.append(self._packages[package])
+            files.append(self._packages[package])
             if not package:
                 break
             package = parent(package)
-        return found[::-1]
+        return files[::-1]
 
     def enclosing(self, importer: int) -> Sequence[int]:
         """The `__init__` files of the packages around a file."""

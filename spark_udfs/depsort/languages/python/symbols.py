@@ -54,16 +54,16 @@ class _File(CapturedFile):
 
     def _definitions(self) -> Counter[bytes]:
         """Functions, classes and assigned names of the module, and the methods of its classes."""
-        found: Counter[bytes] = Counter()
+        definitions: Counter[bytes] = Counter()
         for capture in ("function", "class"):
             for node in self.captures[capture]:
                 owners = self._scopes.classes_around(node.start_byte, self.source)
                 if owners is not None:
-                    found[b".".join((*owners, self.bytes_of(node)))] += 1
+                    definitions[b".".join((*owners, self.bytes_of(node)))] += 1
         for node in self.captures["assigned"]:
             if self._scopes.innermost(node.start_byte) < 0:
-                found[self.bytes_of(node)] += 1
-        return found
+                definitions[self.bytes_of(node)] += 1
+        return definitions
 
     def _exports(self) -> tuple[str, ...] | None:
         """The strings of `__all__`; None where there is none, or part of it is computed."""
@@ -77,11 +77,11 @@ class _File(CapturedFile):
         for node in lists:
             if node is None or node.type not in ("list", "tuple"):
                 return None
-            for item in node.named_children:
-                text = _STRING.match(self.bytes_of(item).decode("utf-8", "replace"))
+            for element in node.named_children:
+                text = _STRING.match(self.bytes_of(element).decode("utf-8", "replace"))
                 if text:
                     names.append(text[2])
-                elif item.type != "comment":
+                elif element.type != "comment":
                     return None
         return tuple(dict.fromkeys(names)) if lists else None
 
@@ -89,13 +89,13 @@ class _File(CapturedFile):
 
     def _imports(self) -> tuple[Import, ...]:
         guarded = Ranges(self.captures["guarded"])
-        found: Counter[Import] = Counter()
+        imports: Counter[Import] = Counter()
         for capture in ("import", "from"):
             for node in self.captures[capture]:
                 start = node.start_byte
                 deferred = self._scopes.in_function(start) or guarded.innermost(start) >= 0
-                found.update(self._imported(node, deferred))
-        return counted_imports(found)
+                imports.update(self._imported(node, deferred))
+        return counted_imports(imports)
 
     def _imported(self, node: Node, deferred: bool) -> Iterable[Import]:
         module_node = node.child_by_field_name("module_name")
@@ -136,7 +136,7 @@ class _File(CapturedFile):
         }
         source, scopes = self.source, self._scopes
         behind_gap = {gap.end() for gap in _DOT_AND_GAP.finditer(source)}
-        found: Counter[bytes] = Counter()
+        uses: Counter[bytes] = Counter()
         called: list[tuple[bytes, int]] = []
         chain_ends = set()
         for node in self.captures["name"]:
@@ -158,9 +158,9 @@ class _File(CapturedFile):
                 parts = chain[0].split(b".")
                 chain_ends.add(chain.end())
                 name = b".".join(parts[:MAX_CHAIN])
-            found[name] += 1
-        found.update(b"." + name for name, end in called if end not in chain_ends)
-        return found
+            uses[name] += 1
+        uses.update(b"." + name for name, end in called if end not in chain_ends)
+        return uses
 
     def _hiding_scopes(self) -> dict[bytes, set[int]]:
         """The functions that bind each local name; scope -1, the module, hides nothing."""

@@ -33,8 +33,8 @@ class RubyModules(Modules):
         if module.startswith("."):
             address = posixpath.normpath(posixpath.join(folder, written))
             return address if address in self._numbers else None
-        found = self._endings.ending_in(written)
-        return min(found, key=lambda it: _rank(it[: -len(written)].rstrip("/"), folder), default=None)
+        paths = self._endings.ending_in(written)
+        return min(paths, key=lambda path: _rank(path[: -len(written)].rstrip("/"), folder), default=None)
 
     def files(self, address: str) -> Sequence[int]:
         """The file itself."""

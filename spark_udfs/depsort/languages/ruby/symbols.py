@@ -98,14 +98,14 @@ class _File(CapturedFile):
 
     def _bases(self) -> dict[str, tuple[str, ...]]:
         """The superclass and included modules of each class and module."""
-        found: dict[str, dict[str, None]] = {}
+        by_name: dict[str, dict[str, None]] = {}
         for node in self.captures["base"]:
-            made = node.parent.parent if node.parent is not None else None
-            name = self._written(field_of(made, "name"))
+            owner = node.parent.parent if node.parent is not None else None
+            name = self._written(field_of(owner, "name"))
             if name and (base := self._written(node)):
                 nesting = self._nesting(node)
                 whole = whole_name(_reference(nesting, name))
-                found.setdefault(whole, {})[_reference(nesting, base)] = None
+                by_name.setdefault(whole, {})[_reference(nesting, base)] = None
         for node in self.captures["given"]:
             call = node.parent.parent if node.parent is not None else None
             method = field_of(call, "method")
@@ -113,12 +113,12 @@ class _File(CapturedFile):
                 continue
             if call.child_by_field_name("receiver") is None and (base := self._written(node)):
                 nesting = self._nesting(node)
-                found.setdefault(whole_name(nesting), {})[_reference(nesting, base)] = None
-        return {name: tuple(bases) for name, bases in sorted(found.items())}
+                by_name.setdefault(whole_name(nesting), {})[_reference(nesting, base)] = None
+        return {name: tuple(bases) for name, bases in sorted(by_name.items())}
 
     def _refer(self) -> None:
         """Count every use of a constant, `A::B` once."""
-        for node in sorted(self.captures["chain"], key=lambda it: (it.start_byte, -it.end_byte)):
+        for node in sorted(self.captures["chain"], key=lambda chain: (chain.start_byte, -chain.end_byte)):
             name = node.child_by_field_name("name")
             if node.start_byte in self._read or name is None or name.start_byte in self._read:
                 continue

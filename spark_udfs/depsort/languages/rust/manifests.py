@@ -34,10 +34,10 @@ def read_manifest(text: str, inherited: Mapping[str, Any] | None = None) -> Carg
     """The manifest `text`; `x.workspace = true` takes the dependency from `inherited`, the workspace's."""
     table = _parsed(text)
     if table is None:
-        found = (key[1] for section in _TABLE.findall(text) if (key := _NAME.search(section)))
-        return CargoManifest(tuple(_identifier(name) for name in found))
+        crate_names = (key[1] for section in _TABLE.findall(text) if (key := _NAME.search(section)))
+        return CargoManifest(tuple(_identifier(name) for name in crate_names))
     package, library = _table(table, "package"), _table(table, "lib")
-    names = [it["name"] for it in (package, library) if isinstance(it.get("name"), str)]
+    names = [section["name"] for section in (package, library) if isinstance(section.get("name"), str)]
     path = library.get("path")
     renamed: dict[str, str] = {}
     for name, dependency in _dependencies(table):
@@ -52,10 +52,14 @@ def read_manifest(text: str, inherited: Mapping[str, Any] | None = None) -> Carg
 
 def _dependencies(table: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Every dependency given as a table, including those of single platforms."""
-    platforms = (it for it in _table(table, "target").values() if isinstance(it, dict))
+    platforms = (platform for platform in _table(table, "target").values() if isinstance(platform, dict))
     for around in (table, *platforms):
         for kind in _DEPENDENCIES:
-            yield from ((name, it) for name, it in _table(around, kind).items() if isinstance(it, dict))
+            yield from (
+                (name, dependency)
+                for name, dependency in _table(around, kind).items()
+                if isinstance(dependency, dict)
+            )
 
 
 def _parsed(text: str) -> dict[str, Any] | None:
@@ -68,8 +72,8 @@ def _parsed(text: str) -> dict[str, Any] | None:
 
 
 def _table(around: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = around.get(name)
-    return found if isinstance(found, dict) else {}
+    inner = around.get(name)
+    return inner if isinstance(inner, dict) else {}
 
 
 def _identifier(name: str) -> str:

@@ -30,26 +30,32 @@ class RustModules(Modules):
         stems = [path.removesuffix(".rs") for path in paths]
         crates = _manifests(manifests)
         libraries = {
-            posixpath.normpath(posixpath.join(folder, it.library)).removesuffix(".rs"): folder
-            for folder, it in crates.items()
-            if it.library
+            posixpath.normpath(posixpath.join(folder, crate.library)).removesuffix(".rs"): folder
+            for folder, crate in crates.items()
+            if crate.library
         }
-        named = {stem: libraries[stem] for stem in stems if stem in libraries}
-        roots = {parent(stem) for stem in stems if last(stem) in _ROOTS} | {parent(it) for it in named}
-        self._addresses = [parent(stem) or "." if stem in named else _address(stem, roots) for stem in stems]
+        library_stems = {stem: libraries[stem] for stem in stems if stem in libraries}
+        roots = {parent(stem) for stem in stems if last(stem) in _ROOTS} | {
+            parent(stem) for stem in library_stems
+        }
+        self._addresses = [
+            parent(stem) or "." if stem in library_stems else _address(stem, roots) for stem in stems
+        ]
         self._files: dict[str, int] = {}
         for number, address in enumerate(self._addresses):
-            if address not in self._files or stems[number].endswith("lib") or stems[number] in named:
+            if address not in self._files or stems[number].endswith("lib") or stems[number] in library_stems:
                 self._files[address] = number
         self._known = {"::".join(parts[:n]) for address in self._addresses
                        for parts in (address.split("::"),) for n in range(1, len(parts) + 1)}  # fmt: skip
         self._crates: dict[str, str] = {}
-        folders = {parent(stem): folder for stem, folder in named.items()}
+        folders = {parent(stem): folder for stem, folder in library_stems.items()}
         for root in sorted(roots, reverse=True):
             folder = folders.get(root, parent(root) if last(root) == "src" else root)
             by_folder = (last(folder).replace("-", "_"),)
             names = crates[folder].names if folder in crates else ()
-            for name in names or (it for it in by_folder if it not in _LANGUAGE_S_OWN):
+            for name in names or (
+                crate_name for crate_name in by_folder if crate_name not in _LANGUAGE_S_OWN
+            ):
                 self._crates.setdefault(name, root)
         self._own = {name for name in self._crates if name}
         self._systems = [systems_of(path) for path in paths]
@@ -88,12 +94,12 @@ class RustModules(Modules):
 
     def enclosing(self, importer: int) -> Sequence[int]:
         """The files of the modules around a file."""
-        found: list[int] = []
+        files: list[int] = []
         address = self._addresses[importer].rpartition("::")[0]
         while address:
-            found.extend(self.files(address))
+            files.extend(self.files(address))
             address = address.rpartition("::")[0]
-        return found[::-1]
+        return files[::-1]
 
     def never_built_together(self, importer: int, file: int) -> bool:
         """Whether the systems of two files exclude each other, or `file` belongs to a program of its own."""

@@ -42,8 +42,8 @@ class _File(CapturedFile):
                 imports[Import(f"self.{name}", None, name)] += 1
         imports.update(filter(None, map(self._extern_crate, self.captures["crate"])))
         for node in self.captures["use"]:
-            for module, used, alias in self._used(node, ()):
-                imports[Import(self._from_here(module, node), used, alias)] += 1
+            for module, used_name, alias in self._used(node, ()):
+                imports[Import(self._from_here(module, node), used_name, alias)] += 1
         definitions = self._definitions()
         return FileSymbols(
             definitions=dict(sorted(definitions.items())),
@@ -61,12 +61,12 @@ class _File(CapturedFile):
         return Import("crate" if module == "self" else module, None, "" if bound == "_" else bound)
 
     def _definitions(self) -> Counter[str]:
-        found: Counter[str] = Counter()
+        definitions: Counter[str] = Counter()
         nodes = [node for kind in ("type", "value", "function") for node in self.captures[kind]]
         functions = {node.start_byte for node in self.captures["function"]}
         for node in nodes:
-            item = node.parent
-            block = None if item is None else item.parent
+            declaration = node.parent
+            block = None if declaration is None else declaration.parent
             around = None if block is None else block.parent
             if block is not None and block.type == "block" and node.start_byte in functions:
                 continue
@@ -74,12 +74,12 @@ class _File(CapturedFile):
             if around is not None and around.type in ("impl_item", "trait_item"):
                 owner = around.child_by_field_name("type") or around.child_by_field_name("name")
             if owner is None:
-                found[self._identifier(node)] += 1
+                definitions[self._identifier(node)] += 1
             else:
                 chain = _CHAIN.match(self.source, owner.start_byte)
                 if chain is not None:
-                    found[f"{_parts(chain[0])[-1]}.{self._identifier(node)}"] += 1
-        return found
+                    definitions[f"{_parts(chain[0])[-1]}.{self._identifier(node)}"] += 1
+        return definitions
 
     def _used(
         self, node: Node, before: tuple[str, ...]
@@ -87,20 +87,20 @@ class _File(CapturedFile):
         """The (module, name, alias) of each name a `use` brings in."""
         pending: list[tuple[Node, tuple[str, ...]]] = [(node, before)]
         while pending:
-            item, prefix = pending.pop()
-            if item.type == "scoped_use_list":
-                path, names = item.child_by_field_name("path"), item.child_by_field_name("list")
+            clause, prefix = pending.pop()
+            if clause.type == "scoped_use_list":
+                path, names = clause.child_by_field_name("path"), clause.child_by_field_name("list")
                 prefix = prefix + self._path(path)
-                item = item if names is None else names
-            if item.type in ("use_list", "scoped_use_list"):
-                pending.extend((child, prefix) for child in item.named_children)
-            elif item.type == "use_wildcard":
-                yield prefix + self._path(first_child(item)), "*", None
-            elif item.type == "use_as_clause":
-                path, alias = item.child_by_field_name("path"), item.child_by_field_name("alias")
+                clause = clause if names is None else names
+            if clause.type in ("use_list", "scoped_use_list"):
+                pending.extend((child, prefix) for child in clause.named_children)
+            elif clause.type == "use_wildcard":
+                yield prefix + self._path(first_child(clause)), "*", None
+            elif clause.type == "use_as_clause":
+                path, alias = clause.child_by_field_name("path"), clause.child_by_field_name("alias")
                 yield from _named(prefix + self._path(path), "" if alias is None else self._identifier(alias))
-            elif item.type in ("identifier", "scoped_identifier", "self", "crate", "super"):
-                yield from _named(prefix + self._path(item), None)
+            elif clause.type in ("identifier", "scoped_identifier", "self", "crate", "super"):
+                yield from _named(prefix + self._path(clause), None)
 
     def _path(self, node: Node | None) -> tuple[str, ...]:
         return () if node is None else tuple(_parts(self.bytes_of(node)))
@@ -118,7 +118,7 @@ class _File(CapturedFile):
         return sum(1 for _ in self._inline.around(node.start_byte))
 
     def _references(self) -> Counter[str]:
-        found: Counter[str] = Counter()
+        references: Counter[str] = Counter()
         uses = Ranges(self.captures["use"])
         own = {node.start_byte for capture in ("type", "generic") for node in self.captures[capture]}
         generic = {self._identifier(node) for node in self.captures["generic"]}
@@ -126,7 +126,7 @@ class _File(CapturedFile):
             if node.start_byte not in own and not self._behind_path(node):
                 name = self._identifier(node)
                 if name not in generic:
-                    found[name] += 1
+                    references[name] += 1
         for capture in ("start", "token"):
             for node in self.captures[capture]:
                 if (capture == "start" and uses.innermost(node.start_byte) >= 0) or self._behind_path(node):
@@ -138,9 +138,9 @@ class _File(CapturedFile):
                 if capture == "token" and len(parts) < 2 and not self._identifier(node)[:1].isupper():
                     continue
                 if parts and parts[0] not in generic:
-                    found[self._from_here(parts[:MAX_CHAIN], node)] += 1
-        found.update("." + self._identifier(node) for node in self.captures["member"])
-        return found
+                    references[self._from_here(parts[:MAX_CHAIN], node)] += 1
+        references.update("." + self._identifier(node) for node in self.captures["member"])
+        return references
 
     def _behind_path(self, node: Node) -> bool:
         return self.source[max(0, node.start_byte - 3) : node.start_byte].rstrip().endswith(b"::")
