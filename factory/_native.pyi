@@ -50,6 +50,51 @@ def character_boundaries(kind: str) -> list[int]:
     end a sentence); raises ValueError for others.
     """
 
+# -- models (native/src/models)
+
+def token_hashes(text: str) -> list[tuple[int, int, int]]:
+    """Return (hash, begin, end) of each token of `text`, in order; the places are in bytes of UTF-8.
+
+    `factory/models/hashing.py` defines tokens and hashes.
+    """
+
+def token_classes() -> list[tuple[int, int]]:
+    """Return (first code point, class) of every range of characters of one class, ascending.
+
+    Class 0 separates tokens, 1 belongs to a run, 2 is a token by itself.
+    """
+
+def lower_cases() -> list[tuple[str, str]]:
+    """Return every character whose lower case is another, with that lower case."""
+
+def hashed_features(texts: pa.StringArray | pa.LargeStringArray, bits: int) -> pa.ListArray:
+    """Return the distinct buckets, of 2^`bits`, of the 1- and 2-grams of each text: lists of uint32.
+
+    In the order of first occurrence; null for a null text. Raises ValueError for `bits` beyond 1 to 28 and
+    for an array of another type.
+    """
+
+def hashed_ngrams(text: str, bits: int) -> list[tuple[int, int, int]]:
+    """Return (bucket, begin, end) of the first n-gram of each distinct bucket, in the order of the text.
+
+    The places are in bytes of UTF-8. Raises ValueError for `bits` beyond 1 to 28.
+    """
+
+class LinearModels:
+    """Linear models over the same hashed features."""
+
+    def __new__(cls, bits: int, weights: list[bytes], intercepts: list[float]) -> LinearModels:
+        """Make models of `weights`, each 2^`bits` little-endian float32, and one intercept each.
+
+        Raises ValueError for weights of another length, or that are not finite.
+        """
+
+    def scores(self, texts: pa.StringArray | pa.LargeStringArray, least_tokens: int) -> pa.RecordBatch:
+        """Return a nullable float64 column a model: the intercept plus the weights of the text's features.
+
+        A text that is null or has fewer than `least_tokens` tokens has null scores.
+        """
+
 # -- packing (native/src/packing)
 
 def best_fit_decreasing(lengths: pa.Int64Array, sequence_length: int) -> pa.UInt32Array:

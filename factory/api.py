@@ -15,17 +15,22 @@
     >>> len(definitions(ASSETS, settings()).resolve_all_asset_keys())
     25
 
-The last call makes them a Dagster code location of their own. `TextRule`, `Text` and the limits `AtLeast`,
-`AtMost` and `Between` declare a filter rule of your own (`docs/filters.md`).
+The last call makes them a Dagster code location of their own. `TextRule`, `Text` and the limits declare a
+filter rule of your own (`docs/filters.md`), `classifier`, `TableRule` and `TableName` one that reads a table
+(`docs/models.md`).
 """
 
+from factory.filters.limits import AtLeast, AtMost, Between, Bottom, Top
 from factory.filters.rounds import Round
-from factory.filters.rule import AtLeast, AtMost, Between, TextRule
+from factory.filters.rule import TextRule
+from factory.filters.table_rule import TableRule
 from factory.filters.text import Text
 from factory.ingest.readers import Ingested, Ingests
+from factory.lake.names import TableName
 from factory.orchestration.chain.dedup import dedup_group
 from factory.orchestration.chain.ingest import source
 from factory.orchestration.chain.models import tokenizer, tokenizer_from
+from factory.orchestration.chain.models_classifier import classifier
 from factory.orchestration.chain.refine import refine, variant
 from factory.orchestration.host.definitions import definitions
 from factory.settings import settings
@@ -34,11 +39,16 @@ __all__ = [
     "AtLeast",
     "AtMost",
     "Between",
+    "Bottom",
     "Ingested",
     "Ingests",
     "Round",
+    "TableName",
+    "TableRule",
     "Text",
     "TextRule",
+    "Top",
+    "classifier",
     "dedup_group",
     "definitions",
     "refine",

@@ -28,7 +28,7 @@ from bench.harness import Report, Row, at_least, at_most, cells, table
 from bench.peers import DATATROVE, answer
 from bench.processes import Span
 from factory import _native
-from factory.filters.rule import bounds
+from factory.filters.limits import bounds
 from factory.filters.sets import RULE_SETS, rules
 from factory.settings import settings
 

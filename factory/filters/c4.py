@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 
-from factory.filters.rule import AtLeast, AtMost, TextRule, text_rule
+from factory.filters.limits import AtLeast, AtMost
+from factory.filters.rule import TextRule, text_rule
 from factory.filters.text import Text, is_lowercase
 
 C4 = "C4, 2020"

@@ -12,7 +12,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from factory.filters.rule import AtLeast, AtMost, Between, TextRule, text_rule
+from factory.filters.limits import AtLeast, AtMost, Between
+from factory.filters.rule import TextRule, text_rule
 from factory.filters.text import Text, is_letter, ratio
 
 OPENCODER, STARCODER = "OpenCoder, 2024", "StarCoder, 2023"

@@ -6,7 +6,8 @@ section 3.6, with the limits of datatrove, which built that data set and applies
 
 from __future__ import annotations
 
-from factory.filters.rule import AtLeast, AtMost, TextRule, text_rule
+from factory.filters.limits import AtLeast, AtMost
+from factory.filters.rule import TextRule, text_rule
 from factory.filters.text import Text, duplicate_chars, is_terminal, ratio
 
 FINEWEB = "FineWeb, 2024"

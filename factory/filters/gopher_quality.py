@@ -6,7 +6,8 @@ appendix A.1.1; limits as in datatrove. Tools cut words differently: see `docs/f
 
 from __future__ import annotations
 
-from factory.filters.rule import AtLeast, AtMost, Between, TextRule, text_rule
+from factory.filters.limits import AtLeast, AtMost, Between
+from factory.filters.rule import TextRule, text_rule
 from factory.filters.text import Text, has_letter, ratio
 
 GOPHER = "Gopher, 2021"

@@ -6,7 +6,8 @@ A1; n-grams are counted as in datatrove, except that an n-gram seen once repeats
 
 from __future__ import annotations
 
-from factory.filters.rule import AtMost, TextRule, text_rule
+from factory.filters.limits import AtMost
+from factory.filters.rule import TextRule, text_rule
 from factory.filters.text import (
     Text,
     duplicate_chars,

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from factory.errors import ConfigurationError
-from factory.filters.rule import AtLeast, Kind, TextRule
+from factory.filters.limits import AtLeast
+from factory.filters.rule import Kind, TextRule
 from factory.filters.text import Text
 from factory.suggestions import quoted
 from spark_udfs.filters import language_id as detector
@@ -41,6 +42,13 @@ class LanguageScore(TextRule):
     @property
     def signals(self) -> Mapping[str, Kind]:
         return {SCORE: "number", LABEL: "word"}
+
+    @property
+    def expression(self) -> str:
+        if not self.wanted:
+            return SCORE
+        languages = ", ".join(f"'{language}'" for language in self.wanted)
+        return f"CASE WHEN {LABEL} NOT IN ({languages}) THEN 0 ELSE {SCORE} END"
 
     def measure(self, text: Text) -> float | None:
         label, score = detector.detect(text.text)

@@ -5,21 +5,27 @@
     predicate("path", {"none_of": ["**/tests/**"]})
     predicate("created_at", {"at_least": date(2015, 1, 1)})
     predicate("metadata.topic", {"one_of": ["web"]})
+    predicate("metadata.score", {"at_least": 0.5})
+    predicate("filtered.web__strict.kept", {"at_least": 1})  # a column of a table with a row per document
 
 A predicate is a rule like any other: it has a name, a value and a limit. The signals table copies its column
-of `raw`, so that a change of list or bound measures nothing again. A missing number has no value and passes;
-a missing word is in no list, unless the list names null.
+of `raw` or of the table, so that a change of list or bound measures nothing again. A missing number has no
+value and passes; a missing word is in no list, unless the list names null. A value of `metadata` that is
+compared with a number or a date and is none counts as missing (`not_comparable` counts them).
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from factory.errors import ConfigurationError
-from factory.filters.rule import AtLeast, Kind, Limit, Rule, limit_between
+from factory.filters.limits import AtLeast, Limit, limit_between
+from factory.filters.rule import Kind, Rule
+from factory.lake.names import STAGE_OF_NAMESPACE, TableName
 from factory.suggestions import quoted, unknown_name
 
 NUMBERS = {"n_bytes": "bytes", "stars": "stars", "created_at": "seconds since 1970"}
@@ -34,15 +40,73 @@ OR, AND = " OR ", " AND "  # of an SPDX expression
 Condition = Mapping[str, object] | Iterable[str | None]
 
 
-class NumberPredicate(Rule):
-    """The number in a column of `raw`, times in seconds since 1970."""
+class Predicate(Rule):
+    """A condition on `field`: a column of `raw`, a key of `metadata`, or a column of another table."""
+
+    def __init__(self, field: str) -> None:
+        self.name = field
+        if table := table_of(field):
+            self.reads = {"values": table}
+
+    @property
+    def part(self) -> str:
+        return column(self.name) if self.reads else ""
+
+    @property
+    def field(self) -> str:
+        """The column, of `raw` or of the table that the predicate reads."""
+        return self.name.rpartition(".")[2] if self.reads else self.name
+
+
+class NumberPredicate(Predicate):
+    """The number in a column, times in seconds since 1970; true counts as 1."""
 
     def __init__(self, field: str, limit: Limit) -> None:
-        self.name, self.unit, self.limit = field, NUMBERS[field], limit
+        super().__init__(field)
+        self.unit, self.limit = NUMBERS.get(field, "number"), limit
+
+    @property
+    def signals(self) -> Mapping[str, Kind]:
+        return {column(self.name): "number"}
+
+    @property
+    def expression(self) -> str:
+        return f"`{column(self.name)}`"
 
 
-class WordPredicate(Rule):
-    """1 if the word in a column of `raw` is in `one_of` and not in `none_of`, else 0.
+class WrittenNumberPredicate(NumberPredicate):
+    """The number or date that a value of `metadata` spells; the signals hold the value itself."""
+
+    def __init__(self, field: str, limit: Limit, *, dates: bool) -> None:
+        super().__init__(field, limit)
+        self.dates = dates
+        self.unit = "seconds since 1970" if dates else "number"
+
+    @property
+    def signals(self) -> Mapping[str, Kind]:
+        return {column(self.name): "word"}
+
+    @property
+    def expression(self) -> str:
+        word = super().expression
+        if self.dates:
+            return f"unix_micros(try_cast({word} AS timestamp)) / 1e6"
+        number = f"try_cast({word} AS double)"
+        return f"CASE WHEN abs({number}) < double('inf') THEN {number} END"
+
+    @property
+    def not_comparable(self) -> str:
+        """How many documents have a value that is no number or date: a Spark aggregate over the signals."""
+        return f"count_if(`{column(self.name)}` IS NOT NULL AND {self.expression} IS NULL)"
+
+    @property
+    def noun(self) -> str:
+        """What the value should be."""
+        return "date" if self.dates else "number"
+
+
+class WordPredicate(Predicate):
+    """1 if the word in a column is in `one_of` and not in `none_of`, else 0.
 
     The lists hold globs: `*` is any characters but `/`, `**` any characters, `**/` any folders or none, `?`
     one character but `/`; None is the missing word. An empty `one_of` allows every word.
@@ -51,7 +115,8 @@ class WordPredicate(Rule):
     unit = "flag"
 
     def __init__(self, field: str, one_of: Iterable[str | None], none_of: Iterable[str | None]) -> None:
-        self.name, self.limit = field, AtLeast(1)
+        super().__init__(field)
+        self.limit = AtLeast(1)
         self.one_of, self.none_of = tuple(one_of), tuple(none_of)
 
     @property
@@ -111,14 +176,26 @@ def predicate(field: str, condition: Condition) -> Rule:
     """
     if field in NUMBERS:
         return _number(field, condition)
-    if field in WORDS or (field.startswith(METADATA) and field != METADATA):
+    if field in WORDS:
         return _word(field, condition)
-    raise ConfigurationError(unknown_name("field", field, [*NUMBERS, *WORDS, f"{METADATA}<key>"]))
+    if table_of(field) or (field.startswith(METADATA) and field != METADATA):
+        is_compared = isinstance(condition, Mapping) and {"at_least", "at_most"} & condition.keys()
+        return _number(field, condition) if is_compared else _word(field, condition)
+    further = (f"{METADATA}<key>", "<namespace>.<table>.<column>")
+    raise ConfigurationError(unknown_name("field", field, [*NUMBERS, *WORDS, *further]))
+
+
+def table_of(field: str) -> TableName | None:
+    """Return the table of a field `namespace.table.column`, None for a field of documents."""
+    namespace, _, rest = field.partition(".")
+    name, dot, _ = rest.partition(".")
+    return TableName(namespace, name) if dot and namespace in STAGE_OF_NAMESPACE else None
 
 
 def column(field: str) -> str:
     """Return the column of the signals table that holds `field`."""
-    return re.sub(r"[^0-9A-Za-z_]", lambda odd: f"_{ord(odd[0]):x}_", field.replace(".", "_", 1))
+    n_dots = -1 if table_of(field) else 1
+    return re.sub(r"[^0-9A-Za-z_]", lambda odd: f"_{ord(odd[0]):x}_", field.replace(".", "_", n_dots))
 
 
 def _number(field: str, condition: Condition) -> Rule:
@@ -129,7 +206,13 @@ def _number(field: str, condition: Condition) -> Rule:
         )
     _keys(field, condition, ("at_least", "at_most"))
     bounds = {key: _plain(field, value) for key, value in condition.items()}
-    return NumberPredicate(field, limit_between(bounds.get("at_least"), bounds.get("at_most")))
+    limit = limit_between(bounds.get("at_least"), bounds.get("at_most"))
+    if not field.startswith(METADATA):
+        return NumberPredicate(field, limit)
+    dates = {isinstance(value, dt.date) for value in condition.values()}
+    if len(dates) > 1:
+        raise ConfigurationError(f"`{field}` is compared with a number and a date. Give two of one kind.")
+    return WrittenNumberPredicate(field, limit, dates=dates.pop())
 
 
 def _plain(field: str, value: object) -> float:
@@ -145,7 +228,17 @@ def _plain(field: str, value: object) -> float:
 
 
 def _word(field: str, condition: Condition) -> Rule:
-    lists = dict(condition) if isinstance(condition, Mapping) else {"one_of": condition}
+    one_of, none_of = word_lists(field, condition)
+    kind = LicensePredicate if field == "license" else WordPredicate
+    return kind(field, one_of, none_of)
+
+
+def word_lists(field: str, condition: Condition) -> tuple[Sequence[str | None], Sequence[str | None]]:
+    """Return the lists `one_of` and `none_of` of a condition on words; a list alone is `one_of`.
+
+    Raises ConfigurationError for other keys, and for a list without words.
+    """
+    lists: dict[str, Any] = dict(condition) if isinstance(condition, Mapping) else {"one_of": condition}
     _keys(field, lists, ("one_of", "none_of"))
     for key, words in lists.items():
         if isinstance(words, str) or not isinstance(words, Iterable):
@@ -156,8 +249,7 @@ def _word(field: str, condition: Condition) -> Rule:
                 f"`{key}` of `{field}` is {words!r}. List at least one word or pattern, quoted where a file "
                 "would read it as a number; null stands for documents without one."
             )
-    kind = LicensePredicate if field == "license" else WordPredicate
-    return kind(field, lists.get("one_of", ()), lists.get("none_of", ()))
+    return lists.get("one_of", ()), lists.get("none_of", ())
 
 
 def _keys(field: str, condition: Mapping[str, object], allowed: tuple[str, ...]) -> None:

@@ -8,8 +8,8 @@
 
     Round(rules=["gopher_quality", "my_rules.py:Emojis"])      # or the rule itself: Emojis()
 
-Python alone measures such a rule. Its code travels to Spark's workers with it, so they need no copy of the
-file.
+Python alone measures such a rule. A `TableRule` (`factory.filters.table_rule`) reads tables too. The code
+travels to Spark's workers with the rule, so they need no copy of the file.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from pathlib import Path
 from types import ModuleType
 
 from factory.errors import ConfigurationError
-from factory.filters.rule import AtLeast, AtMost, Between, TextRule
+from factory.filters.limits import Limit
+from factory.filters.rule import Rule, TextRule
+from factory.filters.table_rule import TableRule
 from factory.lake.schemas.ingest import RAW
 from factory.suggestions import unknown_name
 
+_KINDS = (TextRule, TableRule)
 _COLUMN = re.compile(r"[a-z][a-z0-9_]*")
 
 
-def load_rule(reference: str, folder: Path) -> TextRule:
+def load_rule(reference: str, folder: Path) -> Rule:
     """Load the rule `file.py:Name`; the path is relative to `folder`.
 
     `Name` is a class without arguments or a rule. Raises ConfigurationError where there is none.
@@ -47,16 +50,16 @@ def load_rule(reference: str, folder: Path) -> TextRule:
         raise ConfigurationError(f"The rule `{reference}` cannot be made: {error}.") from error
 
 
-def require_rule(rule: TextRule, taken: AbstractSet[str]) -> None:
+def require_rule(rule: Rule, taken: AbstractSet[str]) -> None:
     """Raise ConfigurationError unless `rule` is complete and its name is free to name a column."""
     kind = type(rule).__name__
     if lacking := [name for name in ("name", "unit", "limit") if not hasattr(rule, name)]:
         raise ConfigurationError(
             f"The rule `{kind}` has no `{lacking[0]}`. Give it a name, a unit and a limit."
         )
-    if not isinstance(rule.limit, AtLeast | AtMost | Between):
+    if not isinstance(rule.limit, Limit):
         raise ConfigurationError(
-            f"The limit of `{kind}` is {rule.limit!r}. Use `AtLeast`, `AtMost` or `Between`."
+            f"The limit of `{kind}` is {rule.limit!r}. Use `AtLeast`, `AtMost`, `Between`, `Top` or `Bottom`."
         )
     if not _COLUMN.fullmatch(rule.name):
         raise ConfigurationError(
@@ -68,8 +71,8 @@ def require_rule(rule: TextRule, taken: AbstractSet[str]) -> None:
 
 
 def _is_rule(value: object) -> bool:
-    return isinstance(value, TextRule) or (
-        isinstance(value, type) and issubclass(value, TextRule) and value is not TextRule
+    return isinstance(value, _KINDS) or (
+        isinstance(value, type) and issubclass(value, _KINDS) and value not in _KINDS
     )
 
 

@@ -13,19 +13,20 @@ the wrong name and the nearest right one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar
 
-from pydantic import ConfigDict, Field, GetPydanticSchema, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, GetPydanticSchema, ValidationInfo, WithJsonSchema, field_validator
 from pydantic_core import core_schema
 
 from factory.errors import ConfigurationError
+from factory.filters.classified import Category
 from factory.filters.language import SCORE, LanguageScore
+from factory.filters.limits import Limit, parse_limit
 from factory.filters.metadata import predicate
 from factory.filters.python_rule import load_rule
-from factory.filters.rule import AtLeast, AtMost, Between, Limit, Rule, TextRule, limit_between
+from factory.filters.rule import Rule
 from factory.filters.sets import rules
 from factory.frozen_model import FrozenModel
 from factory.suggestions import suggestion
@@ -36,14 +37,16 @@ T = TypeVar("T")
 
 # Pydantic would report a value that is neither with two errors.
 NameOrRule = Annotated[
-    str | TextRule,
+    str | Rule,
     GetPydanticSchema(
         lambda _, __: core_schema.no_info_wrap_validator_function(
-            lambda value, validate: value if isinstance(value, TextRule) else validate(value),
+            lambda value, validate: value if isinstance(value, Rule) else validate(value),
             core_schema.str_schema(),
         )
     ),
 ]
+
+PlainLimit = Annotated[Limit, WithJsonSchema({"type": ["number", "array", "object"]})]
 
 
 class Round(FrozenModel):
@@ -57,11 +60,12 @@ class Round(FrozenModel):
     languages: tuple[str, ...] = Field(
         default=(), description="wanted languages (ISO 639 codes); naming one adds the rule `language_score`"
     )
-    limits: Mapping[str, Limit] = Field(
+    limits: Mapping[str, PlainLimit] = Field(
         default={},
-        description="other limits, by rule: a number for its one bound, [low, high], or {at_least, at_most}",
+        description="other limits, by rule: a number for its one bound, [low, high], {at_least, at_most}, or "
+        "a share of the documents, {top} or {bottom}",
     )
-    predicates: Mapping[str, Rule] = Field(
+    predicates: Mapping[str, Annotated[Rule, WithJsonSchema({"type": ["object", "array"]})]] = Field(
         default={}, description="conditions on columns of the documents, by column"
     )
 
@@ -69,17 +73,12 @@ class Round(FrozenModel):
         """Return the rules with their limits: sets and single rules, then language, then predicates."""
         chosen = _chosen(self.rules, self.languages)
         chosen |= {name: chosen[name].with_limit(limit) for name, limit in self.limits.items()}
-        return (*chosen.values(), *self.predicates.values())
+        return tuple({**chosen, **{rule.name: rule for rule in self.predicates.values()}}.values())
 
     @field_validator("rules")
     @classmethod
-    def _rules_exist(
-        cls, given: tuple[str | TextRule, ...], info: ValidationInfo
-    ) -> tuple[str | TextRule, ...]:
-        folder = (info.context or {}).get("folder", Path())
-        loaded = tuple(
-            _sentence(load_rule, it, folder) if isinstance(it, str) and ":" in it else it for it in given
-        )
+    def _rules_exist(cls, names: tuple[str | Rule, ...], info: ValidationInfo) -> tuple[str | Rule, ...]:
+        loaded = tuple(name if isinstance(name, Rule) else _sentence(_loaded, name, info) for name in names)
         _sentence(rules, loaded)
         return loaded
 
@@ -99,16 +98,31 @@ class Round(FrozenModel):
 
     @field_validator("predicates", mode="before")
     @classmethod
-    def _predicates_are_rules(cls, predicates: Any) -> Any:
+    def _predicates_are_rules(cls, predicates: Any, info: ValidationInfo) -> Any:
         if not isinstance(predicates, Mapping):
             return predicates
+        models: Mapping[str, Rule] = (info.context or {}).get("rules", {})
+
+        def rule(field: str, condition: Any) -> Rule:
+            model = models.get(field)
+            return model.among(condition) if isinstance(model, Category) else predicate(field, condition)
+
         return {
-            field: condition if isinstance(condition, Rule) else _sentence(predicate, field, condition)
+            field: condition if isinstance(condition, Rule) else _sentence(rule, field, condition)
             for field, condition in predicates.items()
         }
 
 
-def _chosen(names: Iterable[str | TextRule], languages: Iterable[str]) -> dict[str, Rule]:
+def _loaded(name: str, info: ValidationInfo) -> str | Rule:
+    """Return the rule of a file `file.py:Name` or that a datasets file declares, or the name as it is."""
+    context = info.context or {}
+    if ":" in name:
+        return load_rule(name, context.get("folder", Path()))
+    models: Mapping[str, Rule] = context.get("rules", {})
+    return models.get(name, name)
+
+
+def _chosen(names: Iterable[str | Rule], languages: Iterable[str]) -> dict[str, Rule]:
     chosen: dict[str, Rule] = {rule.name: rule for rule in rules(tuple(names))}
     if languages:
         chosen[SCORE] = LanguageScore(languages)
@@ -119,45 +133,7 @@ def _limit(name: str, value: object, chosen: Mapping[str, Rule]) -> Limit:
     """Return the limit of plain `value` for rule `name`; raises ConfigurationError that names the rule."""
     if name not in chosen:
         raise ConfigurationError(f"`{name}` is not among the chosen rules. {suggestion(name, chosen)}")
-    match value:
-        case _ if _holds_nan(value):
-            pass  # no value is above or below NaN, so every document would pass
-        case AtLeast() | AtMost() | Between():
-            return value
-        case bool():
-            pass
-        case int() | float():
-            return _one_bound(name, float(value), chosen[name].limit)
-        case [int() | float() as low, int() | float() as high]:
-            return Between(float(low), float(high))
-        case Mapping() if value and value.keys() <= {"at_least", "at_most"}:
-            bounds = [value.get("at_least"), value.get("at_most")]
-            if all(bound is None or type(bound) in (int, float) for bound in bounds):
-                return limit_between(*bounds)
-    raise ConfigurationError(
-        f"The limit of `{name}` is {value!r}. Give a number, a list of the lowest and the highest value, "
-        "or `at_least` and `at_most`."
-    )
-
-
-def _holds_nan(value: object) -> bool:
-    match value:
-        case float():
-            return math.isnan(value)
-        case list() | tuple():
-            return any(map(_holds_nan, value))
-        case Mapping():
-            return any(map(_holds_nan, value.values()))
-    return False
-
-
-def _one_bound(name: str, value: float, limit: Limit) -> Limit:
-    if isinstance(limit, Between):
-        raise ConfigurationError(
-            f"The limit of `{name}` is {value:g}, but the rule has two bounds ({limit}). "
-            "Give a list of the lowest and the highest value, or `at_least` or `at_most` alone."
-        )
-    return type(limit)(value)
+    return parse_limit(name, value, chosen[name].limit)
 
 
 def _sentence(make: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:

@@ -1,4 +1,4 @@
-"""Rules and limits: a rule measures one number of a document, its limit says which numbers are allowed.
+"""Rules: a rule measures one number of a document, its limit says which numbers are allowed.
 
 A rule knows no verdict. Measuring and deciding are separate, so that a limit can change without reading a
 text again. The reason for a rejection is the rule's name; which side of the limit failed is data.
@@ -12,141 +12,54 @@ import inspect
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
-from math import inf
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 from factory import _native
 from factory.errors import ConfigurationError
+from factory.filters.limits import Limit
 from factory.filters.text import Text
+from factory.lake.names import TableName
 
-
-@dataclass(frozen=True)
-class AtLeast:
-    """Allows values of `low` and more."""
-
-    low: float
-
-    def violated(self, value: float | None) -> float | None:
-        """Return the bound that `value` violates, None if it violates none or there is no value."""
-        return self.low if value is not None and value < self.low else None
-
-    def __str__(self) -> str:
-        return f">= {_number(self.low)}"
-
-
-@dataclass(frozen=True)
-class AtMost:
-    """Allows values of `high` and less."""
-
-    high: float
-
-    def violated(self, value: float | None) -> float | None:
-        """Return the bound that `value` violates, None if it violates none or there is no value."""
-        return self.high if value is not None and value > self.high else None
-
-    def __str__(self) -> str:
-        return f"<= {_number(self.high)}"
-
-
-@dataclass(frozen=True)
-class Between:
-    """Allows values from `low` to `high`, both included."""
-
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        if self.low > self.high:
-            raise ConfigurationError(
-                f"No value lies between {_number(self.low)} and {_number(self.high)}. "
-                "Give the lower bound first."
-            )
-
-    def violated(self, value: float | None) -> float | None:
-        """Return the bound that `value` violates, None if it violates none or there is no value."""
-        above = value is not None and value > self.high
-        return self.high if above else AtLeast(self.low).violated(value)
-
-    def __str__(self) -> str:
-        return f"{_number(self.low)} to {_number(self.high)}"
-
-
-Limit = AtLeast | AtMost | Between
 Kind = Literal["number", "word"]  # the type of a signal: a double or a string
-
-
-def limit_between(low: float | None, high: float | None) -> Limit:
-    """Return the limit with one or both bounds; raises ConfigurationError without any."""
-    if low is not None and high is not None:
-        return Between(low, high)
-    if low is not None:
-        return AtLeast(low)
-    if high is not None:
-        return AtMost(high)
-    raise ConfigurationError("A limit has no bound. Give `at_least`, `at_most` or both.")
-
-
-def bounds(limit: Limit) -> tuple[float, float]:
-    """Return the lowest and the highest value that `limit` allows, infinite where it has no bound."""
-    match limit:
-        case AtLeast(low):
-            return float(low), inf
-        case AtMost(high):
-            return -inf, float(high)
-        case Between(low, high):
-            return float(low), float(high)
-
-
-def _number(value: float) -> str:
-    return f"{value:,.10g}"
 
 
 class Rule(ABC):
     """One number of a document, with the limit that says which values pass.
 
-    `name` is the reason for a rejection, `unit` the unit of the number.
+    `name` is the reason for a rejection, `unit` the unit of the number. `reads` are the tables besides the
+    documents that the rule needs, by their role.
     """
 
     name: str
     unit: str
     limit: Limit
+    reads: Mapping[str, TableName] = MappingProxyType({})
+
+    @property
+    def part(self) -> str:
+        """The part of the signals with its values: one part for all rules that read documents alone, "".
+
+        A rule that reads tables has a part of its own, which is measured again when they change.
+        """
+        return self.name if self.reads else ""
 
     @property
     def signals(self) -> Mapping[str, Kind]:
         """The columns of the signals table from which the number is computed."""
         return {self.name: "number"}
 
+    @property
+    def expression(self) -> str:
+        """The number, as a Spark expression over these columns; null where there is none."""
+        return f"`{self.name}`"
+
     def with_limit(self, limit: Limit) -> Self:
         """Return the same rule with another limit."""
         changed = copy.copy(self)
         changed.limit = limit
         return changed
-
-    def __repr__(self) -> str:
-        """Return all that decides a verdict: rules with equal signals and repr give equal verdicts."""
-        return f"{self.name} {self.limit} {self.unit}"
-
-
-class TextRule(Rule):
-    """A number of the text alone; `name` is its column of the signals table.
-
-    The native signal of that name fills the column, `measure` where there is none. `paper` is where rule and
-    limit come from; `example` is a text that fails. A rule `of_bulk` does not apply to a small file of a
-    repository, because the number would mean nothing.
-    """
-
-    paper: str
-    example: str
-    of_bulk = False
-
-    @abstractmethod
-    def measure(self, text: Text) -> float | None:
-        """Return the number, or None where the rule does not apply (and passes).
-
-        A native signal of the same name must equal it on every text.
-        """
 
     @property
     def source(self) -> str | None:
@@ -169,14 +82,36 @@ class TextRule(Rule):
         state = sorted((name, repr(value)) for name, value in vars(self).items() if name != "limit")
         return hashlib.sha256(f"{type(self).__qualname__}\n{state}\n{code}".encode()).hexdigest()[:16]
 
+    def __repr__(self) -> str:
+        """Return all that decides a verdict: rules with equal signals and repr give equal verdicts."""
+        read = "".join(f", {role} {table}" for role, table in sorted(self.reads.items()))
+        source = f", source {self.source}" if self.source else ""
+        return f"{self.name} {self.limit} {self.unit}{read}{source}"
+
+
+class TextRule(Rule):
+    """A number of the text alone; `name` is its column of the signals table.
+
+    The native signal of that name fills the column, `measure` where there is none. `paper` is where rule and
+    limit come from; `example` is a text that fails. A rule `of_bulk` does not apply to a small file of a
+    repository, because the number would mean nothing.
+    """
+
+    paper: str
+    example: str
+    of_bulk = False
+
+    @abstractmethod
+    def measure(self, text: Text) -> float | None:
+        """Return the number, or None where the rule does not apply (and passes).
+
+        A native signal of the same name must equal it on every text.
+        """
+
     @property
     def in_python(self) -> bool:
         """Whether `measure` fills the column."""
         return self.name not in _native_names()
-
-    def __repr__(self) -> str:
-        source = self.source
-        return super().__repr__() + (f", source {source}" if source else "")
 
 
 def text_rule(

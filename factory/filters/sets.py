@@ -8,7 +8,7 @@ from factory.errors import ConfigurationError
 from factory.filters import c4, code, fineweb, gopher_quality, gopher_repetition, language
 from factory.filters.datatrove import gopher, web
 from factory.filters.python_rule import require_rule
-from factory.filters.rule import TextRule
+from factory.filters.rule import Rule, TextRule
 from factory.suggestions import unknown_name
 
 RULE_SETS: dict[str, tuple[TextRule, ...]] = {
@@ -25,16 +25,16 @@ RULE_SETS: dict[str, tuple[TextRule, ...]] = {
 }
 
 
-def rules(names: Sequence[str | TextRule]) -> tuple[TextRule, ...]:
+def rules(names: Sequence[str | Rule]) -> tuple[Rule, ...]:
     """Return the rules of the sets and the single rules `names`, each once, in the order of first mention.
 
-    `names` may also contain rules of your own, as objects. Raises ConfigurationError for a name that is
-    neither a set nor a rule, and for a rule of your own that does not fit.
+    `names` may also contain rules as objects: your own, and those that read tables. Raises ConfigurationError
+    for a name that is neither a set nor a rule, and for a rule of your own that does not fit.
     """
     by_name = {rule.name: rule for chosen in RULE_SETS.values() for rule in chosen}
-    chosen: dict[str, TextRule] = {}
+    chosen: dict[str, Rule] = {}
     for name in names:
-        if isinstance(name, TextRule):
+        if isinstance(name, Rule):
             require_rule(name, taken=by_name.keys() | chosen.keys())
             chosen[name.name] = name
         elif name in RULE_SETS or name in by_name:

@@ -1,38 +1,40 @@
 """Signals of documents, and verdicts on them: measure once, decide as often as limits change.
 
-`measure` reads texts and the columns that predicates name, and returns `signals.<dataset>`: every value of
-every rule. `decide` reads only signals and returns `filtered.<dataset>`: every document with every rule it
-fails. Invariant: both keep each document exactly once. Where a rule does not apply, the value is null and the
-document passes; 0 is a limit like any other.
+`measure` reads texts and the columns that predicates name, and returns a part of `signals.<dataset>`: every
+value of the rules that read documents alone, or those of one rule that reads a table too. `join_parts` puts
+the parts together. `decide` reads only signals and returns `filtered.<dataset>`: every document with every
+rule it fails. Invariant: all keep each document exactly once. Where a rule does not apply, the value is null
+and the document passes; 0 is a limit like any other.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 
-import pyarrow as pa
 from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError
-from factory.filters.language import LABEL, SCORE, LanguageScore
+from factory.filters.limits import Bottom, Bounds, Top, bounds
 from factory.filters.metadata import (
     AND,
     METADATA,
     OR,
     LicensePredicate,
-    NumberPredicate,
+    Predicate,
     WordPredicate,
     column,
 )
-from factory.filters.rule import Rule, TextRule, bounds
+from factory.filters.rule import Rule, TextRule
+from factory.filters.table_rule import Measurer, TableRule
 from factory.filters.text import Text
+from factory.lake.names import TableName
 from factory.lake.schemas.base import TableSchema
 from factory.lake.schemas.filters import FILTERED, signals_table
 from spark_udfs.filters import python_rules, verdicts
@@ -54,31 +56,53 @@ def _about(rule: Rule) -> str:
     return f"{sentence} Unit: {rule.unit}.".strip()
 
 
-def measure(documents: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """Return the signals of all `rules` for every document, in the columns of `signals_schema(rules)`.
+def measure(
+    documents: DataFrame, rules: Sequence[Rule], tables: Mapping[TableName, DataFrame] | None = None
+) -> DataFrame:
+    """Return the signals of `rules`, all of one part, for every document: `signals_schema(rules)`.
 
     `documents` has `doc_id`, the columns that predicates name, `text` if a rule measures it, and optionally
-    `partition` and, to exempt small files, `repository` and `path`. No other column is read.
+    `partition` and, to exempt small files, `repository` and `path`. No other column is read. `tables` are
+    those that the rules read. Raises ConfigurationError for a table without the column of a predicate.
     """
     schema = signals_schema(rules).columns
-    of_text = [rule for rule in rules if isinstance(rule, TextRule)]
-    of_bulk = [rule.name for rule in of_text if rule.of_bulk]
     carried = {"doc_id": F.col("doc_id"), "partition": _partition(documents)}
-    carried |= {name: _field(rule) for rule in rules if rule not in of_text for name in rule.signals}
-    if not of_text:
+    for rule in rules:
+        if isinstance(rule, Predicate):
+            if rule.reads:
+                documents = _with_values(documents, rule, (tables or {})[rule.reads["values"]])
+            carried |= {name: _field(rule) for name in rule.signals}
+    of_text = [rule for rule in rules if isinstance(rule, TextRule)]
+    measurers = [*_python_rules(of_text), *_table_rules(rules, tables or {})]
+    if not of_text and not measurers:
         return documents.select(*(carried[name].alias(name) for name in schema.names))
+    of_bulk = [rule.name for rule in of_text if rule.of_bulk]
     if of_bulk and {"repository", "path"} <= set(documents.columns):
         carried |= {"repository": F.col("repository"), "path": F.col("path")}
     inputs = documents.select("text", *(column.alias(name) for name, column in carried.items()))
-    function = partial(udf.measure, schema=schema, of_bulk=of_bulk, in_python=_in_python(of_text))
+    function = partial(udf.measure, schema=schema, of_bulk=of_bulk, measurers=measurers)
     return inputs.mapInArrow(function, from_arrow_schema(schema))
+
+
+def by_part(rules: Sequence[Rule]) -> dict[str, list[Rule]]:
+    """Return the rules by part of the signals; no rules are the part "", which holds only documents."""
+    parts: dict[str, list[Rule]] = {} if rules else {"": []}
+    for rule in rules:
+        parts.setdefault(rule.part, []).append(rule)
+    return parts
+
+
+def join_parts(parts: Sequence[DataFrame]) -> DataFrame:
+    """Return the parts of the signals of the same documents as one table; the first has the partition."""
+    first, *further = parts
+    return reduce(lambda rows, part: rows.join(part.drop("partition"), "doc_id"), further, first)
 
 
 def decide(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     """Return every document with all of `rules` it fails, in their order: FILTERED.
 
     A rejection names the rule, the value and the violated bound. Raises ConfigurationError if `signals` lacks
-    a rule's values.
+    a rule's values, and for a limit that is a share, which `factory.filters.shares` resolves first.
     """
     missing = [rule.name for rule in rules if not rule.signals.keys() <= set(signals.columns)]
     if missing:
@@ -86,20 +110,62 @@ def decide(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
             f"The signals have no values of {', '.join(f'`{name}`' for name in missing)}. "
             "Measure the documents with these rules first."
         )
-    values = [_value(rule).cast("double").alias(f"value_{at}") for at, rule in enumerate(rules)]
-    limits = [(rule.name, *bounds(rule.limit)) for rule in rules]
+    values = [value_of(rule).alias(f"value_{at}") for at, rule in enumerate(rules)]
+    limits = [(rule.name, *bounds(resolved_limit(rule))) for rule in rules]
     function = partial(verdicts.decide, limits=limits, schema=FILTERED.columns)
     inputs = signals.select("doc_id", "partition", *values)
     return inputs.mapInArrow(function, from_arrow_schema(FILTERED.columns))
 
 
-def _in_python(rules: Sequence[TextRule]) -> Callable[[pa.Array, pa.Array], dict[str, pa.Array]] | None:
-    """Return a function that measures the `rules` without a native signal, None if there are none."""
+def resolved_limit(rule: Rule) -> Bounds:
+    """Return the limit of a rule; raises ConfigurationError for a share."""
+    if isinstance(rule.limit, Top | Bottom):
+        raise ConfigurationError(
+            f"The limit of `{rule.name}` is {rule.limit} of the documents. Find its bound first, by "
+            "`factory.filters.shares`."
+        )
+    return rule.limit
+
+
+def value_of(rule: Rule) -> Column:
+    """Return the number of a rule, as a double, from the columns of the signals."""
+    if isinstance(rule, WordPredicate):
+        return _allows(rule, F.col(column(rule.name))).cast("double")
+    return F.expr(rule.expression).cast("double")
+
+
+def _python_rules(rules: Sequence[TextRule]) -> Iterator[Measurer]:
+    """Yield a function that measures the `rules` without a native signal, if there are any."""
     chosen = [rule for rule in rules if rule.in_python]
     for rule in chosen:
-        if rule.source is not None:  # no worker can import a user's file, so the code travels with the rule
-            register_pickle_by_value(sys.modules[type(rule).__module__])
-    return partial(python_rules.measure, rules=chosen, view=Text) if chosen else None
+        _send_with_code(rule)
+    if chosen:
+        yield partial(python_rules.measure, rules=chosen, view=Text)
+
+
+def _table_rules(rules: Sequence[Rule], tables: Mapping[TableName, DataFrame]) -> Iterator[Measurer]:
+    """Yield the function of each rule that reads tables."""
+    for rule in rules:
+        if isinstance(rule, TableRule):
+            _send_with_code(rule)
+            yield rule.measurer({role: tables[table] for role, table in rule.reads.items()})
+
+
+def _send_with_code(rule: Rule) -> None:
+    """No worker can import a user's file, so the code of its rules travels with them."""
+    if rule.source is not None:
+        register_pickle_by_value(sys.modules[type(rule).__module__])
+
+
+def _with_values(documents: DataFrame, rule: Predicate, table: DataFrame) -> DataFrame:
+    """Return the documents with the column of another table that a predicate tests."""
+    if not {"doc_id", rule.field} <= set(table.columns):
+        raise ConfigurationError(
+            f"{rule.reads['values']} lacks `doc_id` or `{rule.field}`, which `{rule.name}` compares. "
+            f"Its columns are {', '.join(table.columns)}."
+        )
+    values = table.select("doc_id", F.col(rule.field).alias(column(rule.name)))
+    return documents.join(values, "doc_id", "left")
 
 
 def _partition(documents: DataFrame) -> Column:
@@ -107,24 +173,18 @@ def _partition(documents: DataFrame) -> Column:
     return partition.alias("partition")
 
 
-def _field(rule: Rule) -> Column:
-    """Return the column of `raw` that a predicate tests."""
-    if rule.name.startswith(METADATA):
-        return F.col("metadata")[rule.name.removeprefix(METADATA)]
+def _field(rule: Predicate) -> Column:
+    """Return the signal of a predicate, from the documents."""
+    if rule.reads:
+        field = F.col(column(rule.name))
+    elif rule.name.startswith(METADATA):
+        field = F.col("metadata")[rule.name.removeprefix(METADATA)]
+    else:
+        field = F.col(rule.name)
+    [kind] = rule.signals.values()
     if rule.name == "created_at":
-        return F.unix_micros("created_at") / F.lit(1e6)
-    return F.col(rule.name).cast("double" if isinstance(rule, NumberPredicate) else "string")
-
-
-def _value(rule: Rule) -> Column:
-    match rule:
-        case LanguageScore(wanted=wanted) if wanted:
-            unwanted = ~F.col(LABEL).isin(*wanted)
-            return F.when(unwanted, F.lit(0.0)).otherwise(F.col(SCORE))
-        case WordPredicate():
-            return _allows(rule, F.col(column(rule.name))).cast("double")
-        case _:
-            return F.col(rule.name)
+        return F.unix_micros(field) / F.lit(1e6)
+    return field.cast("double" if kind == "number" else "string")
 
 
 def _allows(rule: WordPredicate, word: Column) -> Column:

@@ -5,7 +5,7 @@ of an asset means the table `raw.python_code`.
 
 A variant is a dataset named after another: `web__strict` reads `raw.web` and has every later table to itself.
 Filter rounds before the last write `filtered.web_r1`, `filtered.web_r2` and so on; the last round has the
-plain name.
+plain name. The values of a rule that reads tables are a part of a round's signals, `signals.web_by_quality`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ STAGE_OF_NAMESPACE = {
 }
 
 VARIANT = "__"  # between the names of a dataset and its variant
-PARTS = ("rejected", "symbols", "dependencies", "placements", "verdicts")  # suffixes of side tables
+PARTS = ("rejected", "symbols", "dependencies", "placements", "verdicts", "limits")  # suffixes of side tables
+BY = "_by_"  # between the names of a round and of a rule with signals of its own
 
 _PART = re.compile(r"[a-z][a-z0-9_]*")
 _ROUND = re.compile(r"_r[1-9][0-9]*$")
@@ -107,11 +108,11 @@ def dataset(name: str) -> str:
                 f"`{name}` is not a dataset name. Use lower-case letters, digits and single underscores; "
                 "two underscores begin the name of a variant, as in web__strict."
             )
-        taken = _ROUND.search(part) or re.search(f"_({'|'.join(PARTS)})$", part)
+        taken = _ROUND.search(part) or re.search(f"_({'|'.join(PARTS)})$|{BY}", part)
         if taken:
             raise ConfigurationError(
                 f"`{name}` is not a dataset name, because names in `{taken[0]}` are reserved for further "
-                "tables of a dataset. Choose another ending."
+                "tables of a dataset. Choose another."
             )
     return name
 
@@ -143,9 +144,18 @@ def is_in_round(name: str) -> bool:
     return _ROUND.search(name) is not None
 
 
+def signals(name: str, part: str = "") -> TableName:
+    """A part of the signals of a round or dataset; the rules that read documents alone have the part ""."""
+    return TableName("signals", f"{name}{BY}{part}" if part else name)
+
+
+def limits(name: str) -> TableName:
+    """The limits of a round that are shares of its documents."""
+    return TableName("signals", f"{name}_limits")
+
+
 # The tables that are named after their dataset or model.
 registered = partial(TableName, "registered")
-signals = partial(TableName, "signals")
 filtered = partial(TableName, "filtered")
 deduplicated = partial(TableName, "deduplicated")
 sorted_table = partial(TableName, "sorted")

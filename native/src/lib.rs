@@ -18,18 +18,20 @@ mod depsort;
 mod filters;
 mod lake;
 mod loading;
+mod models;
 mod packing;
 mod pages;
 
 type Register = fn(&Bound<'_, PyModule>) -> PyResult<()>;
 
-const STAGES: [(&str, Register); 8] = [
+const STAGES: [(&str, Register); 9] = [
     (env!("FACTORY_SOURCES_BLEND"), blend::register),
     (env!("FACTORY_SOURCES_DEDUP"), dedup::register),
     (env!("FACTORY_SOURCES_DEPSORT"), depsort::register),
     (env!("FACTORY_SOURCES_FILTERS"), filters::register),
     (env!("FACTORY_SOURCES_LAKE"), lake::register),
     (env!("FACTORY_SOURCES_LOADING"), loading::register),
+    (env!("FACTORY_SOURCES_MODELS"), models::register),
     (env!("FACTORY_SOURCES_PACKING"), packing::register),
     (env!("FACTORY_SOURCES_PAGES"), pages::register),
 ];

@@ -6,7 +6,7 @@ is decided here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,21 +20,22 @@ def measure(
     batches: Iterator[pa.RecordBatch],
     schema: pa.Schema,
     of_bulk: Sequence[str] = (),
-    in_python: Callable[[pa.Array, pa.Array], dict[str, pa.Array]] | None = None,
+    measurers: Sequence[Callable[[pa.Array, pa.Array], Mapping[str, pa.Array]]] = (),
 ) -> Iterator[pa.RecordBatch]:
     """Yield the columns of `schema`, one row per document, in the order of the input.
 
-    A column of the batch is carried over and the others are measured; the function `in_python` measures its
-    columns from ids and texts. A document without a text has null values, and a small file of a repository
-    has null values of the signals `of_bulk`, where the batch has `repository` and `path`. Raises ValueError
-    for a name that the native pass does not know.
+    A column of the batch is carried over and the others are measured; each of `measurers` gives its columns
+    from ids and texts, and the native pass the rest. A document without a text has null values, and a small
+    file of a repository has null values of the signals `of_bulk`, where the batch has `repository` and
+    `path`. Raises ValueError for a name that the native pass does not know.
     """
     for batch in batches:
         columns = {name: batch.column(name) for name in batch.schema.names if name != "text"}
         texts = batch.column("text")
-        if in_python is not None:
-            columns |= in_python(columns["doc_id"], texts)
-        columns |= _measured(texts, [name for name in schema.names if name not in columns])
+        for measurer in measurers:
+            columns |= measurer(columns["doc_id"], texts)
+        if waiting := [name for name in schema.names if name not in columns]:
+            columns |= _measured(texts, waiting)
         if of_bulk and {"repository", "path"} <= columns.keys():
             small = small_files(texts, columns["repository"], columns["path"])
             columns |= {name: pc.if_else(small, None, columns[name]) for name in of_bulk}

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from factory.errors import ConfigurationError
 from factory.filters.language import LABEL, SCORE, LanguageScore
-from factory.filters.rule import AtLeast
+from factory.filters.limits import AtLeast
 from factory.filters.stage import decide, measure
 from factory.filters.text import Text
 from tests.filters.test_language_id import TEXTS as SENTENCES

@@ -12,9 +12,10 @@ from pydantic import ValidationError
 from pyspark.sql import SparkSession
 
 from factory.errors import ConfigurationError
+from factory.filters.limits import AtLeast, AtMost
 from factory.filters.python_rule import load_rule
 from factory.filters.rounds import Round
-from factory.filters.rule import AtLeast, AtMost, TextRule
+from factory.filters.rule import TextRule
 from factory.filters.sets import rules
 from factory.filters.stage import decide, measure
 from factory.filters.text import Text
@@ -22,7 +23,8 @@ from spark_udfs.filters import python_rules
 from tests.conftest import ROOT
 
 EXAMPLE = """
-from factory.filters.rule import AtMost, TextRule
+from factory.filters.limits import AtMost
+from factory.filters.rule import TextRule
 from factory.filters.text import Text
 
 SIGN = "!"

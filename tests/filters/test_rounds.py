@@ -9,9 +9,9 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
+from factory.filters.limits import AtLeast, AtMost, Between, Limit
 from factory.filters.metadata import predicate
 from factory.filters.rounds import Round
-from factory.filters.rule import AtLeast, AtMost, Between, Limit
 from factory.filters.sets import RULE_SETS, rules
 
 WHOLE = """

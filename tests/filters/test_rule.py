@@ -6,7 +6,7 @@ import pytest
 
 from factory.errors import ConfigurationError
 from factory.filters.gopher_quality import word_count
-from factory.filters.rule import AtLeast, AtMost, Between, Limit
+from factory.filters.limits import AtLeast, AtMost, Between, Limit
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from factory.filters.limits import AtLeast
 from factory.filters.rounds import Round
-from factory.filters.rule import AtLeast, TextRule
+from factory.filters.rule import TextRule
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.table import rule_table
 from factory.filters.text import Text

@@ -11,8 +11,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError
 from factory.filters.gopher_quality import word_count
+from factory.filters.limits import AtLeast, AtMost, Between
 from factory.filters.rounds import Round
-from factory.filters.rule import AtLeast, AtMost, Between, TextRule
+from factory.filters.rule import TextRule
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.stage import decide, measure, signals_schema
 from factory.filters.text import Text

@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 from factory import _native
-from factory.filters.rule import Between, TextRule
+from factory.filters.limits import Between
+from factory.filters.rule import TextRule
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.text import Text
 

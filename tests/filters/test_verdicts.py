@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factory import _native
-from factory.filters.rule import AtLeast, AtMost, Between, Limit, bounds
+from factory.filters.limits import AtLeast, AtMost, Between, Limit, bounds
 from factory.lake.schemas.filters import FILTERED
 from spark_udfs.filters.verdicts import decide
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from factory.filters import gopher_quality, gopher_repetition
 from factory.filters.datatrove.text import datatrove_text
-from factory.filters.rule import AtLeast, TextRule, text_rule
+from factory.filters.limits import AtLeast
+from factory.filters.rule import TextRule, text_rule
 from factory.filters.text import Text, duplicate_chars, duplicate_share, ratio
 
 DATATROVE = "datatrove 0.10.1"

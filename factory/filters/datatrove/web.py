@@ -13,7 +13,8 @@ from factory.filters import c4, fineweb
 from factory.filters.datatrove.gopher import DATATROVE
 from factory.filters.datatrove.text import datatrove_text, end_marks
 from factory.filters.datatrove.tokenizer import english
-from factory.filters.rule import AtLeast, TextRule, text_rule
+from factory.filters.limits import AtLeast
+from factory.filters.rule import TextRule, text_rule
 from factory.filters.text import Text, duplicate_chars, ratio
 
 CITATION = re.compile(r"\[\d*]|\[edit]|\[citation needed]")  # a digit of any script

@@ -29,3 +29,13 @@ FILTERED = table(
     chart="filters.rejections",
     figures="filters.verdicts",
 )
+
+LIMITS = table(
+    required("rule", pa.string(), "name of the rule"),
+    required("side", pa.string(), "the end of the values that passes, `top` or `bottom`"),
+    required("share", pa.float64(), "the share of the documents that passes"),
+    required("limit", pa.float64(), "the last value inside the share"),
+    required("n_documents", pa.int64(), "documents that had a value when the limit was found"),
+    key=("rule",),
+    chart="filters.limits",
+)

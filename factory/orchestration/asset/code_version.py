@@ -1,8 +1,9 @@
 """The version of an asset's code; when it changes, the asset's rows are stale.
 
-It covers the asset's function, every source of its stage with the worker code these import, and the native
-kernels these sources call. A change elsewhere in the platform does not make a table stale: readers of the
-lake (`factory.lake`, the native `pages`) give the same rows or fail.
+It covers the asset's function, every source of its stage with the worker code and the models
+(`factory.models`) that these import, and the native kernels these sources call. A change elsewhere in the
+platform does not make a table stale: readers of the lake (`factory.lake`, the native `pages`) give the same
+rows or fail.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from factory import _native
 from factory.lake.schemas.base import TableSchema
 
 _ROOT = Path(_native.__file__).parents[1]
+_SHARED = ("spark_udfs.", "factory.models.")
 _EVERY_STAGE = ("factory/lake_spark", "factory/lake/fingerprint.py")  # these write the rows of all stages
 
 
@@ -44,16 +46,17 @@ def _stage_version(stage: str) -> str:
 
 
 def sources(root: Path, stage: str) -> set[Path]:
-    """Return the files of `factory/<stage>`, those that write every stage's rows, and the workers they reach.
+    """Return the files of `factory/<stage>`, those that write every stage's rows, and what they reach.
 
-    A file reaches a worker module by an import anywhere in it, or by a string that is the module's dotted
-    name, as in a registry. Data files beside a module count with it.
+    A file reaches a module of `spark_udfs` or `factory.models`, the code that stages share, by an import
+    anywhere in it, or by a string that is the module's dotted name, as in a registry. Data files beside a
+    module count with it.
     """
     folders = [root / folder for folder in (f"factory/{stage}", *_EVERY_STAGE)]
     found = {path for folder in folders for path in (folder, *folder.rglob("*")) if _is_source(path)}
     waiting = list(found)
     while waiting:
-        reached = {file for name in _names(waiting.pop()) for file in _worker_files(root, name)} - found
+        reached = {file for name in _names(waiting.pop()) for file in _shared_files(root, name)} - found
         found |= reached
         waiting += reached
     return found
@@ -85,10 +88,10 @@ def _names(path: Path) -> set[str]:
     return found
 
 
-def _worker_files(root: Path, name: str) -> Iterator[Path]:
-    """Yield the file of a module of `spark_udfs`, its packages, and the data files beside it."""
+def _shared_files(root: Path, name: str) -> Iterator[Path]:
+    """Yield the file of a module that stages share, its packages, and the data files beside it."""
     parts = name.split(".")
-    if parts[0] != "spark_udfs" or not all(part.isidentifier() for part in parts):
+    if not f"{name}.".startswith(_SHARED) or not all(part.isidentifier() for part in parts):
         return
     module = root.joinpath(*parts)
     path = module / "__init__.py" if module.is_dir() else module.with_suffix(".py")

@@ -55,17 +55,25 @@ def over(x: Sequence[float], panels: Mapping[str, Sequence[float]], title: str) 
     return _panels({name: (x, values) for name, values in panels.items()}, title, marker="o", bottom=0)
 
 
+def on_diagonal(panels: Mapping[str, tuple[Sequence[float], Sequence[float]]], title: str) -> str:
+    """Draw one small panel per name: points (x, y) from 0 to 1 beside the diagonal, where both are equal."""
+    return _panels(panels, title, marker="o", bottom=0, diagonal=True)
+
+
 def _panels(
     panels: Mapping[str, tuple[Sequence[float], Sequence[float]]],
     title: str,
     marker: str = "",
     bottom: float | None = None,
+    diagonal: bool = False,
 ) -> str:
     rows = max(1, math.ceil(len(panels) / _COLUMNS))
     figure = _figure(9, 0.6 + 1.1 * rows, left=0.5, top=0.6)
     grid = figure.add_gridspec(rows, _COLUMNS, wspace=0.35, hspace=0.6)
     for number, (name, (x, values)) in enumerate(panels.items()):
         axes = figure.add_subplot(grid[number])
+        if diagonal:
+            axes.plot([0, 1], [0, 1], color=_KEPT, linewidth=0.8)
         axes.plot(x, values, color=_INK, linewidth=1.2, marker=marker, markersize=3)
         axes.set_ylim(bottom=bottom)
         axes.set_title(name, loc="left", fontsize=7)

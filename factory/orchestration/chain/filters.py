@@ -6,10 +6,18 @@ A round measures the documents that passed all earlier rounds, and its verdicts 
 document that an earlier round rejected keeps its rejections. So `filtered.<dataset>`, the last round's table,
 holds every document with every rule it fails.
 
-Values are measured once. A round reads the signals of an earlier round, or of its base dataset, if these have
-every column that its rules need for every document it measures. Otherwise the round measures, and its signals
-table has its own name. The declarations alone tell whether a table covers the documents: every rule that the
-table's documents passed must also precede the round, with limits as strict or stricter.
+Values are measured once. The rules that read documents alone share one table of signals; a rule that reads
+another table has one of its own, so that a new model measures only its own column:
+
+    signals_r1, signals_r1_by_quality, models.quality
+
+A round reads the signals of an earlier round, or of its base dataset, if these have every column that its
+rules need for every document it measures. Otherwise the round measures, and its signals table has its own
+name. The declarations alone tell whether a table covers the documents: every rule that the table's documents
+passed must also precede the round, with limits as strict or stricter.
+
+A limit that is a share of the documents, such as the best tenth, becomes a bound once, over all documents of
+the round: `signals.<round>_limits`, a lasting table.
 """
 
 from __future__ import annotations
@@ -21,14 +29,17 @@ import dagster as dg
 from pyspark.sql import DataFrame
 
 from factory.errors import ConfigurationError
+from factory.filters.limits import Bottom, Top, bounds
+from factory.filters.metadata import WrittenNumberPredicate
 from factory.filters.rounds import Round
-from factory.filters.rule import Rule, TextRule, bounds
-from factory.filters.stage import decide, measure, signals_schema
+from factory.filters.rule import Rule
+from factory.filters.shares import by_share, limits_table, with_bounds
+from factory.filters.stage import by_part, decide, join_parts, measure, signals_schema
 from factory.lake import names
 from factory.lake.names import TableName
-from factory.lake.schemas.filters import FILTERED
+from factory.lake.schemas.filters import FILTERED, LIMITS
 from factory.lake_spark.documents import kept_documents
-from factory.orchestration.asset.checks import holds
+from factory.orchestration.asset.checks import Check, alarm, holds
 from factory.orchestration.chain.link import Chain
 
 A_VERDICT_HAS_ITS_REASONS = holds(
@@ -66,14 +77,16 @@ class Filters:
         if not self.rounds:
             raise ConfigurationError(f"`{chain.dataset}` has no round of filters. Give one, if only Round().")
         for step in self._steps_of(chain.dataset):
-            signals = [] if step.measured_before else [_signals(chain, step)]
-            chain = chain.adding(*signals, _filtered(chain, step), verdicts=names.filtered(step.name))
+            signals = [_signals(chain, part) for part in step.parts if not part.measured_before]
+            limits = [_limits(chain, step)] if by_share(step.rules) else []
+            verdicts = names.filtered(step.name)
+            chain = chain.adding(*signals, *limits, _filtered(chain, step), verdicts=verdicts)
         return chain
 
     def measuring(self, dataset: str) -> tuple[Measured, ...]:
         """Every table of signals after the rounds of `dataset`, for a variant's filters."""
-        steps = self._steps_of(dataset)
-        return (*self.measured, *(step.signals for step in steps if not step.measured_before))
+        parts = [part for step in self._steps_of(dataset) for part in step.parts]
+        return (*self.measured, *(part.signals for part in parts if not part.measured_before))
 
     def _steps_of(self, dataset: str) -> Sequence[_Round]:
         """The rounds of `dataset`, read once, because the file of a rule may change under this process."""
@@ -83,13 +96,27 @@ class Filters:
 
 
 @dataclass(frozen=True)
-class _Round:
-    """A round of a dataset: the name of its tables, its rules, and the signals it reads."""
+class _Part:
+    """Some rules of a round, and the table of signals with their values."""
 
-    name: str
     rules: Sequence[Rule]
     signals: Measured
     measured_before: bool
+
+
+@dataclass(frozen=True)
+class _Round:
+    """A round of a dataset: the name of its tables, its rules, and the signals it reads, in parts."""
+
+    name: str
+    rules: Sequence[Rule]
+    parts: Sequence[_Part]
+
+    @property
+    def signals(self) -> dict[str, TableName]:
+        """The tables of signals, by the argument of an asset."""
+        tables = dict.fromkeys(part.signals.table for part in self.parts)
+        return {f"signals_{number}" if number else "signals": table for number, table in enumerate(tables)}
 
 
 def _rounds(dataset: str, rounds: Sequence[Round], measured: Sequence[Measured]) -> Iterator[_Round]:
@@ -99,75 +126,134 @@ def _rounds(dataset: str, rounds: Sequence[Round], measured: Sequence[Measured])
     for number, declared in enumerate(rounds, start=1):
         name = names.in_round(dataset, number, len(rounds))
         rules = declared.build()
-        signals = next((table for table in available if table.serves(rules, passed)), None)
-        if signals is not None:
-            yield _Round(name, rules, signals, measured_before=True)
-        else:
-            signals = Measured(names.signals(name), signals_of(rules), passed)
-            available.append(signals)
-            yield _Round(name, rules, signals, measured_before=False)
+        parts = []
+        for part, rules_of_part in by_part(rules).items():
+            signals = next((table for table in available if table.serves(rules_of_part, passed)), None)
+            measured_before = signals is not None
+            if signals is None:
+                signals = Measured(names.signals(name, part), signals_of(rules_of_part), passed)
+                available.append(signals)
+            parts.append(_Part(rules_of_part, signals, measured_before))
+        yield _Round(name, rules, parts)
         passed = (*passed, *rules)
 
 
 def signals_of(rules: Sequence[Rule]) -> dict[str, str]:
-    """Return the kind of each signal column that `rules` read, and the code that measures it."""
-    return {
-        column: f"{kind} of {rule.source}" if isinstance(rule, TextRule) and rule.source else kind
-        for rule in rules
-        for column, kind in rule.signals.items()
-    }
+    """Return the kind of each signal column that `rules` read, and the code and tables that it comes from."""
+    return {column: f"{kind}{_origin(rule)}" for rule in rules for column, kind in rule.signals.items()}
+
+
+def _origin(rule: Rule) -> str:
+    code = f" of {rule.source}" if rule.source else ""
+    tables = "".join(f" by {table}" for table in rule.reads.values())
+    return code + tables
 
 
 def implies(strict: Rule, loose: Rule) -> bool:
-    """Whether every document that passes `strict` passes `loose`: equal rules, one limit inside the other."""
+    """Whether every document that passes `strict` passes `loose`: equal rules, one limit inside the other.
+
+    Shares imply nothing, because each round finds their bounds anew.
+    """
+    if isinstance(strict.limit, Top | Bottom) or isinstance(loose.limit, Top | Bottom):
+        return False
     if strict.signals != loose.signals or repr(strict.with_limit(loose.limit)) != repr(loose):
         return False
     (low, high), (least, most) = bounds(strict.limit), bounds(loose.limit)
     return low >= least and high <= most
 
 
-def _signals(chain: Chain, step: _Round) -> dg.AssetsDefinition:
+def _signals(chain: Chain, part: _Part) -> dg.AssetsDefinition:
     """The values that a round measures; a row describes one document, so it has the document's partition."""
     rest = f" that `{chain.verdicts}` kept" if chain.verdicts else ""
-    rules = step.rules
+    rules, table = part.rules, part.signals.table
+    read = {table for rule in rules for table in rule.reads.values()}
+    argument_of = {table: f"{table.namespace}_{table.name}" for table in sorted(read)}
 
     @chain.table_asset(
-        namespace="signals",
-        name=step.name,
+        namespace=table.namespace,
+        name=table.name,
         schema=signals_schema(rules),
-        upstream={"documents": chain.documents, **_before(chain)},
+        upstream={
+            "documents": chain.documents,
+            **_before(chain),
+            **{argument: table for table, argument in argument_of.items()},
+        },
         config={"signals": signals_of(rules)},
         description=f"Every measured value of every document of `{chain.documents}`{rest}.",
+        checks=list(_spelled_numbers(rules)),
         partitions_def=chain.partitions_def,
     )
     def signals(documents: DataFrame, **upstream: DataFrame) -> DataFrame:
-        waiting = kept_documents(documents, upstream["before"]) if upstream else documents
-        return measure(waiting, rules)
+        waiting = kept_documents(documents, upstream["before"]) if "before" in upstream else documents
+        return measure(waiting, rules, {table: upstream[argument] for table, argument in argument_of.items()})
 
     return signals
 
 
+def _spelled_numbers(rules: Sequence[Rule]) -> Iterator[Check]:
+    """Yield the checks that count values of `metadata` that should be numbers or dates and are none."""
+    for rule in rules:
+        if isinstance(rule, WrittenNumberPredicate):
+            [column] = rule.signals
+            yield alarm(
+                f"{column}_is_a_{rule.noun}",
+                rule.not_comparable,
+                f"Every value of `{rule.name}` is a {rule.noun}; one that is none counts as missing.",
+                column,
+            )
+
+
+def _limits(chain: Chain, step: _Round) -> dg.AssetsDefinition:
+    """The bounds of a round's limits that are shares of its documents, found over all its partitions."""
+    shares = by_share(step.rules)
+    table = names.limits(step.name)
+
+    @chain.table_asset(
+        namespace=table.namespace,
+        name=table.name,
+        schema=LIMITS,
+        upstream={**step.signals, **_before(chain)},
+        config={"shares": {rule.name: str(share) for rule, share in shares}},
+        description=f"The limits of `{step.name}` that are shares of its documents. They stand until a share "
+        "changes, or a run selects this table without its signals.",
+        lasting=True,
+    )
+    def limits(**upstream: DataFrame) -> DataFrame:
+        return limits_table(_values(step, upstream), [rule for rule, _ in shares])
+
+    return limits
+
+
 def _filtered(chain: Chain, step: _Round) -> dg.AssetsDefinition:
     rules = step.rules
+    limits = {"limits": names.limits(step.name)} if by_share(rules) else {}
 
     @chain.table_asset(
         namespace="filtered",
         name=step.name,
         schema=FILTERED,
-        upstream={"signals": step.signals.table, **_before(chain)},
+        upstream={**step.signals, **_before(chain), **limits},
         config={"rules": [repr(rule) for rule in rules]},
         description=f"The verdict of `{step.name}` on every document of `{chain.documents}`, with failed "
         "rules.",
         checks=[A_VERDICT_HAS_ITS_REASONS],
         partitions_def=chain.partitions_def,
     )
-    def filtered(signals: DataFrame, **upstream: DataFrame) -> DataFrame:
-        if not upstream:
-            return decide(signals, rules)
-        before = upstream["before"]
-        return decide(kept_documents(signals, before), rules).unionByName(before.where("NOT kept"))
+    def filtered(**upstream: DataFrame) -> DataFrame:
+        bound_by_rule = {row.rule: row.limit for row in upstream["limits"].collect()} if limits else {}
+        verdicts = decide(_values(step, upstream), with_bounds(rules, bound_by_rule))
+        return (
+            verdicts.unionByName(upstream["before"].where("NOT kept")) if "before" in upstream else verdicts
+        )
 
     return filtered
+
+
+def _values(step: _Round, upstream: Mapping[str, DataFrame]) -> DataFrame:
+    """The signals of a round, for the documents that no earlier round rejected."""
+    first, *further = (upstream[argument] for argument in step.signals)
+    waiting = kept_documents(first, upstream["before"]) if "before" in upstream else first
+    return join_parts([waiting, *further])
 
 
 def _before(chain: Chain) -> dict[str, TableName]:

@@ -20,6 +20,7 @@ from factory.orchestration.chain.dedup import DedupGroup
 from factory.orchestration.chain.ingest import source
 from factory.orchestration.chain.link import Chain
 from factory.orchestration.chain.models import tokenizer, tokenizer_from
+from factory.orchestration.chain.models_classifier import classifier
 from factory.orchestration.chain.refine import refine, variant
 from factory.orchestration.datasets.corpus import Corpus
 from factory.orchestration.datasets.cross_checks import check_entries
@@ -59,6 +60,9 @@ def _corpus(located: LocatedYaml, file: DatasetsFile) -> Corpus:
         around = file.tokenizers.get(entry.tokenizer, TokenizerEntry()).around
         for chain in _chains(located, number, entry, groups, around, partitions.get(entry.name)):
             assets += chain
+    for name, model in file.classifiers.items():
+        fields = {field: getattr(model, field) for field in type(model).model_fields}
+        assets.append(classifier(name, **fields).asset)
     for name, datasets in datasets_of_tokenizer.items():
         assets.append(_tokenizer(located, name, datasets, file.tokenizers.get(name, TokenizerEntry())))
     return Corpus(

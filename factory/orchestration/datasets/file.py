@@ -20,13 +20,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from factory.frozen_model import FrozenModel
 from factory.models.tokenizer import MOST_TOKENS
 from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.formats import FORMATS
+from factory.orchestration.datasets.models import ClassifierEntry
 from factory.packing.tokenize import TokenizeConfig
 
 if TYPE_CHECKING:
@@ -72,12 +73,24 @@ class TokenizerEntry(TokenizeConfig):
 class DatasetsFile(FrozenModel):
     """The whole file."""
 
+    # The rules of models must be known before the datasets, which name them, are validated.
+    classifiers: dict[str, ClassifierEntry] = Field(
+        default={}, description="classifiers, each with a rule of its name"
+    )
     datasets: tuple[AnyFormat, ...] = Field(min_length=1, description="the datasets")
     groups: dict[str, dict[str, Any]] = Field(
         default={}, description="options of `DedupConfig`, and `repositories`, by group"
     )
     tokenizers: dict[str, TokenizerEntry] = Field(default={}, description="options of tokenizers, by name")
     blend: BlendEntry = Field(default=BlendEntry(), description="the blend that the demo serves")
+
+    @field_validator("classifiers")
+    @classmethod
+    def _rules_are_declared(cls, models: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        for name, entry in models.items():
+            if info.context is not None:
+                info.context.setdefault("rules", {})[name] = entry.rule(name)
+        return models
 
     @model_validator(mode="before")
     @classmethod

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from bench.filters.compatible import COMPATIBLE, first_failing, rule_of
 from factory.filters.datatrove.text import DatatroveText
 from factory.filters.datatrove.tokenizer import tables
+from factory.filters.limits import AtLeast
 from factory.filters.rounds import Round
-from factory.filters.rule import AtLeast
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.stage import decide, measure
 from factory.filters.text import Text

@@ -13,8 +13,9 @@ from pydantic import ValidationError
 from pyspark.sql import SparkSession
 
 from factory.errors import ConfigurationError
+from factory.filters.limits import AtLeast, AtMost, Between, Limit
 from factory.filters.rounds import Round
-from factory.filters.rule import AtLeast, AtMost, Between, Limit, Rule
+from factory.filters.rule import Rule
 from factory.filters.text import Text
 from factory.lake import names
 from factory.lake.schemas.ingest import RAW
@@ -260,7 +261,8 @@ def test_the_last_table_has_every_document_with_all_rejections(
 
 
 LETTERS = """
-from factory.filters.rule import AtMost, TextRule
+from factory.filters.limits import AtMost
+from factory.filters.rule import TextRule
 
 class Letters(TextRule):
     name, unit, limit = "letters", "letters", AtMost(25)

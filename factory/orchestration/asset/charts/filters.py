@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from factory.orchestration.asset.charts.counting import KEPT, Chart, counted, most_first
+from factory.orchestration.asset.charts.counting import KEPT, Chart, counted, counts, most_first
 from factory.orchestration.asset.charts.totals import Figures, count_by
 from factory.orchestration.asset.rows import Rows
 
@@ -29,5 +29,8 @@ def verdicts(rows: Rows, _properties: Mapping[str, str]) -> dict[str, int | floa
     return {"kept": n_rows[True,], "rejected": n_rows[False,]}
 
 
-CHARTS: dict[str, Chart] = {"rejections": rejections}
+CHARTS: dict[str, Chart] = {
+    "rejections": rejections,
+    "limits": counts("rule", "limits that are shares, by rule"),
+}
 FIGURES: dict[str, Figures] = {"verdicts": verdicts}

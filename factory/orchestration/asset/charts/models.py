@@ -6,7 +6,7 @@ import json
 from collections import Counter
 
 from factory.orchestration.asset import drawing
-from factory.orchestration.asset.charts.counting import Chart, whole
+from factory.orchestration.asset.charts.counting import Chart, counts, whole
 from factory.orchestration.asset.charts.totals import Figures
 from factory.orchestration.asset.rows import Rows
 
@@ -21,5 +21,23 @@ def token_lengths(rows: Rows) -> str:
     )
 
 
-CHARTS: dict[str, Chart] = {"tokenizer": token_lengths}
+def reliability(rows: Rows) -> str:
+    """Share of a class's documents over its predicted probability, a panel a class; the diagonal is right."""
+    classes = whole(rows, ["class", "reliability"]).to_pylist()
+    panels = {
+        row["class"]: (
+            [step["probability"] for step in row["reliability"]],
+            [step["share"] for step in row["reliability"]],
+        )
+        for row in classes
+        if row["reliability"]
+    }
+    return drawing.on_diagonal(panels, "share of the class over its probability, on documents held out")
+
+
+CHARTS: dict[str, Chart] = {
+    "tokenizer": token_lengths,
+    "classifier": reliability,
+    "examples": counts("class", "examples by class"),
+}
 FIGURES: dict[str, Figures] = {}

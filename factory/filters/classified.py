@@ -1,0 +1,94 @@
+"""Rules by a classifier, `models.<name>`: the probability of a class, or the likeliest of several.
+
+    ClassifierScore("advertisement", AtMost(0.5))
+    Category("category", ["reference", "forum"])    # documents of other classes are rejected
+
+A text of fewer than 50 words has no value and passes, because a probability would mean nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from factory.errors import ConfigurationError
+from factory.filters.limits import AtLeast, Limit
+from factory.filters.metadata import Condition, word_lists
+from factory.filters.rule import Kind
+from factory.filters.table_rule import Measurer, TableRule
+from factory.lake import names
+from factory.models.arrow_stream import arrow_stream
+from factory.models.classifier import LEAST_TOKENS
+from spark_udfs.models import classifier as udf
+
+Words = Iterable[str | None]
+
+
+class ClassifierScore(TableRule):
+    """Probability that the text belongs to the class of a classifier."""
+
+    unit = "probability"
+
+    def __init__(self, name: str, limit: Limit) -> None:
+        self.name, self.limit = name, limit
+        self.reads = {"classifier": names.model(name)}
+
+    def measurer(self, tables: Mapping[str, DataFrame]) -> Measurer:
+        model = arrow_stream(tables["classifier"])
+        return partial(udf.probability, classifier=model, name=self.name, least_tokens=LEAST_TOKENS)
+
+
+class Category(TableRule):
+    """Share of the likeliest class among all probabilities; 0 for an unwanted class, if any are words.
+
+    `wanted` are the classes that may stay, all if it is empty; `unwanted` are those that may not.
+    """
+
+    unit = "probability"
+    limit: Limit = AtLeast(1e-9)  # a wanted class passes, however unsure
+
+    def __init__(self, name: str, wanted: Words = (), unwanted: Words = ()) -> None:
+        self.name = name
+        self.wanted, self.unwanted = _words(name, wanted), _words(name, unwanted)
+        self.reads = {"classifier": names.model(name)}
+
+    def among(self, condition: Condition) -> Category:
+        """Return the rule with the classes of a condition: a list, or `one_of` and `none_of`."""
+        return Category(self.name, *word_lists(self.name, condition))
+
+    @property
+    def signals(self) -> Mapping[str, Kind]:
+        return {self.name: "word", f"{self.name}_score": "number"}
+
+    @property
+    def expression(self) -> str:
+        label, score = self.signals
+        conditions = [f"{label} IN ({_quoted(self.wanted)})"] if self.wanted else []
+        conditions += [f"{label} NOT IN ({_quoted(self.unwanted)})"] if self.unwanted else []
+        if not conditions:
+            return score
+        return f"CASE WHEN {label} IS NULL OR ({' AND '.join(conditions)}) THEN {score} ELSE 0 END"
+
+    def measurer(self, tables: Mapping[str, DataFrame]) -> Measurer:
+        label, score = self.signals
+        model = arrow_stream(tables["classifier"])
+        return partial(udf.likeliest, classifier=model, name=label, score=score, least_tokens=LEAST_TOKENS)
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()} one of {list(self.wanted)} none of {list(self.unwanted)}"
+
+
+def _words(name: str, classes: Words) -> tuple[str, ...]:
+    """Return the names of classes; raises ConfigurationError for null, which is no class."""
+    words = tuple(classes)
+    if None in words:
+        raise ConfigurationError(
+            f"`{name}` lists null, and a text without a class always stays. Leave null out."
+        )
+    return tuple(word for word in words if word is not None)
+
+
+def _quoted(words: Iterable[str]) -> str:
+    return ", ".join("'" + word.replace("\\", "\\\\").replace("'", "\\'") + "'" for word in words)

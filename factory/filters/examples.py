@@ -1,0 +1,151 @@
+"""Examples of a class: documents that rules and predicates point at, for a classifier to learn from.
+
+    Examples(table="reference")                                              # every document
+    Examples(table="web", predicates={"metadata.label": ["advert"]})         # what a column says
+    Examples(table="web", rules=["advertising"], fails=2)                    # weak labels: at least two rules
+    Examples(table="web", rules=["advertising"])                             # what passes them
+    Examples(table="web", predicates={"labels.adverts.answer": ["yes"]})     # what people said
+
+An example has the fields of a round of filters, so anything that can filter a dataset can label one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field, model_validator
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from factory.errors import NotFound
+from factory.filters.metadata import METADATA, Predicate
+from factory.filters.rounds import Round
+from factory.filters.rule import Rule
+from factory.filters.stage import by_part, decide, join_parts, measure
+from factory.lake import names
+from factory.lake.names import TableName
+
+SAMPLE_BYTES = 16_000_000  # of a class
+SAMPLED_OF_A_DOCUMENT = 20_000  # characters
+_CANDIDATES = 32  # times SAMPLE_BYTES that rules may read to find examples
+
+
+class Examples(Round):
+    """Documents of a table that show a class: those that pass the rules, or those that fail some."""
+
+    table: str = Field(description="a dataset, or a table of documents such as `deduplicated.web`")
+    fails: int = Field(
+        default=0, ge=0, description="rules that a document fails at least; 0: it passes all of them"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_alone(cls, values: object) -> object:
+        return {"table": values} if isinstance(values, str) else values
+
+    @model_validator(mode="after")
+    def _fails_a_rule(self) -> Examples:
+        n_rules = len(self.build()) - len(self.predicates)
+        if self.fails > n_rules:
+            raise ValueError(
+                f"`fails: {self.fails}` asks for more rules than the {n_rules} named. Name more `rules`."
+            )
+        return self
+
+    @property
+    def documents(self) -> TableName:
+        """The table of documents; raises ConfigurationError for a name that is none."""
+        return TableName.parse(self.table) if "." in self.table else names.raw(self.table)
+
+    @property
+    def tables(self) -> set[TableName]:
+        """Every table that its documents and rules need."""
+        return {self.documents, *(table for rule in self.build() for table in rule.reads.values())}
+
+    def sample(self, tables: Mapping[TableName, DataFrame], source: str | None, n_bytes: int) -> pa.Table:
+        """Return (doc_id, source, key, text) of at most `n_bytes` of examples, by the order of a hash.
+
+        `source` is the field by which documents are split, by default the repository, host or folder. Runs
+        three jobs: the total size decides which share of the documents is measured, and their lengths which
+        texts are collected. Raises NotFound if the table holds no text.
+        """
+        documents = tables[self.documents].where("text IS NOT NULL").withColumn("unit", _unit_interval())
+        total = documents.agg(F.sum("n_bytes").alias("total")).collect()[0].total
+        if not total:
+            raise NotFound(f"{self.documents} holds no text, so it shows no class. Name another table.")
+        candidates = documents.where(F.col("unit") < _CANDIDATES * n_bytes / total)
+        cut = F.substring("text", 1, SAMPLED_OF_A_DOCUMENT)
+        lengths = self._members(candidates, tables).select("unit", F.octet_length(cut).alias("length"))
+        sampled_documents = candidates.where(F.col("unit") <= _last_within(lengths.toArrow(), n_bytes))
+        return (
+            self._members(sampled_documents, tables)
+            .select("doc_id", _source(source).alias("source"), "key", cut.alias("text"))
+            .toArrow()
+            .sort_by("doc_id")
+        )
+
+    def _members(self, documents: DataFrame, tables: Mapping[TableName, DataFrame]) -> DataFrame:
+        predicates = [rule for rule in self.build() if isinstance(rule, Predicate)]
+        rules = [rule for rule in self.build() if not isinstance(rule, Predicate)]
+        members = _judged(documents, predicates, tables, "kept")
+        condition = f"size(rejections) >= {self.fails}" if self.fails else "kept"
+        return _judged(members, rules, tables, condition)
+
+
+def collect_examples(
+    classes: Mapping[str, Examples],
+    tables: Mapping[TableName, DataFrame],
+    source: str | None = None,
+    n_bytes: int = SAMPLE_BYTES,
+) -> pa.Table:
+    """Return (doc_id, class, source, key, text): examples of every class, at most `n_bytes` of each.
+
+    A document that shows several classes shows none, and is left out.
+    """
+    samples = [
+        sample.append_column("class", pa.repeat(name, len(sample)))
+        for name, examples in classes.items()
+        for sample in [examples.sample(tables, source, n_bytes)]
+    ]
+    every = pa.concat_tables(samples)
+    counts = every.group_by("doc_id").aggregate([("doc_id", "count")])
+    ambiguous = counts.filter(pc.greater(counts["doc_id_count"], 1))["doc_id"].combine_chunks()
+    return every.filter(pc.invert(pc.is_in(every["doc_id"], ambiguous)))
+
+
+def _last_within(lengths: pa.Table, n_bytes: int) -> float:
+    """Return the `unit` of the last document that fits into `n_bytes`, in ascending order of `unit`."""
+    ascending = lengths.sort_by("unit")
+    n_fitting = int(np.searchsorted(np.cumsum(ascending["length"].to_numpy()), n_bytes, side="right"))
+    return float(ascending["unit"][n_fitting - 1].as_py()) if n_fitting else -1.0
+
+
+def _judged(
+    documents: DataFrame, rules: Sequence[Rule], tables: Mapping[TableName, DataFrame], condition: str
+) -> DataFrame:
+    """Return the documents whose verdict by `rules` is `condition`, a condition on FILTERED."""
+    if not rules:
+        return documents
+    parts = [measure(documents, rules_of_part, tables) for rules_of_part in by_part(rules).values()]
+    return documents.join(
+        decide(join_parts(parts), rules).where(condition).select("doc_id"), "doc_id", "left_semi"
+    )
+
+
+def _unit_interval() -> Column:
+    """A hash of `doc_id` in [0, 1), uniform over documents."""
+    return F.shiftrightunsigned(F.xxhash64("doc_id"), 11) / F.lit(float(1 << 53))
+
+
+def _source(field: str | None) -> Column:
+    """The field by which documents are split; by default the first of repository, host and folder."""
+    if field is not None:
+        in_metadata = field.startswith(METADATA)
+        column = F.col("metadata")[field.removeprefix(METADATA)] if in_metadata else F.col(field)
+        return F.coalesce(column.cast("string"), F.col("source"))
+    host = F.nullif(F.regexp_extract("key", r"^[a-zA-Z][a-zA-Z0-9+.-]*://([^/?#]+)", 1), F.lit(""))
+    folder = F.nullif(F.regexp_extract("key", r"^(.+)/[^/]*$", 1), F.lit(""))
+    return F.coalesce("repository", host, folder, F.col("source"))

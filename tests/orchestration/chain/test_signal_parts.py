@@ -1,0 +1,221 @@
+"""Rules that read tables: a part of the signals of their own, which alone is measured again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from factory.filters.classified import Category, ClassifierScore
+from factory.filters.limits import AtLeast, AtMost, Limit, Top
+from factory.filters.rounds import Round
+from factory.lake import names
+from factory.lake.schemas.ingest import RAW
+from factory.lake.tables import Lake
+from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.chain.filters import Filters
+from factory.orchestration.chain.link import Chain, linked
+from factory.orchestration.chain.models_classifier import Classifier, classifier
+from factory.orchestration.keys import key_of
+from factory.settings import Settings
+from tests.orchestration.runs import reads, run
+
+ADVERT = ClassifierScore("advertisement", AtMost(0.5))
+TEXTS = {
+    f"{kind}{source}/{number}": " ".join([*words, f"number{number}"] * 12)
+    for kind, words in {
+        "advert": ("buy", "cheap", "shoes", "today", "free", "shipping"),
+        "essay": ("the", "river", "rose", "because", "rain", "fell"),
+    }.items()
+    for source in range(6)
+    for number in range(8)
+}
+
+
+def filters(name: str, *rounds: Round) -> Chain:
+    return linked(Chain.from_raw(name), [Filters(rounds)])
+
+
+def test_a_rule_that_reads_a_table_has_a_part_of_the_signals() -> None:
+    tables = reads(
+        filters("web", Round(rules=["word_count", ADVERT], limits={"advertisement": {"top": 0.5}}))
+    )
+    assert tables == {
+        "signals.web": {"raw.web"},
+        "signals.web_by_advertisement": {"raw.web", "models.advertisement"},
+        "signals.web_limits": {"signals.web", "signals.web_by_advertisement"},
+        "filtered.web": {"signals.web", "signals.web_by_advertisement", "signals.web_limits"},
+    }
+
+
+def test_a_round_of_models_alone_measures_nothing_else() -> None:
+    assert reads(filters("web", Round(rules=[ADVERT]))) == {
+        "signals.web_by_advertisement": {"raw.web", "models.advertisement"},
+        "filtered.web": {"signals.web_by_advertisement"},
+    }
+
+
+def test_later_rounds_and_other_limits_read_the_parts_that_are_measured() -> None:
+    tables = reads(
+        filters(
+            "web",
+            Round(rules=["word_count", ADVERT]),
+            Round(rules=[ADVERT.with_limit(AtMost(0.1)), "stop_words"]),
+        )
+    )
+    assert tables["filtered.web"] == {"filtered.web_r1", "signals.web_r1_by_advertisement", "signals.web"}
+    assert tables["signals.web"] == {"raw.web", "filtered.web_r1"}
+
+
+def test_a_share_implies_nothing_because_each_round_finds_its_bound() -> None:
+    half = Round(rules=[ADVERT.with_limit(Top(0.5))])
+    tables = reads(filters("web", half, Round(rules=["word_count"])))
+    assert "signals.web" in tables
+    again = reads(filters("web", half, Round(rules=["word_count"]), Round(rules=["word_count"])))
+    assert "signals.web_r2" in again
+
+
+def test_a_predicate_on_another_table_has_a_part_named_after_it() -> None:
+    chosen = Round(predicates={"filtered.web__strict.kept": {"at_least": 1}, "stars": {"at_least": 3}})
+    assert reads(filters("web", chosen))["signals.web_by_filtered_web__strict_kept"] == {
+        *("raw.web", "filtered.web__strict")
+    }
+
+
+def raw(name: str) -> dg.AssetsDefinition:
+    @table_asset(namespace="raw", name=name, asset_group="test", schema=RAW)
+    def documents(context, pyspark):  # type: ignore[no-untyped-def]
+        rows = [
+            dict.fromkeys(RAW.names)
+            | {"doc_id": key, "source": key.partition("/")[0], "key": key, "text": text, "content_hash": key}
+            | {"n_bytes": len(text), "media_type": "text/plain"}
+            | {"metadata": {"label": key[:5], "score": str(number) if number % 9 else "many"}}
+            for number, (key, text) in enumerate(TEXTS.items())
+        ]
+        return pyspark.spark_session.createDataFrame(rows, from_arrow_schema(RAW.columns))
+
+    return documents
+
+
+def examples(name: str, label: str) -> dict[str, object]:
+    return {"table": name, "predicates": {"metadata.label": [label]}}
+
+
+@pytest.mark.spark
+def test_a_new_model_measures_its_own_column_and_a_new_limit_none(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    lake = Lake(lake_settings)
+    documents = raw(unique)
+    parts = {part: names.signals(unique, part) for part in ("", f"{unique}_ad", f"{unique}_essay")}
+
+    def trained(kind: str, wanted: str, other: str, holdout: float = 0.2) -> Classifier:
+        name, *both = f"{unique}_{kind}", examples(unique, wanted), examples(unique, other)
+        return classifier(name, *both, source="source", holdout=holdout, limit=AtMost(0.5))
+
+    def made(ad: Classifier, limit: Limit) -> dict[str, int]:
+        chain = filters(unique, Round(rules=["word_count", ad.rule.with_limit(limit), essay.rule]))
+        assert run(lake_settings, documents, ad.asset, essay.asset, *chain, reuse=True).success
+        tables = parts | {"verdicts": names.filtered(unique)}
+        return {part: lake.published(table).snapshot_id for part, table in tables.items()}
+
+    essay = trained("essay", "essay", "adver")
+    before = made(trained("ad", "adver", "essay"), AtMost(0.5))
+    rows = lake.read(names.filtered(unique)).to_pylist()
+    failed = {row["doc_id"][:5]: [failure["rule"] for failure in row["rejections"]] for row in rows}
+    assert failed == {"adver": [f"{unique}_ad"], "essay": [f"{unique}_essay"]}
+    limited = made(trained("ad", "adver", "essay"), AtLeast(0.5))
+    assert {part for part in before if before[part] != limited[part]} == {"verdicts"}
+    retrained = made(trained("ad", "adver", "essay", holdout=0.4), AtLeast(0.5))
+    assert {part for part in before if limited[part] != retrained[part]} == {f"{unique}_ad", "verdicts"}
+
+
+@pytest.mark.spark
+def test_a_share_stands_when_documents_change_and_until_it_is_asked_for_anew(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    lake = Lake(lake_settings)
+    documents = raw(unique)
+    half = filters(unique, Round(rules=["word_count"], limits={"word_count": {"top": 0.5}}))
+    assert run(lake_settings, documents, *half).success
+    [limit] = lake.read(names.limits(unique)).to_pylist()
+    assert (limit["rule"], limit["share"], limit["n_documents"]) == ("word_count", 0.5, len(TEXTS))
+    first = lake.published(names.limits(unique)).snapshot_id
+    TEXTS["essay9/1"] = "a longer essay " * 900
+    try:
+        assert run(lake_settings, documents, *half, reuse=True).success
+        assert lake.published(names.limits(unique)).snapshot_id == first
+        assert run(lake_settings, documents, *half, selection=[key_of(names.limits(unique))]).success
+        [limit] = lake.read(names.limits(unique)).to_pylist()
+        assert limit["n_documents"] == len(TEXTS)
+    finally:
+        del TEXTS["essay9/1"]
+
+
+@pytest.mark.spark
+def test_numbers_in_metadata_are_compared_and_what_is_none_is_counted(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    chain = filters(unique, Round(predicates={"metadata.score": {"at_least": 50}}))
+    result = run(lake_settings, raw(unique), *chain)
+    assert result.success
+    rows = {row["doc_id"]: row for row in Lake(lake_settings).read(names.filtered(unique)).to_pylist()}
+    expected = {key for number, key in enumerate(TEXTS) if number % 9 == 0 or number >= 50}
+    assert {key for key, row in rows.items() if row["kept"]} == expected
+    [count] = [
+        check.metadata["violations"].value
+        for check in result.get_asset_check_evaluations()
+        if check.check_name == "metadata_score_is_a_number"
+    ]
+    assert count == sum(number % 9 == 0 for number in range(len(TEXTS)))
+
+
+OWN = """
+import pyarrow as pa
+from factory.filters.limits import AtMost
+from factory.filters.table_rule import TableRule
+from factory.lake.names import TableName
+
+class Blocked(TableRule):
+    name, unit, limit = "blocked", "documents", AtMost(0)
+    reads = {"verdicts": TableName("filtered", "DATASET__short")}
+
+    def measurer(self, tables):
+        blocked = {row.doc_id for row in tables["verdicts"].where("NOT kept").collect()}
+
+        def measure(doc_ids, texts):
+            return {"blocked": pa.array([float(doc_id in blocked) for doc_id in doc_ids.to_pylist()])}
+
+        return measure
+"""
+
+
+@pytest.mark.spark
+def test_a_rule_of_ones_own_reads_the_verdicts_of_a_variant_and_touches_no_file_of_the_product(
+    spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
+) -> None:
+    (tmp_path / "own.py").write_text(OWN.replace("DATASET", unique))
+    chosen = Round.model_validate({"rules": ["own.py:Blocked"]}, context={"folder": tmp_path})
+    short = Round(predicates={"metadata.label": ["essay"]})
+    variant = linked(Chain(names.variant(unique, "short"), names.raw(unique)), [Filters([short])])
+    assert run(lake_settings, raw(unique), *variant, *filters(unique, chosen)).success
+    rows = Lake(lake_settings).read(names.filtered(unique)).to_pylist()
+    assert {row["doc_id"] for row in rows if row["kept"]} == {key for key in TEXTS if key.startswith("essay")}
+
+
+@pytest.mark.spark
+def test_the_likeliest_class_is_kept_or_rejected_by_name(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    kinds = {"advert": examples(unique, "adver"), "essay": examples(unique, "essay")}
+    model = classifier(f"{unique}_kind", classes=kinds, source="source")
+    assert isinstance(model.rule, Category)
+    chosen = Round(predicates={f"{unique}_kind": model.rule.among({"none_of": ["advert"]})})
+    assert run(lake_settings, raw(unique), model.asset, *filters(unique, chosen)).success
+    rows = Lake(lake_settings).read(names.filtered(unique)).to_pylist()
+    assert {row["doc_id"] for row in rows if row["kept"]} == {key for key in TEXTS if key.startswith("essay")}
+    part = Lake(lake_settings).read(names.signals(unique, f"{unique}_kind")).to_pylist()
+    assert {row[f"{unique}_kind"] for row in part} == {"advert", "essay"}
