@@ -95,6 +95,21 @@ class LinearModels:
         A text that is null or has fewer than `least_tokens` tokens has null scores.
         """
 
+class WordList:
+    """A list of words and phrases to search texts for, as `factory/models/word_list.py` defines it."""
+
+    def __new__(cls, entries: list[str]) -> WordList:
+        """Raises ValueError for an entry without a letter or number."""
+
+    def counts(self, texts: pa.StringArray | pa.LargeStringArray) -> pa.ListArray:
+        """Return for each text its number of tokens, then the number of each entry found: lists of int64.
+
+        Null for a null text. Raises ValueError for an array of another type.
+        """
+
+    def places(self, text: str) -> list[tuple[int, int, int]]:
+        """Return (entry, begin, end) of each entry found, in order; the places are in bytes of UTF-8."""
+
 # -- packing (native/src/packing)
 
 def best_fit_decreasing(lengths: pa.Int64Array, sequence_length: int) -> pa.UInt32Array:

@@ -7,15 +7,18 @@ from pyspark.sql import DataFrame
 
 
 def arrow_stream(table: DataFrame) -> bytes:
-    """Return the rows of a small table as an Arrow stream, in the order of their columns' values."""
-    rows = table.toArrow()
-    in_order = rows.sort_by([(name, "ascending") for name in rows.column_names if _sortable(rows, name)])
+    """Return the rows of a small table as an Arrow stream, in the order of their words and numbers."""
+    return arrow_stream_of(table.toArrow())
+
+
+def arrow_stream_of(rows: pa.Table) -> bytes:
+    """Return rows as an Arrow stream, in the order of their words and numbers."""
+    ordering = [(field.name, "ascending") for field in rows.schema if _is_sortable(field.type)]
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as stream:
-        stream.write_table(in_order)
+        stream.write_table(rows.sort_by(ordering))
     return sink.getvalue().to_pybytes()
 
 
-def _sortable(rows: pa.Table, name: str) -> bool:
-    kind = rows.schema.field(name).type
+def _is_sortable(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_integer(kind)

@@ -47,13 +47,13 @@ def tokens(text: str) -> list[Token]:
     tokens_of_text: list[Token] = []
     begin = 0
     for end, character in enumerate(f"{text} "):
-        kind = _kind(character)
+        kind = kind_of(character)
         if kind == WORD:
             continue
         if begin < end:
-            tokens_of_text.append(Token(_lower(text[begin:end]), begin, end))
+            tokens_of_text.append(Token(lower_case(text[begin:end]), begin, end))
         if kind == ALONE:
-            tokens_of_text.append(Token(_lower(character), end, end + 1))
+            tokens_of_text.append(Token(lower_case(character), end, end + 1))
         begin = end + 1
     return tokens_of_text
 
@@ -82,7 +82,7 @@ def _classes() -> tuple[list[int], list[int]]:
     return [first for first, _ in changes], [kind for _, kind in changes]
 
 
-def _kind(character: str) -> int:
+def kind_of(character: str) -> int:
     first_points, kinds = _classes()
     return kinds[bisect_right(first_points, ord(character)) - 1]
 
@@ -92,6 +92,6 @@ def _lower_cases() -> dict[int, str]:
     return {ord(character): lower for character, lower in _native.lower_cases()}
 
 
-def _lower(word: str) -> str:
+def lower_case(word: str) -> str:
     """The word in lower case, character by character, by the tables of the native pass."""
     return word.translate(_lower_cases())

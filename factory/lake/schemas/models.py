@@ -37,6 +37,14 @@ CLASSIFIER = table(
     chart="models.classifier",
 )
 
+WORD_LIST = table(
+    required("language", pa.string(), "language whose texts are searched, by its code"),
+    required("tier", pa.string(), "`profane` decides, `flagged` is only shown"),
+    required("entry", pa.string(), "a word or phrase"),
+    key=("language", "tier", "entry"),
+    chart="models.word_list",
+)
+
 EXAMPLES = table(
     required("doc_id", pa.string(), "identifies the document"),
     required("class", pa.string(), "the class that it shows"),

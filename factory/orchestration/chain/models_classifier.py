@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-import dagster as dg
 from pyspark.sql import DataFrame
 
 from factory.errors import ConfigurationError
@@ -18,6 +16,7 @@ from factory.orchestration.asset.checks import alarm
 from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.asset.groups import MODELS
 from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.chain.models_rule import RuleModel
 
 LEAST_AUC = 0.8  # on held-out sources; below, a classifier is not worth a rule
 MOST_CALIBRATION_ERROR = 0.1
@@ -50,14 +49,6 @@ _CHECKS = (
 )
 
 
-@dataclass(frozen=True)
-class Classifier:
-    """The asset of a classifier, and the rule by which a round of filters reads it."""
-
-    asset: dg.AssetsDefinition
-    rule: ClassifierScore | Category
-
-
 def classifier(
     name: str,
     positives: Examples | str | None = None,
@@ -67,7 +58,7 @@ def classifier(
     holdout: Split = 0.2,
     source: str | None = None,
     limit: Limit | None = None,
-) -> Classifier:
+) -> RuleModel:
     """Declare a classifier that tells `positives` from `negatives`, or several `classes` from each other.
 
     `models.<name>` is trained on the driver, on a bounded sample, and lasts: it is trained again if its
@@ -112,7 +103,7 @@ def classifier(
             facts=trained_model.facts,
         )
 
-    return Classifier(model, classifier_rule(name, limit, several=classes is not None))
+    return RuleModel(model, classifier_rule(name, limit, several=classes is not None))
 
 
 def classifier_rule(name: str, limit: Limit | None, *, several: bool) -> ClassifierScore | Category:

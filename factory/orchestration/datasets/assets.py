@@ -20,7 +20,6 @@ from factory.orchestration.chain.dedup import DedupGroup
 from factory.orchestration.chain.ingest import source
 from factory.orchestration.chain.link import Chain
 from factory.orchestration.chain.models import tokenizer, tokenizer_from
-from factory.orchestration.chain.models_classifier import classifier
 from factory.orchestration.chain.refine import refine, variant
 from factory.orchestration.datasets.corpus import Corpus
 from factory.orchestration.datasets.cross_checks import check_entries
@@ -28,6 +27,7 @@ from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.dedup_groups import dedup_groups
 from factory.orchestration.datasets.file import DatasetsFile, TokenizerEntry
 from factory.orchestration.datasets.located_yaml import InvalidValue, LocatedYaml, YamlPath
+from factory.orchestration.datasets.models import ModelEntry
 from factory.orchestration.datasets.no_files import no_file_to_read
 from factory.orchestration.datasets.partition_paths import PARTITION, path_of
 from factory.packing.pack import PackConfig
@@ -60,9 +60,8 @@ def _corpus(located: LocatedYaml, file: DatasetsFile) -> Corpus:
         around = file.tokenizers.get(entry.tokenizer, TokenizerEntry()).around
         for chain in _chains(located, number, entry, groups, around, partitions.get(entry.name)):
             assets += chain
-    for name, model in file.classifiers.items():
-        fields = {field: getattr(model, field) for field in type(model).model_fields}
-        assets.append(classifier(name, **fields).asset)
+    for (kind, name), model in file.entries().items():
+        assets.append(_model(located, kind, name, model))
     for name, datasets in datasets_of_tokenizer.items():
         assets.append(_tokenizer(located, name, datasets, file.tokenizers.get(name, TokenizerEntry())))
     return Corpus(
@@ -79,6 +78,13 @@ def _corpus(located: LocatedYaml, file: DatasetsFile) -> Corpus:
         },
         partitions=partitions,
     )
+
+
+def _model(located: LocatedYaml, kind: str, name: str, entry: ModelEntry) -> dg.AssetsDefinition:
+    try:
+        return entry.declare(name, located.path.parent).asset
+    except ConfigurationError as error:
+        raise InvalidValue((kind, name), str(error)) from error
 
 
 def _tokenizer(

@@ -19,6 +19,7 @@ def check_entries(file: DatasetsFile) -> None:
     _check_decisions(file)
     _check_groups(file, first_of_group)
     _check_tokenizers(file)
+    _check_models(file)
     _check_paths(file)
     _check_blend(file)
 
@@ -96,6 +97,17 @@ def _check_tokenizers(file: DatasetsFile) -> None:
     for name in file.tokenizers:
         if name not in tokenizers:
             raise InvalidValue(("tokenizers", name), unknown_name("tokenizer", name, sorted(tokenizers)))
+
+
+def _check_models(file: DatasetsFile) -> None:
+    """Raise InvalidValue for a name that two models have, or that a rule has already."""
+    kind_of = dict.fromkeys((entry.tokenizer for entry in file.datasets), "tokenizers")
+    for kind, name in file.entries():
+        if name in kind_of:
+            raise InvalidValue(
+                (kind, name), f"`{name}` is among `{kind_of[name]}` already. Choose another name."
+            )
+        kind_of[name] = kind
 
 
 def _check_paths(file: DatasetsFile) -> None:

@@ -27,7 +27,7 @@ from factory.frozen_model import FrozenModel
 from factory.models.tokenizer import MOST_TOKENS
 from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.formats import FORMATS
-from factory.orchestration.datasets.models import ClassifierEntry
+from factory.orchestration.datasets.models import ModelEntry, RuleModels
 from factory.packing.tokenize import TokenizeConfig
 
 if TYPE_CHECKING:
@@ -70,13 +70,9 @@ class TokenizerEntry(TokenizeConfig):
         return TokenizeConfig(begin=self.begin, end=self.end)
 
 
-class DatasetsFile(FrozenModel):
-    """The whole file."""
+class DatasetsFile(RuleModels):
+    """The whole file. The models come first: datasets name their rules."""
 
-    # The rules of models must be known before the datasets, which name them, are validated.
-    classifiers: dict[str, ClassifierEntry] = Field(
-        default={}, description="classifiers, each with a rule of its name"
-    )
     datasets: tuple[AnyFormat, ...] = Field(min_length=1, description="the datasets")
     groups: dict[str, dict[str, Any]] = Field(
         default={}, description="options of `DedupConfig`, and `repositories`, by group"
@@ -84,9 +80,11 @@ class DatasetsFile(FrozenModel):
     tokenizers: dict[str, TokenizerEntry] = Field(default={}, description="options of tokenizers, by name")
     blend: BlendEntry = Field(default=BlendEntry(), description="the blend that the demo serves")
 
-    @field_validator("classifiers")
+    @field_validator(*RuleModels.model_fields)
     @classmethod
-    def _rules_are_declared(cls, models: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    def _datasets_may_name_the_rules(
+        cls, models: dict[str, ModelEntry], info: ValidationInfo
+    ) -> dict[str, ModelEntry]:
         for name, entry in models.items():
             if info.context is not None:
                 info.context.setdefault("rules", {})[name] = entry.rule(name)

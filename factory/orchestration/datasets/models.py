@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field, field_validator, model_validator
@@ -9,36 +12,49 @@ from pydantic import Field, field_validator, model_validator
 from factory.errors import ConfigurationError
 from factory.filters.examples import Examples
 from factory.filters.limits import parse_limit
+from factory.filters.listed_words import ListedWords
 from factory.filters.rounds import PlainLimit
 from factory.filters.rule import Rule
 from factory.frozen_model import FrozenModel
-from factory.orchestration.chain.models_classifier import classifier_rule
+from factory.orchestration.chain.models_classifier import classifier, classifier_rule
+from factory.orchestration.chain.models_rule import RuleModel
+from factory.orchestration.chain.models_word_list import word_list
 
 
-class ClassifierEntry(FrozenModel):
+class ModelEntry(FrozenModel):
+    """A model with the `limit` of its rule, where a dataset names none."""
+
+    limit: PlainLimit | None = Field(default=None, description="limit of its rule where a dataset names none")
+
+    @field_validator("limit", mode="before")
+    @classmethod
+    def _limit_is_one(cls, limit: Any) -> Any:
+        try:
+            return parse_limit("limit", limit)
+        except ConfigurationError as error:
+            raise ValueError(str(error)) from error
+
+    @abstractmethod
+    def rule(self, name: str) -> Rule:
+        """The rule of that name."""
+
+    @abstractmethod
+    def declare(self, name: str, folder: Path) -> RuleModel:
+        """The asset and the rule; paths are relative to `folder`."""
+
+
+class ClassifierEntry(ModelEntry):
     """A classifier: `positives` against `negatives`, or several `classes`."""
 
     positives: Examples | None = Field(default=None, description="examples of the class")
     negatives: Examples | None = Field(default=None, description="examples of everything else")
     classes: dict[str, Examples] | None = Field(default=None, description="examples of several classes")
     holdout: float | tuple[str, ...] = Field(
-        default=0.2, description="sources kept from training: a share, or globs"
+        default=0.2, description="sources kept from training: a share, or patterns"
     )
     source: str | None = Field(
         default=None, description="field to split by; default: repository, host or folder"
     )
-    limit: PlainLimit | None = Field(
-        default=None,
-        description="limit of the probability; default: at least .5, of adverts and abuse at most",
-    )
-
-    @field_validator("limit", mode="before")
-    @classmethod
-    def _limit_of_a_probability(cls, limit: Any) -> Any:
-        try:
-            return parse_limit("limit", limit)
-        except ConfigurationError as error:
-            raise ValueError(str(error)) from error
 
     @model_validator(mode="after")
     def _two_classes(self) -> ClassifierEntry:
@@ -49,5 +65,42 @@ class ClassifierEntry(FrozenModel):
         return self
 
     def rule(self, name: str) -> Rule:
-        """The rule of that name."""
         return classifier_rule(name, self.limit, several=self.classes is not None)
+
+    def declare(self, name: str, _folder: Path) -> RuleModel:
+        return classifier(name, **{field: getattr(self, field) for field in ClassifierEntry.model_fields})
+
+
+class WordListEntry(ModelEntry):
+    """A list of words: files by language."""
+
+    profane: dict[str, str] = Field(default={}, description="files of words that decide, by language")
+    flagged: dict[str, str] = Field(default={}, description="files of words that are only shown, by language")
+
+    def rule(self, name: str) -> Rule:
+        return ListedWords(name, self.limit)
+
+    def declare(self, name: str, folder: Path) -> RuleModel:
+        def paths(files: Mapping[str, str]) -> dict[str, Path]:
+            return {language: folder / Path(file).expanduser() for language, file in files.items()}
+
+        return word_list(name, paths(self.profane), paths(self.flagged), limit=self.limit)
+
+
+class RuleModels(FrozenModel):
+    """The models of a datasets file by kind and name."""
+
+    classifiers: dict[str, ClassifierEntry] = Field(
+        default={}, description="classifiers, each with a rule of its name"
+    )
+    word_lists: dict[str, WordListEntry] = Field(
+        default={}, description="lists of words, each with a rule of its name"
+    )
+
+    def entries(self) -> dict[tuple[str, str], ModelEntry]:
+        """The entries by (kind, name)."""
+        return {
+            (kind, name): entry
+            for kind in RuleModels.model_fields
+            for name, entry in getattr(self, kind).items()
+        }

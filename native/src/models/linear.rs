@@ -8,7 +8,6 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, UInt32Builder};
-use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, Float64Array, ListArray, RecordBatch, RecordBatchOptions, make_array};
 use arrow_data::ArrayData;
 use arrow_pyarrow::PyArrowType;
@@ -16,6 +15,7 @@ use arrow_schema::{DataType, Field, Schema};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::texts::strings;
 use super::tokens::{for_each_token, pair};
 
 const MOST_BITS: u32 = 28;
@@ -66,17 +66,6 @@ impl Buckets {
             (previous, previous_begin) = (token.hash, token.begin);
         });
         n_tokens
-    }
-}
-
-/// The texts of an array, as an iterator.
-fn strings(texts: &ArrayRef) -> Result<Box<dyn Iterator<Item = Option<&str>> + '_>, String> {
-    match texts.data_type() {
-        DataType::Utf8 => Ok(Box::new(texts.as_string::<i32>().iter())),
-        DataType::LargeUtf8 => Ok(Box::new(texts.as_string::<i64>().iter())),
-        other => Err(format!(
-            "The texts are of type {other}. Cast them to string or large_string."
-        )),
     }
 }
 

@@ -3,9 +3,12 @@
 use pyo3::prelude::*;
 
 mod linear;
+mod texts;
 mod tokens;
+mod word_list;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     tokens::register(module)?;
-    linear::register(module)
+    linear::register(module)?;
+    word_list::register(module)
 }

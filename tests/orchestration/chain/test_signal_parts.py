@@ -18,7 +18,8 @@ from factory.lake.tables import Lake
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.filters import Filters
 from factory.orchestration.chain.link import Chain, linked
-from factory.orchestration.chain.models_classifier import Classifier, classifier
+from factory.orchestration.chain.models_classifier import classifier
+from factory.orchestration.chain.models_rule import RuleModel
 from factory.orchestration.keys import key_of
 from factory.settings import Settings
 from tests.orchestration.runs import reads, run
@@ -112,11 +113,11 @@ def test_a_new_model_measures_its_own_column_and_a_new_limit_none(
     documents = raw(unique)
     parts = {part: names.signals(unique, part) for part in ("", f"{unique}_ad", f"{unique}_essay")}
 
-    def trained(kind: str, wanted: str, other: str, holdout: float = 0.2) -> Classifier:
+    def trained(kind: str, wanted: str, other: str, holdout: float = 0.2) -> RuleModel:
         name, *both = f"{unique}_{kind}", examples(unique, wanted), examples(unique, other)
         return classifier(name, *both, source="source", holdout=holdout, limit=AtMost(0.5))
 
-    def made(ad: Classifier, limit: Limit) -> dict[str, int]:
+    def made(ad: RuleModel, limit: Limit) -> dict[str, int]:
         chain = filters(unique, Round(rules=["word_count", ad.rule.with_limit(limit), essay.rule]))
         assert run(lake_settings, documents, ad.asset, essay.asset, *chain, reuse=True).success
         tables = parts | {"verdicts": names.filtered(unique)}

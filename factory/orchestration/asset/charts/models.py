@@ -39,5 +39,6 @@ CHARTS: dict[str, Chart] = {
     "tokenizer": token_lengths,
     "classifier": reliability,
     "examples": counts("class", "examples by class"),
+    "word_list": counts("language", "entries by language"),
 }
 FIGURES: dict[str, Figures] = {}

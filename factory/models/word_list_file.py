@@ -1,0 +1,43 @@
+"""Files of words: an entry a line, blank lines and lines that begin with `#` aside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from factory.errors import ConfigurationError
+from factory.lake.schemas.models import WORD_LIST
+from factory.models.hashing import tokens
+
+
+def word_list_table(files: Mapping[tuple[str, str], Path]) -> pa.Table:
+    """Return WORD_LIST of files by (language, tier).
+
+    Raises ConfigurationError for a file that cannot be read, and for an entry without a letter or number.
+    """
+    rows = [
+        {"language": language, "tier": tier, "entry": entry, "partition": None}
+        for (language, tier), path in sorted(files.items())
+        for entry in sorted(set(_entries(path)))
+    ]
+    return pa.Table.from_pylist(rows, schema=WORD_LIST.columns)
+
+
+def _entries(path: Path) -> Iterator[str]:
+    try:
+        lines = path.read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(
+            f"The list {path} cannot be read ({error}). It is a text in UTF-8, an entry a line."
+        ) from error
+    for number, line in enumerate(lines, start=1):
+        entry = line.strip()
+        if not entry or entry.startswith("#"):
+            continue
+        if not tokens(entry):
+            raise ConfigurationError(
+                f"{path}, line {number}: `{entry}` has no letter or number, and none is found. Leave it out."
+            )
+        yield entry

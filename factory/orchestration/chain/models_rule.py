@@ -1,0 +1,17 @@
+"""A model that judges documents: the asset of its table, and the rule that reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import dagster as dg
+
+from factory.filters.table_rule import TableRule
+
+
+@dataclass(frozen=True)
+class RuleModel:
+    """The asset of `models.<name>`, and the rule `<name>` by which a round of filters reads it."""
+
+    asset: dg.AssetsDefinition
+    rule: TableRule
