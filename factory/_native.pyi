@@ -110,6 +110,45 @@ class WordList:
     def places(self, text: str) -> list[tuple[int, int, int]]:
         """Return (entry, begin, end) of each entry found, in order; the places are in bytes of UTF-8."""
 
+def ngram_tokens(text: str, merges: list[tuple[int, int]]) -> list[int]:
+    """Return the tokens of a text, as `factory/models/ngram.py` defines them.
+
+    Raises ValueError for merges of tokens that are not made before, or more than 3,840.
+    """
+
+class NgramCounter:
+    """Counts the longest n-gram that ends at each position of texts, of at most five tokens."""
+
+    def __new__(cls, merges: list[tuple[int, int]]) -> NgramCounter:
+        """Raises ValueError for impossible merges."""
+
+    def add(self, texts: pa.StringArray | pa.LargeStringArray) -> None:
+        """Count the n-grams of texts; a null text has none."""
+
+    def counts(self) -> pa.RecordBatch:
+        """Return (ngram, count), both int64, by ngram: 60 bits for its tokens, above them their number."""
+
+def ngram_table(ngrams: pa.Int64Array, counts: pa.Int64Array, least: int) -> pa.RecordBatch:
+    """Return (ngram, count) of n-grams of all lengths, from added up counts of the longest.
+
+    Those of three tokens and more that occur fewer than `least` times are left out. Raises ValueError for a
+    number that is no n-gram, and for a count below 1.
+    """
+
+class NgramModel:
+    """Interpolated Witten-Bell probabilities of the tokens of texts."""
+
+    def __new__(
+        cls, merges: list[tuple[int, int]], ngrams: pa.Int64Array, counts: pa.Int64Array
+    ) -> NgramModel:
+        """Make the model of a table of n-grams of all lengths. Raises ValueError for one that is damaged."""
+
+    def bits(self, texts: pa.StringArray | pa.LargeStringArray) -> pa.DoubleArray:
+        """Return the bits of each text, null for a null text; relative error 1e-6."""
+
+    def token_bits(self, text: str) -> list[tuple[int, int, float]]:
+        """Return (begin, end, bits) of each token of a text; the places are in bytes of UTF-8."""
+
 # -- packing (native/src/packing)
 
 def best_fit_decreasing(lengths: pa.Int64Array, sequence_length: int) -> pa.UInt32Array:

@@ -68,7 +68,8 @@ def _said(example: Example) -> str:
     if facts:
         return f"{name}: {'; '.join(facts)}"
     if example.threshold is not None:
-        return f"{name}: {example.value:g} (limit {example.threshold:g})"
+        evidence = f"; {example.evidence}" if example.evidence else ""
+        return f"{name}: {example.value:g} (limit {example.threshold:g}){evidence}"
     return name
 
 

@@ -20,7 +20,7 @@ from factory.lake.tables import Lake
 _LONGEST = 1_200  # characters of a text shown in a sample
 _LONGEST_FACT = 200  # characters of any other value
 _BODIES = ("text", "sample")  # the text of a document, and the first bytes of a rejected record
-_HIDDEN = (*_BODIES, "content", "partition")
+_HIDDEN = (*_BODIES, "content", "partition", "evidence")
 
 
 def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
@@ -54,6 +54,8 @@ def show_sample(rows: list[dict[str, Any]], table: TableName, console: Console) 
         for name, value in row.items():
             if name not in _HIDDEN and value is not None:
                 facts.append(f"{name} ", "bold").append(f"{_short(value)}\n")
+        for rule, phrase in (row.get("evidence") or {}).items():
+            facts.append(f"{rule} ", "bold").append(f"{phrase}\n")
         bodies = [_body(row[name], row.get("n_bytes")) for name in _BODIES if row.get(name) is not None]
         console.print(Panel(Group(facts, *bodies), title=str(table), title_align="left"))
 

@@ -97,4 +97,7 @@ def _add_way(tree: Tree, trace: DocumentTrace, shown: Collection[str]) -> None:
             says = line(trace, TableName.parse(table))
             tree.add(f"{table} [dim]at snapshot {snapshot}[/]{f': {says}' if says else ''}")
     colour = {"served": "green", "packed": "green", "under_way": "yellow"}.get(trace.outcome, "red")
-    tree.add(f"[{colour}]{escape(trace.reason or 'no later table holds it yet')}[/]")
+    outcome = tree.add(f"[{colour}]{escape(trace.reason or 'no later table holds it yet')}[/]")
+    for rejection in trace.rejections:
+        if rejection.evidence:
+            outcome.add(escape(f"{rejection.rule}: {rejection.evidence}"))

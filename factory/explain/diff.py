@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from factory.explain.evidence import Evidence
+from factory.explain.stages.document_trace import Rejection
 from factory.explain.table_version import BEFORE, TableVersion
 from factory.lake.tables import Lake
 
@@ -15,7 +17,8 @@ from factory.lake.tables import Lake
 class Example:
     """A document with the reason of a cause: value and limit of a rule, or the similar kept document.
 
-    `repository` is a sentence on the removal of its whole repository.
+    `repository` is a sentence on the removal of its whole repository, `evidence` a phrase on what in the text
+    made the value of a rule.
     """
 
     doc_id: str
@@ -26,6 +29,7 @@ class Example:
     threshold: float | None
     duplicate_of: str | None
     repository: str | None
+    evidence: str | None = None
 
 
 @dataclass(frozen=True)
@@ -115,17 +119,29 @@ def _moved(ids: pa.Array, *, of: TableVersion, against: TableVersion, total: int
                 alone=row["alone_sum"],
                 share=_share(row["doc_id_count"], total),
                 n_bytes=row["n_bytes_sum"] or 0,
-                examples=_examples(rows.filter(pc.equal(rows["cause"], row["cause"])), n),
+                examples=_examples(rows.filter(pc.equal(rows["cause"], row["cause"])), n, against),
             )
             for row in counted.to_pylist()
         ],
     )
 
 
-def _examples(rows: pa.Table, n: int) -> list[Example]:
+def _examples(rows: pa.Table, n: int, against: TableVersion) -> list[Example]:
     """The `n` documents of the least ids, which are hashes."""
-    fields = list(Example.__dataclass_fields__)
-    return [Example(**row) for row in rows.select(fields).sort_by("doc_id").slice(0, n).to_pylist()]
+    fields = [name for name in Example.__dataclass_fields__ if name != "evidence"]
+    first = rows.sort_by("doc_id").slice(0, n)
+    examples = [Example(**row) for row in first.select(fields).to_pylist()]
+    rejections = {
+        example.doc_id: [Rejection(cause, example.value, example.threshold)]
+        for example, cause in zip(examples, first["cause"].to_pylist(), strict=True)
+        if example.value is not None and example.threshold is not None
+    }
+    phrases = {
+        doc_id: phrase
+        for table, snapshot_id in against.verdicts()
+        for (doc_id, _), phrase in Evidence(against.lake, table, snapshot_id).of(rejections).items()
+    }
+    return [replace(example, evidence=phrases.get(example.doc_id)) for example in examples]
 
 
 def _share(part: int, total: int) -> float:

@@ -95,6 +95,10 @@ class TableVersion:
         missing = [absent.get(field.name, pa.nulls(len(unexplained), field.type)) for field in CAUSES]
         return pa.concat_tables([causes.cast(CAUSES), pa.table(missing, schema=CAUSES)]).combine_chunks()
 
+    def verdicts(self) -> list[tuple[TableName, int]]:
+        """Return the tables of verdicts behind it, or itself, with the snapshot of each."""
+        return [(table, self._pinned.snapshot(table)) for table in self._pinned.tables("filtered")]
+
     def about(self, ids: pa.Array) -> pa.Table:
         """Return source, key and size of the `ids` in its raw tables: rows of `ABOUT`."""
         raw = [table for table in self._pinned.tables("raw") if not table.name.endswith("_rejected")]

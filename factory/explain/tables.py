@@ -9,6 +9,8 @@ import pyarrow as pa
 from pyiceberg.expressions import EqualTo, In
 
 from factory.errors import ConfigurationError, DamagedFile, NotFound
+from factory.explain.evidence import Evidence
+from factory.explain.stages.document_trace import Rejection
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published, as_published
@@ -66,7 +68,19 @@ def sample(
     about = _about(lake, table, chosen, lacking) if key == "doc_id" and lacking else {}
     order = {value: place for place, value in enumerate(chosen)}
     rows = [{key: row[key], **about.get(row[key], {}), **row} for row in rows]
+    if rejected_by:
+        _explain(Evidence(lake, table, published.snapshot_id), rows)
     return sorted(rows, key=lambda row: order[row[key]])
+
+
+def _explain(evidence: Evidence, rows: list[dict[str, Any]]) -> None:
+    """Add to the rows of verdicts what in each text made its rejections, a phrase a rule."""
+    rejections = {row["doc_id"]: [Rejection(**failed) for failed in row["rejections"]] for row in rows}
+    phrases = evidence.of(rejections)
+    for row in rows:
+        doc_id = row["doc_id"]
+        rules = [rejection.rule for rejection in rejections[doc_id] if (doc_id, rejection.rule) in phrases]
+        row["evidence"] = {rule: phrases[doc_id, rule] for rule in rules}
 
 
 def _rejected_by(rows: pa.Table, rule: str, table: TableName) -> pa.Table:

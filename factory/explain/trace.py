@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 from blender.opened.blend import Blend
 from factory.errors import NotFound
+from factory.explain.evidence import Evidence
 from factory.explain.find import search_raw_tables
 from factory.explain.stages.document_trace import UNDER_WAY, DocumentTrace, Rejection, Serving, StoredStep
 from factory.explain.stages.ingest import BAD_RECORD, origins
@@ -19,6 +21,7 @@ from factory.explain.stages.removals import Read
 from factory.explain.stages.serving import Served
 from factory.explain.stages.stage import removed
 from factory.lake import names
+from factory.lake.names import TableName
 from factory.lake.tables import Lake
 
 __all__ = ["DocumentTrace", "Rejection", "Serving", "StoredStep", "trace_documents", "trace_known"]
@@ -63,7 +66,24 @@ def trace_known(
         }
         for name, in_dataset in {dataset: members, **variants}.items():
             _follow(Read(lake, tables, dataset=name), in_dataset, served)
+            _explain(lake, names.verdicts(tables, name), in_dataset)
     return traces
+
+
+def _explain(lake: Lake, verdicts: TableName, traces: Sequence[DocumentTrace]) -> None:
+    """Add to the rejections by `verdicts` what in each text made them."""
+    by_snapshot: dict[int, dict[str, DocumentTrace]] = defaultdict(dict)
+    for trace in traces:
+        if trace.rejections and str(verdicts) in trace.tables:
+            by_snapshot[trace.tables[str(verdicts)]][trace.doc_id] = trace
+    for snapshot_id, by_id in by_snapshot.items():
+        rejections = {doc_id: trace.rejections for doc_id, trace in by_id.items()}
+        phrases = Evidence(lake, verdicts, snapshot_id).of(rejections)
+        for doc_id, trace in by_id.items():
+            trace.rejections = [
+                replace(rejection, evidence=phrases.get((doc_id, rejection.rule)))
+                for rejection in trace.rejections
+            ]
 
 
 def _follow(read: Read, traces: Sequence[DocumentTrace], served: Served) -> None:

@@ -21,11 +21,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from factory.errors import NotFound
+from factory.filters.documents_table import documents_table
 from factory.filters.metadata import METADATA, Predicate
 from factory.filters.rounds import Round
 from factory.filters.rule import Rule
 from factory.filters.stage import by_part, decide, join_parts, measure
-from factory.lake import names
 from factory.lake.names import TableName
 
 SAMPLE_BYTES = 16_000_000  # of a class
@@ -58,7 +58,7 @@ class Examples(Round):
     @property
     def documents(self) -> TableName:
         """The table of documents; raises ConfigurationError for a name that is none."""
-        return TableName.parse(self.table) if "." in self.table else names.raw(self.table)
+        return documents_table(self.table)
 
     @property
     def tables(self) -> set[TableName]:

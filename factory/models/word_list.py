@@ -7,8 +7,8 @@ This is the readable definition; `native/src/models/word_list.rs` searches milli
 - A word between ASCII spaces in which no entry was found is looked up once more, without the punctuation
   around it, as the entry of one token that it may stand for: letters spelled apart by one sign (`w.o.r.d`),
   signs for letters (`w0rd`), letters three or more times in a row (`wooord`), stars for letters (`w**d`).
-- Nothing is found inside a longer word. A word has a letter, and no more digits than letters, because `455` and
-  `a55` are numbers.
+- Nothing is found inside a longer word. A word has a letter, and no more digits than letters, because `455`
+  and `a55` are numbers.
 
 Each disguise is a guess, so it should be a small one: a list that finds more finds more that is innocent.
 """

@@ -14,11 +14,15 @@ UNDER_WAY = "under_way"  # the outcome of a document that no stage removed and n
 
 @dataclass(frozen=True)
 class Rejection:
-    """A rule that a document fails: the measured value and the threshold it breaks."""
+    """A rule that a document fails: the measured value and the threshold it breaks.
+
+    `evidence` is what in the text made the value, where there is something to say.
+    """
 
     rule: str
     value: float
     threshold: float
+    evidence: str | None = None
 
 
 @dataclass(frozen=True)

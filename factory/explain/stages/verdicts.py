@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from factory.explain.stages import rounds
 from factory.explain.stages.document_trace import DocumentTrace
 from factory.explain.stages.removals import Read, removals_of
 from factory.explain.stages.stage import Figure, Section, StageView, SummaryScope, count_by, counts_figure
@@ -31,7 +32,7 @@ class VerdictView(StageView):
 
     @property
     def sections(self) -> Sequence[Section]:  # type: ignore[override]
-        return (self.section,)
+        return self.section, rounds.SECTION
 
     def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> Collection[str]:
         rejected = []
@@ -74,6 +75,8 @@ class VerdictView(StageView):
                 rules = pc.struct_field(pc.list_flatten(rejections), "rule")
                 counts = count_by(pa.table({"rule": rules}), "rule")
                 yield counts_figure(self.section.name, dataset, counts)
+                removed = rounds.removed_by_round(scope, dataset, table)
+                yield from [removed] if removed is not None else []
 
     def _tables(self, read: Read) -> Sequence[TableName]:
         """The tables of verdicts: of the dataset that is read, or else of every dataset."""

@@ -45,6 +45,18 @@ WORD_LIST = table(
     chart="models.word_list",
 )
 
+NGRAM_MODEL = table(
+    required("language", pa.string(), "language that it is a model of, by its code"),
+    required("merges", list_of(pa.int32(), nullable=False), "pairs of tokens that are merged, in order"),
+    required("ngrams", list_of(pa.int64(), nullable=False), "tokens of each n-gram, and their number"),
+    required("counts", list_of(pa.int64(), nullable=False), "how often it occurs"),
+    required("n_documents", pa.int64(), "documents that it was counted in"),
+    required("n_bytes", pa.int64(), "their bytes"),
+    column("bits_per_byte", pa.float64(), "of documents that were held out"),
+    key=("language",),
+    chart="models.ngram_model",
+)
+
 EXAMPLES = table(
     required("doc_id", pa.string(), "identifies the document"),
     required("class", pa.string(), "the class that it shows"),

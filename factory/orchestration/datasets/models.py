@@ -13,10 +13,13 @@ from factory.errors import ConfigurationError
 from factory.filters.examples import Examples
 from factory.filters.limits import parse_limit
 from factory.filters.listed_words import ListedWords
+from factory.filters.perplexity import BitsPerByte
 from factory.filters.rounds import PlainLimit
 from factory.filters.rule import Rule
 from factory.frozen_model import FrozenModel
+from factory.models.ngram_model import VOCABULARY
 from factory.orchestration.chain.models_classifier import classifier, classifier_rule
+from factory.orchestration.chain.models_ngram import language_model
 from factory.orchestration.chain.models_rule import RuleModel
 from factory.orchestration.chain.models_word_list import word_list
 
@@ -87,6 +90,22 @@ class WordListEntry(ModelEntry):
         return word_list(name, paths(self.profane), paths(self.flagged), limit=self.limit)
 
 
+class LanguageModelEntry(ModelEntry):
+    """n-gram models of the languages of a table."""
+
+    table: str = Field(description="a dataset, or a table of documents such as `deduplicated.web`")
+    languages: tuple[str, ...] = Field(default=(), description="languages; default: each with enough text")
+    vocabulary: int = Field(default=VOCABULARY, description="tokens of a model's own, 256 to 4,096")
+
+    def rule(self, name: str) -> Rule:
+        return BitsPerByte(name, self.limit)
+
+    def declare(self, name: str, _folder: Path) -> RuleModel:
+        return language_model(
+            name, self.table, languages=self.languages, vocabulary=self.vocabulary, limit=self.limit
+        )
+
+
 class RuleModels(FrozenModel):
     """The models of a datasets file by kind and name."""
 
@@ -95,6 +114,10 @@ class RuleModels(FrozenModel):
     )
     word_lists: dict[str, WordListEntry] = Field(
         default={}, description="lists of words, each with a rule of its name"
+    )
+
+    language_models: dict[str, LanguageModelEntry] = Field(
+        default={}, description="n-gram models of languages, each with a rule of its name"
     )
 
     def entries(self) -> dict[tuple[str, str], ModelEntry]:

@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 
 mod linear;
+mod ngram;
 mod texts;
 mod tokens;
 mod word_list;
@@ -10,5 +11,6 @@ mod word_list;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     tokens::register(module)?;
     linear::register(module)?;
-    word_list::register(module)
+    word_list::register(module)?;
+    ngram::register(module)
 }

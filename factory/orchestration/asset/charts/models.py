@@ -6,7 +6,7 @@ import json
 from collections import Counter
 
 from factory.orchestration.asset import drawing
-from factory.orchestration.asset.charts.counting import Chart, counts, whole
+from factory.orchestration.asset.charts.counting import Chart, counts, most_first, whole
 from factory.orchestration.asset.charts.totals import Figures
 from factory.orchestration.asset.rows import Rows
 
@@ -35,10 +35,18 @@ def reliability(rows: Rows) -> str:
     return drawing.on_diagonal(panels, "share of the class over its probability, on documents held out")
 
 
+def ngrams_by_language(rows: Rows) -> str:
+    """Counted n-grams of each language's model."""
+    models = whole(rows, ["language", "counts"]).to_pylist()
+    numbers = {row["language"]: len(row["counts"]) for row in models}
+    return most_first(numbers, "counted n-grams by language")
+
+
 CHARTS: dict[str, Chart] = {
     "tokenizer": token_lengths,
     "classifier": reliability,
     "examples": counts("class", "examples by class"),
     "word_list": counts("language", "entries by language"),
+    "ngram_model": ngrams_by_language,
 }
 FIGURES: dict[str, Figures] = {}

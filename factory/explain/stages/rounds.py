@@ -1,0 +1,117 @@
+"""What each round of rules removed: documents, bytes, and tokens reckoned from them, by rule.
+
+Only what stays is tokenized, so the tokens of a removed document are its bytes times the tokens per byte of
+the dataset's documents that stayed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from factory.explain.stages.stage import Figure, Section, SummaryScope
+from factory.lake import names
+from factory.lake.names import TableName
+
+SECTION = Section(
+    "removed", "Removed by round (a document can fail several rules; tokens are reckoned from bytes)"
+)
+
+
+@dataclass(frozen=True)
+class Removed:
+    """Documents, their bytes, and the tokens that these would have been; None before any are tokenized."""
+
+    documents: int
+    n_bytes: int
+    tokens: int | None
+
+    def __str__(self) -> str:
+        tokens = "" if self.tokens is None else f", about {self.tokens:,} tokens"
+        return f"{self.documents:,} documents, {self.n_bytes / 1e6:,.1f} MB{tokens}"
+
+
+@dataclass(frozen=True)
+class RoundOfRules:
+    """What a round removed of the documents that entered it, in all and by rule, most first."""
+
+    table: str
+    entered: int
+    removed: Removed
+    by_rule: dict[str, Removed]
+
+    def lines(self) -> Iterator[str]:
+        """Yield lines for a person: the round, then its rules."""
+        share = f" ({self.removed.documents / self.entered:.1%})" if self.entered else ""
+        yield f"{self.table}: {self.removed}{share}"
+        for rule, removed in self.by_rule.items():
+            yield f"  {rule}: {removed}"
+
+
+def removed_by_round(scope: SummaryScope, dataset: str, verdicts: TableName) -> Figure | None:
+    """Return what each round of a dataset removed, up to `verdicts`, the last; None without such a table."""
+    if verdicts not in scope.tables or names.raw(dataset) not in scope.tables:
+        return None
+    waiting = scope.lake.read(names.raw(dataset), ["doc_id", "n_bytes"]).combine_chunks()
+    tokens_per_byte = _tokens_per_byte(scope, dataset, waiting)
+    rounds = []
+    for table in _tables(scope, verdicts):
+        rejected = scope.lake.read(table, ["doc_id", "rejections"], "kept = false").combine_chunks()
+        places = pc.index_in(rejected["doc_id"], waiting["doc_id"].combine_chunks())
+        is_new = pc.is_valid(places)  # an earlier round rejected the others
+        new = rejected.filter(is_new).append_column("n_bytes", waiting["n_bytes"].take(places.filter(is_new)))
+        rounds.append(_round(str(table), len(waiting), new, tokens_per_byte))
+        stays = pc.invert(pc.is_in(waiting["doc_id"], rejected["doc_id"].combine_chunks()))
+        waiting = waiting.filter(stays).combine_chunks()
+    lines = [line for part in rounds for line in part.lines()]
+    return Figure(SECTION.name, dataset, [asdict(part) for part in rounds], lines)
+
+
+def _tables(scope: SummaryScope, verdicts: TableName) -> list[TableName]:
+    """The verdicts of the rounds in order, the last at the end."""
+    numbered = {
+        int(match[1]): table
+        for table in scope.tables
+        if table.namespace == verdicts.namespace
+        and (match := re.fullmatch(rf"{verdicts.name}_r([1-9][0-9]*)", table.name))
+    }
+    return [*(numbered[number] for number in sorted(numbered)), verdicts]
+
+
+def _round(table: str, entered: int, rejected: pa.Table, tokens_per_byte: float | None) -> RoundOfRules:
+    """A round from the rows (doc_id, rejections, n_bytes) of the documents that it removed."""
+
+    def removed(n_documents: int, n_bytes: int) -> Removed:
+        tokens = None if tokens_per_byte is None else round(n_bytes * tokens_per_byte)
+        return Removed(n_documents, n_bytes, tokens)
+
+    rejections = rejected["rejections"].combine_chunks()
+    rules = pc.struct_field(pc.list_flatten(rejections), "rule")
+    sizes = rejected["n_bytes"].combine_chunks().take(pc.list_parent_indices(rejections))
+    counts = pa.table({"rule": rules, "n_bytes": sizes}).group_by("rule")
+    by_rule = counts.aggregate([("n_bytes", "count"), ("n_bytes", "sum")]).sort_by(
+        [("n_bytes_count", "descending"), ("rule", "ascending")]
+    )
+    return RoundOfRules(
+        table=table,
+        entered=entered,
+        removed=removed(len(rejected), pc.sum(rejected["n_bytes"]).as_py() or 0),
+        by_rule={
+            row["rule"]: removed(row["n_bytes_count"], row["n_bytes_sum"]) for row in by_rule.to_pylist()
+        },
+    )
+
+
+def _tokens_per_byte(scope: SummaryScope, dataset: str, sizes: pa.Table) -> float | None:
+    """The tokens per byte of the dataset's tokenized documents, None if there are none."""
+    tokenized = names.tokenized(dataset)
+    if tokenized not in scope.tables:
+        return None
+    rows = scope.lake.read(tokenized, ["doc_id", "n_tokens"])
+    stays = pc.is_in(sizes["doc_id"], rows["doc_id"].combine_chunks())
+    n_bytes = pc.sum(sizes["n_bytes"].filter(stays)).as_py()
+    return pc.sum(rows["n_tokens"]).as_py() / n_bytes if n_bytes else None

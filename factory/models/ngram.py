@@ -1,0 +1,129 @@
+"""n-gram models of a language: in how many bits per byte would it write a text?
+
+Low bits per byte mean a text that repeats what the model was trained on, or itself; high ones another
+language, a table, encoded data. This is the readable definition; `native/src/models/ngram` counts and scores
+millions of texts.
+
+- *Tokens* are those of a small byte-level BPE of the model's own (Sennrich et al., 2016), so every text has
+  some, and no filter waits for the tokenizer of the corpus, which is trained behind the filters. A text is
+  first cut into *pieces*; merges stay inside a piece.
+- *Counts* are of n-grams of one to five tokens inside a text. Of those of three tokens and more, rare ones
+  are left out.
+- *Probabilities* are interpolated Witten-Bell: P(w | h) = (c(hw) + T(h) P(w | h')) / (c(h) + T(h)), where h'
+  is h without its first token, c(h) the tokens that follow h and T(h) the distinct ones (Witten & Bell, 1991;
+  Chen & Goodman, 1998, section 2.4). Below single tokens stands the uniform distribution. The first tokens of
+  a text have shorter contexts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from math import log2
+
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
+
+ORDER = 5
+MOST_TOKENS = 4_096
+LONGEST = 64  # characters of a piece beside a space before it
+N_BYTE_VALUES = 256
+
+Merge = tuple[int, int]  # tokens that become one; merge number n makes token 256 + n
+Ngram = tuple[int, ...]
+
+_WORD, _SPACE = r"A-Za-z0-9\u0080-\U0010ffff", r" \t\n\r\f\v"
+PIECE = re.compile(
+    f" ?[{_WORD}]{{1,{LONGEST}}}| ?[^{_WORD}{_SPACE}]{{1,{LONGEST}}}|[{_SPACE}]{{1,{LONGEST}}}"
+)
+
+
+def tokens(text: str, merges: Sequence[Merge]) -> list[int]:
+    """The tokens of a text."""
+    return [token for piece in PIECE.findall(text) for token in _merged(piece, merges)]
+
+
+def _merged(piece: str, merges: Sequence[Merge]) -> list[int]:
+    of_piece = list(piece.encode())
+    ranks = {merge: rank for rank, merge in enumerate(merges)}
+    while known := [ranks[pair] for pair in pairwise(of_piece) if pair in ranks]:
+        rank, shorter = min(known), []
+        waiting = iter(of_piece)
+        for token in waiting:
+            shorter.append(token)
+            if tuple(shorter[-2:]) == merges[rank]:
+                shorter[-2:] = [N_BYTE_VALUES + rank]
+        of_piece = shorter
+    return of_piece
+
+
+def counts(texts: Iterable[Sequence[int]], least: int = 1) -> Counter[Ngram]:
+    """How often each n-gram occurs in texts of tokens; of three tokens and more, at least `least` times."""
+    every: Counter[Ngram] = Counter()
+    for text in texts:
+        for length in range(1, ORDER + 1):
+            every.update(zip(*(text[start:] for start in range(length)), strict=False))
+    return Counter({ngram: count for ngram, count in every.items() if len(ngram) < 3 or count >= least})
+
+
+class WittenBell:
+    """The probabilities of tokens, from counts of n-grams."""
+
+    def __init__(self, ngrams: Mapping[Ngram, int], vocabulary: int) -> None:
+        self.ngrams, self.vocabulary = ngrams, vocabulary
+
+    @cached_property
+    def _followers(self) -> Mapping[Ngram, list[int]]:
+        followers: dict[Ngram, list[int]] = defaultdict(list)
+        for ngram, count in self.ngrams.items():
+            followers[ngram[:-1]].append(count)
+        return followers
+
+    def probability(self, token: int, context: Ngram) -> float:
+        """P(token | context)."""
+        below = self.probability(token, context[1:]) if context else 1 / self.vocabulary
+        followers = self._followers.get(context, [])
+        if not followers:
+            return below
+        n_tokens, n_distinct = sum(followers), len(followers)
+        return (self.ngrams.get((*context, token), 0) + n_distinct * below) / (n_tokens + n_distinct)
+
+    def bits(self, text: Sequence[int]) -> list[float]:
+        """The bits of each token of a text."""
+        contexts = (tuple(text[max(0, end - ORDER + 1) : end]) for end in range(len(text)))
+        return [
+            -log2(self.probability(token, context)) for token, context in zip(text, contexts, strict=True)
+        ]
+
+
+def train_merges(texts: Iterator[str], vocabulary: int) -> list[Merge]:
+    """The merges of a byte-level BPE of at most `vocabulary` tokens, 256 to MOST_TOKENS."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(PIECE.pattern.encode().decode("unicode_escape")), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    number_of = {character: byte for byte, character in enumerate(_byte_characters())}
+    merges = []
+    for left, right in json.loads(tokenizer.to_str())["model"]["merges"]:
+        merges.append((number_of[left], number_of[right]))
+        number_of[left + right] = N_BYTE_VALUES + len(merges) - 1
+    return merges
+
+
+def _byte_characters() -> list[str]:
+    """The character that stands for each byte in a byte-level tokenizer (Radford et al., 2019)."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = iter(range(256, 512))
+    return [chr(byte if byte in printable else next(others)) for byte in range(256)]
