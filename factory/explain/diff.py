@@ -139,7 +139,7 @@ def _examples(rows: pa.Table, n: int, against: TableVersion) -> list[Example]:
     phrases = {
         doc_id: phrase
         for table, snapshot_id in against.verdicts()
-        for (doc_id, _), phrase in Evidence(against.lake, table, snapshot_id).of(rejections).items()
+        for (doc_id, _), phrase in Evidence(against.lake, table, snapshot_id).phrases(rejections).items()
     }
     return [replace(example, evidence=phrases.get(example.doc_id)) for example in examples]
 

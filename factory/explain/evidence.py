@@ -14,7 +14,7 @@ from pyiceberg.expressions import In
 
 from factory.errors import TableNotFound
 from factory.explain.stages.document_trace import Rejection
-from factory.filters.evidence import Judged, evidence
+from factory.filters.evidence import Judgement, evidence
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
 from spark_udfs.filters.language_id import LABEL, SCORE
@@ -31,12 +31,12 @@ class Evidence:
     snapshot_id: int
     _models: dict[tuple[TableName, int], pa.Table] = field(default_factory=dict, init=False, repr=False)
 
-    def of(self, rejections: Mapping[str, Sequence[Rejection]]) -> dict[tuple[str, str], str]:
+    def phrases(self, rejections: Mapping[str, Sequence[Rejection]]) -> dict[tuple[str, str], str]:
         """Return phrases by (doc_id, rule) for `rejections`, by doc_id; a rule without evidence has none."""
         phrases: dict[tuple[str, str], str] = {}
         by_rule: dict[str, dict[str, Rejection]] = {}
-        for doc_id, failed in rejections.items():
-            for rejection in failed:
+        for doc_id, failures in rejections.items():
+            for rejection in failures:
                 by_rule.setdefault(rejection.rule, {})[doc_id] = rejection
         for rule, documents in by_rule.items():
             signals = next(self._signals_of(rule), None)
@@ -49,14 +49,14 @@ class Evidence:
     ) -> dict[tuple[str, str], str]:
         """The phrases of one rule, whose values stand in `signals`."""
         words = self._words(rule, list(documents), signals)
-        models = [self._model(table, at) for table, at in _upstream(signals) if table.namespace == "models"]
+        models = [self._model(*pair) for pair in _upstream(signals) if pair[0].namespace == "models"]
         texts = self._texts(list(documents), signals) if models else {}
         phrases = {}
         for doc_id, rejection in documents.items():
             word = words.get(doc_id)
-            judged = Judged(texts.get(doc_id) or "", rejection.value > rejection.threshold, word)
+            judgement = Judgement(texts.get(doc_id) or "", rejection.value > rejection.threshold, word)
             parts = [f"detected as `{word}`" if rule == SCORE else f"`{word}`"] if word else []
-            parts += [phrase for model in models if judged.text and (phrase := evidence(model, judged))]
+            parts += [phrase for model in models if judgement.text and (phrase := evidence(model, judgement))]
             if parts:
                 phrases[doc_id, rule] = "; ".join(parts)
         return phrases
@@ -67,14 +67,14 @@ class Evidence:
         while waiting:
             table, snapshot_id = waiting.pop(0)
             try:
-                published = self.lake.published_at(table, snapshot_id)
+                version = self.lake.published_at(table, snapshot_id)
             except TableNotFound:
                 continue
             if table.namespace == "signals":
                 if rule in self.lake.table(table).schema().column_names:
-                    yield published
+                    yield version
                 continue
-            upstream = _upstream(published)
+            upstream = _upstream(version)
             waiting += [pair for pair in upstream if pair[0].namespace in ("signals", "filtered")]
 
     def _words(self, rule: str, ids: Sequence[str], signals: Published) -> dict[str, str | None]:
@@ -88,7 +88,7 @@ class Evidence:
         return dict(zip(rows["doc_id"].to_pylist(), rows[column].to_pylist(), strict=True))
 
     def _texts(self, ids: Sequence[str], signals: Published) -> dict[str, str | None]:
-        raw, snapshot_id = next((table, at) for table, at in _upstream(signals) if table.namespace == "raw")
+        raw, snapshot_id = next(pair for pair in _upstream(signals) if pair[0].namespace == "raw")
         rows = self.lake.read(raw, ["doc_id", "text"], In("doc_id", ids), snapshot_id)
         return dict(zip(rows["doc_id"].to_pylist(), rows["text"].to_pylist(), strict=True))
 
@@ -98,5 +98,8 @@ class Evidence:
         return self._models[table, snapshot_id]
 
 
-def _upstream(published: Published) -> list[tuple[TableName, int]]:
-    return [(TableName.parse(table), at) for table, at in sorted(published.lineage.upstream.items())]
+def _upstream(version: Published) -> list[tuple[TableName, int]]:
+    return [
+        (TableName.parse(table), snapshot_id)
+        for table, snapshot_id in sorted(version.lineage.upstream.items())
+    ]

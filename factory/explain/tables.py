@@ -49,7 +49,7 @@ def sample(
     Raises NotFound if `rejected_by` names a rule that rejected nothing, ConfigurationError if the table
     records no rejections.
     """
-    published = lake.published(table)
+    version = lake.published(table)
     schema = lake.table(table).schema()
     if rejected_by and "rejections" not in schema.column_names:
         raise ConfigurationError(
@@ -58,25 +58,25 @@ def sample(
         )
     key = "doc_id" if "doc_id" in schema.column_names else schema.column_names[0]
     if rejected_by:
-        rows = lake.read(table, [key, "rejections"], EqualTo("kept", False), published.snapshot_id)
+        rows = lake.read(table, [key, "rejections"], EqualTo("kept", False), version.snapshot_id)
         ids = _rejected_by(rows, rejected_by, table)
     else:
-        ids = lake.read(table, [key], snapshot_id=published.snapshot_id)
-    chosen = sorted(set(ids[key].to_pylist()), key=lambda value: _rank(value, seed))[:n]
-    rows = lake.read(table, ["*"], In(key, chosen), published.snapshot_id).to_pylist()
+        ids = lake.read(table, [key], snapshot_id=version.snapshot_id)
+    sampled_ids = sorted(set(ids[key].to_pylist()), key=lambda value: _rank(value, seed))[:n]
+    rows = lake.read(table, ["*"], In(key, sampled_ids), version.snapshot_id).to_pylist()
     lacking = [name for name in _DOCUMENT_COLUMNS if name not in schema.column_names]
-    about = _about(lake, table, chosen, lacking) if key == "doc_id" and lacking else {}
-    order = {value: place for place, value in enumerate(chosen)}
+    about = _about(lake, table, sampled_ids, lacking) if key == "doc_id" and lacking else {}
+    order = {value: place for place, value in enumerate(sampled_ids)}
     rows = [{key: row[key], **about.get(row[key], {}), **row} for row in rows]
     if rejected_by:
-        _explain(Evidence(lake, table, published.snapshot_id), rows)
+        _explain(Evidence(lake, table, version.snapshot_id), rows)
     return sorted(rows, key=lambda row: order[row[key]])
 
 
 def _explain(evidence: Evidence, rows: list[dict[str, Any]]) -> None:
     """Add to the rows of verdicts what in each text made its rejections, a phrase a rule."""
-    rejections = {row["doc_id"]: [Rejection(**failed) for failed in row["rejections"]] for row in rows}
-    phrases = evidence.of(rejections)
+    rejections = {row["doc_id"]: [Rejection(**failure) for failure in row["rejections"]] for row in rows}
+    phrases = evidence.phrases(rejections)
     for row in rows:
         doc_id = row["doc_id"]
         rules = [rejection.rule for rejection in rejections[doc_id] if (doc_id, rejection.rule) in phrases]

@@ -78,7 +78,7 @@ def _explain(lake: Lake, verdicts: TableName, traces: Sequence[DocumentTrace]) -
             by_snapshot[trace.tables[str(verdicts)]][trace.doc_id] = trace
     for snapshot_id, by_id in by_snapshot.items():
         rejections = {doc_id: trace.rejections for doc_id, trace in by_id.items()}
-        phrases = Evidence(lake, verdicts, snapshot_id).of(rejections)
+        phrases = Evidence(lake, verdicts, snapshot_id).phrases(rejections)
         for doc_id, trace in by_id.items():
             trace.rejections = [
                 replace(rejection, evidence=phrases.get((doc_id, rejection.rule)))

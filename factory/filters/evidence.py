@@ -25,7 +25,7 @@ _PASSAGE, _PASSAGES = 60, 3  # bytes of a passage, and how many are shown
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgement:
     """A text, and how a rule judged it: `above` its limit or below, and by which `word`, such as a class."""
 
     text: str
@@ -33,48 +33,48 @@ class Judged:
     word: str | None = None
 
 
-def evidence(model: pa.Table, judged: Judged) -> str:
+def evidence(model: pa.Table, judgement: Judgement) -> str:
     """Return what in a text made the value of a rule that reads `model`; empty for another kind of table."""
     for schema, describe in KINDS:
         if set(schema.names) <= set(model.column_names):
-            return describe(model, judged)
+            return describe(model, judgement)
     return ""
 
 
-def _heaviest_ngrams(model: pa.Table, judged: Judged) -> str:
+def _heaviest_ngrams(model: pa.Table, judgement: Judgement) -> str:
     rows = model.to_pylist()
-    row = next((row for row in rows if row["class"] == judged.word), rows[0])
-    ngrams = contributions(judged.text, row["weights"], row["bits"])
-    heaviest = ngrams if judged.above or judged.word else ngrams[::-1]
-    speaks = "for" if judged.above or judged.word else "against"
-    listed = ", ".join(f"`{ngram}` {weight:+.2f}" for ngram, weight in heaviest[:_SHOWN])
-    return f"what speaks most {speaks} {row['class']}: {listed}"
+    row = next((row for row in rows if row["class"] == judgement.word), rows[0])
+    ngrams = contributions(judgement.text, row["weights"], row["bits"])
+    heaviest = ngrams if judgement.above or judgement.word else ngrams[::-1]
+    speaks = "for" if judgement.above or judgement.word else "against"
+    spelling = ", ".join(f"`{ngram}` {weight:+.2f}" for ngram, weight in heaviest[:_SHOWN])
+    return f"what speaks most {speaks} {row['class']}: {spelling}"
 
 
-def _listed_words(model: pa.Table, judged: Judged) -> str:
-    language, _ = language_id.detect(judged.text)
+def _listed_words(model: pa.Table, judgement: Judgement) -> str:
+    language, _ = language_id.detect(judgement.text)
     words = load(arrow_stream_of(model)).get(language or "")
     if words is None:
         return ""
-    utf8 = judged.text.encode()
+    utf8 = judgement.text.encode()
     places = [
         f"`{words.entries[entry]}` at {len(utf8[:begin].decode())}"
-        for entry, begin, _ in words.words.places(judged.text)
+        for entry, begin, _ in words.search.places(judgement.text)
         if entry < words.n_profane
     ]
     more = f", and {len(places) - _SHOWN} more" if len(places) > _SHOWN else ""
     return f"{PROFANE} words of `{language}` by character: {', '.join(places[:_SHOWN])}{more}"
 
 
-def _likely_and_unlikely(model: pa.Table, judged: Judged) -> str:
+def _likely_and_unlikely(model: pa.Table, judgement: Judgement) -> str:
     """Return the passages of most bits per byte, or of least where the text has too few."""
-    language, _ = language_id.detect(judged.text)
+    language, _ = language_id.detect(judgement.text)
     ngram_model = load_ngram_models(arrow_stream_of(model)).get(language or "")
     if ngram_model is None:
         return ""
-    utf8 = judged.text.encode()
+    utf8 = judgement.text.encode()
     bits_by_byte = np.zeros(len(utf8))
-    for begin, end, bits in ngram_model.token_bits(judged.text):
+    for begin, end, bits in ngram_model.token_bits(judgement.text):
         bits_by_byte[begin:end] = bits / (end - begin)
     passages = [
         (
@@ -83,12 +83,12 @@ def _likely_and_unlikely(model: pa.Table, judged: Judged) -> str:
         )
         for begin in range(0, len(utf8), _PASSAGE)
     ]
-    extremes = sorted(passages, reverse=judged.above)[:_PASSAGES]
-    listed = "; ".join(f"`{' '.join(passage.split())}` {bits:.1f}" for bits, passage in extremes)
-    return f"passages of {'most' if judged.above else 'least'} bits per byte, as `{language}`: {listed}"
+    extremes = sorted(passages, reverse=judgement.above)[:_PASSAGES]
+    spelling = "; ".join(f"`{' '.join(passage.split())}` {bits:.1f}" for bits, passage in extremes)
+    return f"passages of {'most' if judgement.above else 'least'} bits per byte, as `{language}`: {spelling}"
 
 
-KINDS: list[tuple[TableSchema, Callable[[pa.Table, Judged], str]]] = [
+KINDS: list[tuple[TableSchema, Callable[[pa.Table, Judgement], str]]] = [
     (CLASSIFIER, _heaviest_ngrams),
     (WORD_LIST, _listed_words),
     (NGRAM_MODEL, _likely_and_unlikely),

@@ -33,5 +33,6 @@ class ListedWords(TableRule):
         return {self.name: "number", f"{self.name}_flagged": "number"}
 
     def measurer(self, tables: Mapping[str, DataFrame]) -> Measurer:
-        profane, flagged = self.signals
-        return partial(udf.rates, word_list=arrow_stream(tables["words"]), profane=profane, flagged=flagged)
+        deciding, shown_only = self.signals
+        words = arrow_stream(tables["words"])
+        return partial(udf.rates, word_list=words, profane=deciding, shown_only=shown_only)

@@ -28,7 +28,7 @@ from factory.filters.rule import Kind, Rule
 from factory.lake.names import STAGE_OF_NAMESPACE, TableName
 from factory.suggestions import quoted, unknown_name
 
-NUMBERS = {"n_bytes": "bytes", "stars": "stars", "created_at": "seconds since 1970"}
+NUMBERS = {"n_bytes": "bytes", "stars": "stars", "created_at": "seconds since 1970", "quality": "quality"}
 WORDS = (
     *("source", "key", "media_type", "language", "repository"),
     *("path", "revision", "license", "fork_of"),

@@ -43,9 +43,9 @@ def load_rule(reference: str, folder: Path) -> Rule:
     rules = {key: value for key, value in vars(_run(path)).items() if _is_rule(value)}
     if name not in rules:
         raise ConfigurationError(unknown_name(f"rule of {path.name}:", name, rules))
-    found = rules[name]
+    rule = rules[name]
     try:
-        return found() if isinstance(found, type) else found
+        return rule() if isinstance(rule, type) else rule
     except TypeError as error:  # it lacks `measure`, or needs arguments
         raise ConfigurationError(f"The rule `{reference}` cannot be made: {error}.") from error
 
@@ -84,6 +84,6 @@ def _run(path: Path) -> ModuleType:
     try:
         exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), vars(module))
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
-        raise ConfigurationError(f"{path.name} fails with {said}. Correct it.") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise ConfigurationError(f"{path.name} fails with {reason}. Correct it.") from error
     return module

@@ -78,9 +78,9 @@ class Round(FrozenModel):
     @field_validator("rules")
     @classmethod
     def _rules_exist(cls, names: tuple[str | Rule, ...], info: ValidationInfo) -> tuple[str | Rule, ...]:
-        loaded = tuple(name if isinstance(name, Rule) else _sentence(_loaded, name, info) for name in names)
-        _sentence(rules, loaded)
-        return loaded
+        every = tuple(name if isinstance(name, Rule) else _sentence(_load, name, info) for name in names)
+        _sentence(rules, every)
+        return every
 
     @field_validator("languages")
     @classmethod
@@ -113,7 +113,7 @@ class Round(FrozenModel):
         }
 
 
-def _loaded(name: str, info: ValidationInfo) -> str | Rule:
+def _load(name: str, info: ValidationInfo) -> str | Rule:
     """Return the rule of a file `file.py:Name` or that a datasets file declares, or the name as it is."""
     context = info.context or {}
     if ":" in name:

@@ -49,8 +49,8 @@ def tokens(text: str, merges: Sequence[Merge]) -> list[int]:
 def _merged(piece: str, merges: Sequence[Merge]) -> list[int]:
     of_piece = list(piece.encode())
     ranks = {merge: rank for rank, merge in enumerate(merges)}
-    while known := [ranks[pair] for pair in pairwise(of_piece) if pair in ranks]:
-        rank, shorter = min(known), []
+    while ranks_of_pairs := [ranks[pair] for pair in pairwise(of_piece) if pair in ranks]:
+        rank, shorter = min(ranks_of_pairs), []
         waiting = iter(of_piece)
         for token in waiting:
             shorter.append(token)
@@ -116,9 +116,9 @@ def train_merges(texts: Iterator[str], vocabulary: int) -> list[Merge]:
     tokenizer.train_from_iterator(texts, trainer)
     number_of = {character: byte for byte, character in enumerate(_byte_characters())}
     merges = []
-    for left, right in json.loads(tokenizer.to_str())["model"]["merges"]:
-        merges.append((number_of[left], number_of[right]))
-        number_of[left + right] = N_BYTE_VALUES + len(merges) - 1
+    for first, second in json.loads(tokenizer.to_str())["model"]["merges"]:
+        merges.append((number_of[first], number_of[second]))
+        number_of[first + second] = N_BYTE_VALUES + len(merges) - 1
     return merges
 
 

@@ -39,8 +39,8 @@ class _Sample:
     """The documents of a language by their hash: held out up to the first number, counted up to the last."""
 
     held_out: float
-    merged: float
-    counted: float
+    for_merges: float
+    for_counts: float
     n_documents: int
     n_bytes: int
 
@@ -135,8 +135,8 @@ def _sample(units: np.ndarray, lengths: np.ndarray) -> _Sample:
     last = last_within(SAMPLE_BYTES)
     return _Sample(
         held_out=float(units[n_held_out - 1]),
-        merged=float(units[last_within(_MERGED_BYTES)]),
-        counted=float(units[last]),
+        for_merges=float(units[last_within(_MERGED_BYTES)]),
+        for_counts=float(units[last]),
         n_documents=last + 1 - n_held_out,
         n_bytes=int(lengths[n_held_out : last + 1].sum()),
     )
@@ -150,14 +150,14 @@ def _by_language(numbers: Mapping[str, float]) -> Column:
 
 def _texts(documents: DataFrame, samples: Mapping[str, _Sample]) -> pa.Table:
     """(detected_language, unit, text) of the documents that are held out or train merges, by `unit`."""
-    last = _by_language({language: sample.merged for language, sample in samples.items()})
+    last = _by_language({language: sample.for_merges for language, sample in samples.items()})
     return documents.where(F.col("unit") <= last).select("detected_language", "unit", "text").toArrow()
 
 
 def _between(texts: pa.Table, language: str, after: float, last: float) -> list[str]:
     rows = texts.filter(pc.equal(texts["detected_language"], language)).sort_by("unit")
-    chosen = rows.filter(pc.and_(pc.greater(rows["unit"], after), pc.less_equal(rows["unit"], last)))
-    return list(chosen["text"].to_pylist())
+    within = rows.filter(pc.and_(pc.greater(rows["unit"], after), pc.less_equal(rows["unit"], last)))
+    return list(within["text"].to_pylist())
 
 
 def _counts(
@@ -165,10 +165,10 @@ def _counts(
 ) -> pa.Table:
     """(language, ngram, count) of the longest n-grams of the documents that are counted."""
     after = _by_language({language: sample.held_out for language, sample in samples.items()})
-    last = _by_language({language: sample.counted for language, sample in samples.items()})
-    counted = documents.where((F.col("unit") > after) & (F.col("unit") <= last))
+    last = _by_language({language: sample.for_counts for language, sample in samples.items()})
+    rows = documents.where((F.col("unit") > after) & (F.col("unit") <= last))
     return (
-        counted.select("detected_language", "text")
+        rows.select("detected_language", "text")
         .mapInArrow(partial(count, merges=dict(merges)), "language string, ngram long, count long")
         .groupBy("language", "ngram")
         .agg(F.sum("count").alias("count"))

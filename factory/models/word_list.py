@@ -41,13 +41,13 @@ class Hit:
 def hits(text: str, entries: Sequence[str]) -> list[Hit]:
     """Return the entries in a text, in order."""
     plain = list(_phrases(text, entries))
-    disguised = [
+    in_disguise = [
         Hit(entry, chunk.start(), chunk.end())
         for chunk in re.finditer(r"[^ \t\n\r\f]+", text)
         if not any(hit.begin < chunk.end() and chunk.start() < hit.end for hit in plain)
         and (entry := _disguised(chunk[0], entries)) is not None
     ]
-    return sorted([*plain, *disguised], key=lambda hit: hit.begin)
+    return sorted([*plain, *in_disguise], key=lambda hit: hit.begin)
 
 
 def _phrases(text: str, entries: Sequence[str]) -> Iterator[Hit]:

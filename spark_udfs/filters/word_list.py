@@ -20,33 +20,33 @@ class LoadedWordList:
 
     entries: tuple[str, ...]
     n_profane: int
-    words: _native.WordList
+    search: _native.WordList
 
 
 def rates(
-    _doc_ids: pa.Array, texts: pa.Array, *, word_list: bytes, profane: str, flagged: str
+    _doc_ids: pa.Array, texts: pa.Array, *, word_list: bytes, profane: str, shown_only: str
 ) -> dict[str, pa.Array]:
-    """Return the columns `profane` and `flagged`: entries of either tier per 1,000 words.
+    """Return the columns `profane` and `shown_only`: entries of either tier per 1,000 words.
 
     Null for a text without a word, and for one in a language without a list.
     """
     rate_by_tier = np.full((2, len(texts)), np.nan)
     lists = load(word_list)
     for language, positions, of_language in by_language(texts, lists.keys()):
-        loaded = lists[language]
-        counts = loaded.words.counts(of_language)
+        words = lists[language]
+        counts = words.search.counts(of_language)
         lengths = np.diff(counts.offsets.to_numpy()) - 1
         numbers = counts.values.to_numpy()
         n_tokens = numbers[counts.offsets.to_numpy()[:-1]]
         owners = np.repeat(np.arange(len(of_language)), lengths)
         hits = np.delete(numbers, counts.offsets.to_numpy()[:-1])
-        for tier, members in enumerate((hits < loaded.n_profane, hits >= loaded.n_profane)):
+        for tier, members in enumerate((hits < words.n_profane, hits >= words.n_profane)):
             n_hits = np.bincount(owners[members], minlength=len(of_language))
             with np.errstate(invalid="ignore"):
                 rate_by_tier[tier, positions] = 1_000 * n_hits / n_tokens
     return {
         name: pa.array(rate, mask=np.isnan(rate))
-        for name, rate in zip((profane, flagged), rate_by_tier, strict=True)
+        for name, rate in zip((profane, shown_only), rate_by_tier, strict=True)
     }
 
 
@@ -57,6 +57,6 @@ def load(word_list: bytes) -> dict[str, LoadedWordList]:
     for row in pa.ipc.open_stream(word_list).read_all().to_pylist():
         tiers[row["language"]][row["tier"] != PROFANE].append(row["entry"])
     return {
-        language: LoadedWordList((*profane, *flagged), len(profane), _native.WordList([*profane, *flagged]))
-        for language, (profane, flagged) in tiers.items()
+        language: LoadedWordList((*profane, *others), len(profane), _native.WordList([*profane, *others]))
+        for language, (profane, others) in tiers.items()
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
@@ -15,7 +16,7 @@ from spark_udfs.ingest.file_types import PLAIN
 from spark_udfs.ingest.rows import BadRecord, Origin, Row, document
 
 TEXT_COLUMNS = ("language", "repository", "path", "revision", "license", "fork_of")
-MAPPED_COLUMNS = (*TEXT_COLUMNS, "stars", "created_at")  # columns of `RAW` that a field may fill
+MAPPED_COLUMNS = (*TEXT_COLUMNS, "stars", "created_at", "quality")  # columns of `RAW` that a field may fill
 _INT64 = 1 << 63
 
 
@@ -66,6 +67,9 @@ def as_column(column: str, value: Any) -> Any:
     if column == "stars":
         whole = isinstance(value, int) and not isinstance(value, bool) and -_INT64 <= value < _INT64
         return value if whole else None
+    if column == "quality":
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        return float(value) if number else None
     if column == "created_at":
         return _instant(value)
     return as_text(value) if isinstance(value, str) else None

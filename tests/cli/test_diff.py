@@ -64,6 +64,7 @@ def test_a_variant_loses_documents_by_rule_and_wins_others_back(lake: Lake) -> N
         "threshold": 9.0,
         "duplicate_of": None,
         "repository": None,
+        "evidence": None,
     }
     assert (enter["documents"], enter["share"]) == (1, 1 / 4)
     assert [it["cause"] for it in enter["causes"]] == ["stop_words"]

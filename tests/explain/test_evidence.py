@@ -73,7 +73,7 @@ def test_each_round_removes_documents_bytes_and_reckoned_tokens(judged: Lake, un
         kind: sum(len(text) for key, text in TEXTS.items() if key.startswith(kind)) for kind in ("ad", "es")
     }
     first, last = figure.values
-    assert (first["entered"], first["removed"]) == (96, vars(Removed(48, n_bytes["ad"], None)))
-    assert (last["entered"], last["removed"]) == (48, vars(Removed(48, n_bytes["es"], None)))
+    assert (first["n_entered"], first["total"]) == (96, vars(Removed(48, n_bytes["ad"], None)))
+    assert (last["n_entered"], last["total"]) == (48, vars(Removed(48, n_bytes["es"], None)))
     assert set(last["by_rule"]) == {f"{unique}_words", "language_score"}
     assert figure.lines[0] == f"filtered.{unique}_r1: 48 documents, 0.0 MB (50.0%)"

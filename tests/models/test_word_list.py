@@ -100,7 +100,7 @@ def test_rates_are_by_tier_and_language(tmp_path: Path) -> None:
         pa.array([english, german, french, None]),
         word_list=arrow_stream_of(table),
         profane="bad",
-        flagged="bad_flagged",
+        shown_only="bad_flagged",
     )
     assert columns["bad"].to_pylist() == [pytest.approx(2_000 / 21), pytest.approx(1_000 / 18), None, None]
     assert columns["bad_flagged"].to_pylist() == [pytest.approx(1_000 / 21), 0.0, None, None]

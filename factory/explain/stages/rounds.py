@@ -40,16 +40,16 @@ class RoundOfRules:
     """What a round removed of the documents that entered it, in all and by rule, most first."""
 
     table: str
-    entered: int
-    removed: Removed
+    n_entered: int
+    total: Removed
     by_rule: dict[str, Removed]
 
     def lines(self) -> Iterator[str]:
         """Yield lines for a person: the round, then its rules."""
-        share = f" ({self.removed.documents / self.entered:.1%})" if self.entered else ""
-        yield f"{self.table}: {self.removed}{share}"
-        for rule, removed in self.by_rule.items():
-            yield f"  {rule}: {removed}"
+        share = f" ({self.total.documents / self.n_entered:.1%})" if self.n_entered else ""
+        yield f"{self.table}: {self.total}{share}"
+        for rule, removal in self.by_rule.items():
+            yield f"  {rule}: {removal}"
 
 
 def removed_by_round(scope: SummaryScope, dataset: str, verdicts: TableName) -> Figure | None:
@@ -60,12 +60,14 @@ def removed_by_round(scope: SummaryScope, dataset: str, verdicts: TableName) -> 
     tokens_per_byte = _tokens_per_byte(scope, dataset, waiting)
     rounds = []
     for table in _tables(scope, verdicts):
-        rejected = scope.lake.read(table, ["doc_id", "rejections"], "kept = false").combine_chunks()
-        places = pc.index_in(rejected["doc_id"], waiting["doc_id"].combine_chunks())
+        verdicts_against = scope.lake.read(table, ["doc_id", "rejections"], "kept = false").combine_chunks()
+        places = pc.index_in(verdicts_against["doc_id"], waiting["doc_id"].combine_chunks())
         is_new = pc.is_valid(places)  # an earlier round rejected the others
-        new = rejected.filter(is_new).append_column("n_bytes", waiting["n_bytes"].take(places.filter(is_new)))
+        new = verdicts_against.filter(is_new).append_column(
+            "n_bytes", waiting["n_bytes"].take(places.filter(is_new))
+        )
         rounds.append(_round(str(table), len(waiting), new, tokens_per_byte))
-        stays = pc.invert(pc.is_in(waiting["doc_id"], rejected["doc_id"].combine_chunks()))
+        stays = pc.invert(pc.is_in(waiting["doc_id"], verdicts_against["doc_id"].combine_chunks()))
         waiting = waiting.filter(stays).combine_chunks()
     lines = [line for part in rounds for line in part.lines()]
     return Figure(SECTION.name, dataset, [asdict(part) for part in rounds], lines)
@@ -73,45 +75,47 @@ def removed_by_round(scope: SummaryScope, dataset: str, verdicts: TableName) -> 
 
 def _tables(scope: SummaryScope, verdicts: TableName) -> list[TableName]:
     """The verdicts of the rounds in order, the last at the end."""
-    numbered = {
+    by_number = {
         int(match[1]): table
         for table in scope.tables
         if table.namespace == verdicts.namespace
         and (match := re.fullmatch(rf"{verdicts.name}_r([1-9][0-9]*)", table.name))
     }
-    return [*(numbered[number] for number in sorted(numbered)), verdicts]
+    return [*(by_number[number] for number in sorted(by_number)), verdicts]
 
 
-def _round(table: str, entered: int, rejected: pa.Table, tokens_per_byte: float | None) -> RoundOfRules:
+def _round(
+    table: str, n_entered: int, verdicts_against: pa.Table, tokens_per_byte: float | None
+) -> RoundOfRules:
     """A round from the rows (doc_id, rejections, n_bytes) of the documents that it removed."""
 
-    def removed(n_documents: int, n_bytes: int) -> Removed:
+    def removal(n_documents: int, n_bytes: int) -> Removed:
         tokens = None if tokens_per_byte is None else round(n_bytes * tokens_per_byte)
         return Removed(n_documents, n_bytes, tokens)
 
-    rejections = rejected["rejections"].combine_chunks()
+    rejections = verdicts_against["rejections"].combine_chunks()
     rules = pc.struct_field(pc.list_flatten(rejections), "rule")
-    sizes = rejected["n_bytes"].combine_chunks().take(pc.list_parent_indices(rejections))
+    sizes = verdicts_against["n_bytes"].combine_chunks().take(pc.list_parent_indices(rejections))
     counts = pa.table({"rule": rules, "n_bytes": sizes}).group_by("rule")
     by_rule = counts.aggregate([("n_bytes", "count"), ("n_bytes", "sum")]).sort_by(
         [("n_bytes_count", "descending"), ("rule", "ascending")]
     )
     return RoundOfRules(
         table=table,
-        entered=entered,
-        removed=removed(len(rejected), pc.sum(rejected["n_bytes"]).as_py() or 0),
+        n_entered=n_entered,
+        total=removal(len(verdicts_against), pc.sum(verdicts_against["n_bytes"]).as_py() or 0),
         by_rule={
-            row["rule"]: removed(row["n_bytes_count"], row["n_bytes_sum"]) for row in by_rule.to_pylist()
+            row["rule"]: removal(row["n_bytes_count"], row["n_bytes_sum"]) for row in by_rule.to_pylist()
         },
     )
 
 
 def _tokens_per_byte(scope: SummaryScope, dataset: str, sizes: pa.Table) -> float | None:
     """The tokens per byte of the dataset's tokenized documents, None if there are none."""
-    tokenized = names.tokenized(dataset)
-    if tokenized not in scope.tables:
+    table = names.tokenized(dataset)
+    if table not in scope.tables:
         return None
-    rows = scope.lake.read(tokenized, ["doc_id", "n_tokens"])
+    rows = scope.lake.read(table, ["doc_id", "n_tokens"])
     stays = pc.is_in(sizes["doc_id"], rows["doc_id"].combine_chunks())
     n_bytes = pc.sum(sizes["n_bytes"].filter(stays)).as_py()
     return pc.sum(rows["n_tokens"]).as_py() / n_bytes if n_bytes else None

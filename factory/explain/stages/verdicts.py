@@ -75,8 +75,8 @@ class VerdictView(StageView):
                 rules = pc.struct_field(pc.list_flatten(rejections), "rule")
                 counts = count_by(pa.table({"rule": rules}), "rule")
                 yield counts_figure(self.section.name, dataset, counts)
-                removed = rounds.removed_by_round(scope, dataset, table)
-                yield from [removed] if removed is not None else []
+                figure = rounds.removed_by_round(scope, dataset, table)
+                yield from [figure] if figure is not None else []
 
     def _tables(self, read: Read) -> Sequence[TableName]:
         """The tables of verdicts: of the dataset that is read, or else of every dataset."""

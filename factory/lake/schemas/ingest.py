@@ -26,6 +26,7 @@ DOCUMENT = (
     column("stars", pa.int64(), "stars of the repository"),
     column("created_at", pa.timestamp("us", tz="UTC"), "time of creation"),
     column("metadata", pa.map_(pa.string(), pa.string()), "further fields of the record"),
+    column("quality", pa.float64(), "how good the document is, as its source says; more is better"),
 )
 
 RAW = table(

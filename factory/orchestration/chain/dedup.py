@@ -17,7 +17,7 @@ the group grows, so known texts keep their signatures.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import dagster as dg
@@ -34,7 +34,7 @@ from factory.orchestration.chain.dedup_decisions import deciding
 from factory.orchestration.chain.dedup_parts import Declaring, members_apart
 from factory.orchestration.chain.dedup_repositories import topics_by_hand
 from factory.orchestration.chain.link import Chain
-from factory.orchestration.chain.texts import Member, Texts
+from factory.orchestration.chain.texts import Member, Quality, Texts
 
 Kind = Literal["prose", "code"]
 
@@ -52,6 +52,7 @@ class DedupGroup:
     config: DedupConfig
     assets: tuple[dg.AssetsDefinition, ...]
     repositories: RepositoryConfig | None = None
+    quality: Quality | None = None
     owners: tuple[str, ...] = ()
 
     @property
@@ -109,14 +110,17 @@ def dedup_group(
     kind: Kind,
     config: DedupConfig | None = None,
     repositories: RepositoryConfig | None = None,
+    quality: Quality | None = None,
     owners: Sequence[str] = (),
 ) -> DedupGroup:
     """Declare that `datasets` are deduplicated together, once; `refine` refers to the group.
 
     A dataset is a name, if its documents go through filters alone, or the chain of links before the group.
-    With `repositories`, duplicate repositories go as a whole before documents are decided. `owners` are mail
-    addresses and `team:name`s. Raises ConfigurationError for no datasets, for a dataset named twice, for two
-    variants of one dataset, whose documents would be copies of each other, and for repositories of prose.
+    With `repositories`, duplicate repositories go as a whole before documents are decided. The priority
+    `quality` reads the values of a rule, where `quality` names one, else the column of raw documents; of a
+    repository the mean. `owners` are mail addresses and `team:name`s. Raises ConfigurationError for no
+    datasets, for a dataset named twice, for two variants of one dataset, whose documents would be copies of
+    each other, and for repositories of prose.
     """
     texts = Texts(members_apart(name, datasets))
     if repositories is not None and kind != "code":
@@ -126,10 +130,15 @@ def dedup_group(
     config = config or DedupConfig(kind=kind)
     owners = tuple(owners)
     declare = Declaring(name, name, texts, owners)
-    assets = [*comparison(declare, config), *deciding(declare, config, repositories)]
+    assets = [*comparison(declare, config), *deciding(_judging(declare, quality), config, repositories)]
     if repositories is not None and repositories.topics:
         assets.append(topics_by_hand(name, owners, repositories.topics))
-    return DedupGroup(name, kind, texts, config, tuple(assets), repositories, owners)
+    return DedupGroup(name, kind, texts, config, tuple(assets), repositories, quality, owners)
+
+
+def _judging(declare: Declaring, quality: Quality | None) -> Declaring:
+    """Return the declarations of tables that decide, which alone read how good documents are."""
+    return replace(declare, texts=replace(declare.texts, quality=quality))
 
 
 def dedup_variant(
@@ -153,8 +162,10 @@ def dedup_variant(
     config = group.config.changed(threshold=threshold, sweep=others, keep=keep or group.config.keep)
     texts = Texts(group.texts.members, name)
     declare = Declaring(names.variant(group.name, name), group.name, texts, group.owners)
-    assets = deciding(declare, config, group.repositories)
-    return DedupGroup(declare.group, group.kind, texts, config, assets, group.repositories, group.owners)
+    assets = deciding(_judging(declare, group.quality), config, group.repositories)
+    return DedupGroup(
+        declare.group, group.kind, texts, config, assets, group.repositories, group.quality, group.owners
+    )
 
 
 def _read(reader: Member | Chain) -> str:

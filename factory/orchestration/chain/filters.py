@@ -41,6 +41,7 @@ from factory.lake.schemas.filters import FILTERED, LIMITS
 from factory.lake_spark.documents import kept_documents
 from factory.orchestration.asset.checks import Check, alarm, holds
 from factory.orchestration.chain.link import Chain
+from factory.suggestions import unknown_name
 
 A_VERDICT_HAS_ITS_REASONS = holds(
     "a_verdict_has_its_reasons", "kept = (size(rejections) = 0)", "kept", "rejections"
@@ -87,6 +88,15 @@ class Filters:
         """Every table of signals after the rounds of `dataset`, for a variant's filters."""
         parts = [part for step in self._steps_of(dataset) for part in step.parts]
         return (*self.measured, *(part.signals for part in parts if not part.measured_before))
+
+    def table_of(self, dataset: str, rule: str) -> TableName:
+        """The signals of `dataset` that hold the number of a rule; raises ConfigurationError without any."""
+        parts = [part for step in self._steps_of(dataset) for part in step.parts]
+        for part in parts:
+            if any(other.name == rule and other.signals.get(rule) == "number" for other in part.rules):
+                return part.signals.table
+        numbers = {name for part in parts for other in part.rules for name in other.signals}
+        raise ConfigurationError(unknown_name(f"rule of `{dataset}` with a number:", rule, sorted(numbers)))
 
     def _steps_of(self, dataset: str) -> Sequence[_Round]:
         """The rounds of `dataset`, read once, because the file of a rule may change under this process."""

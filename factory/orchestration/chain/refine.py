@@ -30,6 +30,7 @@ from factory.orchestration.chain.depsort import DependencyOrder
 from factory.orchestration.chain.filters import Filters
 from factory.orchestration.chain.link import Chain, Link, linked
 from factory.orchestration.chain.packing import Packing
+from factory.orchestration.chain.texts import Quality
 from factory.packing.pack import PackConfig
 from factory.packing.tokenize import TokenizeConfig
 
@@ -140,8 +141,17 @@ def _own_group(
             **{option: choice for option, choice in choices.items() if choice is not None}
         ),
         repositories=group.repositories,
+        quality=_same_quality(group, before),
         owners=chain.owners,
     )
+
+
+def _same_quality(group: DedupGroup, chain: Chain) -> Quality | None:
+    """Return where the chain of a variant has the values of the rule that its first group reads."""
+    if group.quality is None:
+        return None
+    rule = group.quality.rule
+    return Quality(rule, {chain.dataset: chain.link(Filters).table_of(chain.dataset, rule)})
 
 
 def _packed_by(link: Link, packing: PackConfig | None) -> Link:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from factory.lake import names
 from factory.lake.names import TableName
@@ -28,11 +29,23 @@ class Member:
 
 
 @dataclass(frozen=True)
+class Quality:
+    """The values of a rule that say how good documents are: its name, and the signals of each dataset."""
+
+    rule: str
+    tables: Mapping[str, TableName]
+
+
+@dataclass(frozen=True)
 class Texts:
-    """The documents of members as arguments of an asset; `variant` renames their datasets to its own."""
+    """The documents of members as arguments of an asset; `variant` renames their datasets to its own.
+
+    With `quality` their column of that name holds the values of a rule.
+    """
 
     members: Sequence[Member]
     variant: str | None = None
+    quality: Quality | None = None
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -41,20 +54,33 @@ class Texts:
 
     @property
     def tables(self) -> dict[str, TableName]:
-        """The tables by argument: the documents of all members, then their verdicts."""
+        """The tables by argument: the documents of all members, their verdicts, and values of quality."""
         documents = {_documents(member): member.documents for member in self.members}
-        return documents | {
+        verdicts = {
             _verdicts(member): member.verdicts for member in self.members if member.verdicts is not None
         }
+        quality = self.quality.tables if self.quality else {}
+        return documents | verdicts | {f"quality_{dataset}": table for dataset, table in quality.items()}
 
     def documents(self, upstream: Mapping[str, DataFrame]) -> DataFrame:
         """The documents of all members, with the dataset of each, of an asset's arguments."""
         return of_datasets(
             {
-                self._dataset(member): _staying(member, upstream[_documents(member)], upstream)
+                self._dataset(member): self._with_quality(
+                    member, _staying(member, upstream[_documents(member)], upstream), upstream
+                )
                 for member in self.members
             }
         )
+
+    def _with_quality(
+        self, member: Member, documents: DataFrame, upstream: Mapping[str, DataFrame]
+    ) -> DataFrame:
+        if self.quality is None:
+            return documents
+        signals = upstream[f"quality_{member.dataset}"]
+        values = signals.select("doc_id", F.col(self.quality.rule).alias("quality"))
+        return documents.drop("quality").join(values, "doc_id", "left")
 
     def located(self, upstream: Mapping[str, DataFrame]) -> DataFrame:
         """The documents with text locations in place of the texts."""

@@ -8,8 +8,11 @@ from typing import Any
 
 from factory.dedup.config import DedupConfig
 from factory.dedup.repository_config import RepositoryConfig
+from factory.errors import ConfigurationError
 from factory.lake import names
 from factory.orchestration.chain.dedup import DedupGroup, Kind, dedup_group, dedup_variant
+from factory.orchestration.chain.filters import Filters
+from factory.orchestration.chain.texts import Quality
 from factory.orchestration.datasets.dataset import Variant
 from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.datasets.located_yaml import InvalidValue, LocatedYaml, YamlPath
@@ -54,6 +57,7 @@ def _group(
     place: YamlPath = ("groups", options_of)
     options = {**file.groups.get(options_of, {}), "kind": kind}
     repositories = _repositories(located, (*place, "repositories"), options)
+    quality = _quality(file, place, options, datasets)
     config = located.part(place, DedupConfig, options)
     thresholds = {variant.threshold for variant in variants.values() if variant.threshold is not None}
     bases = set(map(names.base, datasets))  # a variant has the owners of its dataset
@@ -63,8 +67,32 @@ def _group(
         kind=kind,
         config=config.model_copy(update={"sweep": tuple(sorted({*config.sweep, *thresholds}))}),
         repositories=repositories,
+        quality=quality,
         owners=sorted({owner for entry in file.datasets if entry.name in bases for owner in entry.owners}),
     )
+
+
+def _quality(
+    file: DatasetsFile, place: YamlPath, options: dict[str, Any], datasets: Sequence[str]
+) -> Quality | None:
+    """Remove `quality` from the options; return where each of `datasets` has the values of the rule."""
+    rule = options.pop("quality", None)
+    if rule is None:
+        return None
+    tables = {}
+    for entry in file.datasets:
+        filters = Filters(entry.in_rounds())
+        filters_of = {entry.name: filters}
+        for name, variant in entry.variants.items():
+            if not variant.shares_comparisons:
+                signals = filters.measuring(entry.name)
+                filters_of[names.variant(entry.name, name)] = Filters(variant.in_rounds(), signals)
+        for dataset in filters_of.keys() & set(datasets):
+            try:
+                tables[dataset] = filters_of[dataset].table_of(dataset, str(rule))
+            except ConfigurationError as error:
+                raise InvalidValue((*place, "quality"), str(error)) from error
+    return Quality(str(rule), tables)
 
 
 def _repositories(located: LocatedYaml, place: YamlPath, options: dict[str, Any]) -> RepositoryConfig | None:
