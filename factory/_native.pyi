@@ -34,6 +34,9 @@ def text_signals(texts: pa.StringArray | pa.LargeStringArray, names: list[str]) 
 def text_signal_names() -> list[str]:
     """Return the names of all signals."""
 
+def advert_phrases() -> list[str]:
+    """Return the phrases that `advert_calls` counts: words in small letters, a space between two."""
+
 def rejections(values: pa.RecordBatch, limits: list[tuple[str, float, float]]) -> pa.ListArray:
     """Return the limits each row violates: a list of (rule, value, threshold), in the order of `limits`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from factory.errors import ConfigurationError
-from factory.filters import c4, code, fineweb, gopher_quality, gopher_repetition, language
+from factory.filters import advertising, c4, code, fineweb, gopher_quality, gopher_repetition, language
 from factory.filters.datatrove import gopher, web
 from factory.filters.python_rule import require_rule
 from factory.filters.rule import Rule, TextRule
@@ -17,6 +17,7 @@ RULE_SETS: dict[str, tuple[TextRule, ...]] = {
     "c4": c4.RULES,
     "fineweb": fineweb.RULES,
     "code": code.RULES,
+    "advertising": advertising.RULES,
     "language": language.RULES,
     "datatrove_gopher_quality": gopher.QUALITY,
     "datatrove_gopher_repetition": gopher.REPETITION,

@@ -35,7 +35,15 @@ SENTENCES = [
     *("uses Cookies ", "use of cookies ", "terms of use ", "cookie policy ", "javascript ", "{x} "),
     *("lorem ipsum ", "two words "),
 ]
+ADVERTS = [
+    *("Buy", "NOW,", "free", "shipping!", "(limited", "time", "offer)", "in", "den", "Warenkorb", "don't"),
+    *("miss", "out", "$19.99", "20", "EUR", "USD", "5%", "off", "-50%", "\u00a35", "19\u20ac", "$", "x$1"),
+    *("7'000.00", "1.", "$$", "$1$", "Tel:", "me@shop.com", "a@b", "@x.de", "(a@b.co)", "+49", "(30)", "0"),
+    *("123-4567", "https://x", "WWW.x", "\n"),
+]
 texts = st.one_of(
+    st.lists(st.sampled_from(ADVERTS), max_size=40).map(lambda words: " ".join([*words, "word " * 50])),
+    st.lists(st.sampled_from(ADVERTS), max_size=40).map(lambda words: " ".join(["word " * 50, *words])),
     st.lists(st.sampled_from(PIECES), max_size=60).map("".join),
     st.lists(st.sampled_from(["a", "b", "cc", "日", "a,"]), max_size=80).map(" ".join),
     st.lists(st.sampled_from(SENTENCES), max_size=30).map("".join),

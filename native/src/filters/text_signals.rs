@@ -5,6 +5,7 @@
 //! readable definition of each signal is the `measure` of the Python rule of the same name; a test holds the two
 //! equal, bit for bit.
 
+mod adverts;
 mod c4;
 mod characters;
 mod comments;
@@ -25,6 +26,7 @@ use arrow_schema::{DataType, Field, Schema};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use adverts::Adverts;
 use c4::C4;
 use lines::Lines;
 use ngrams::Ngrams;
@@ -37,6 +39,8 @@ const COMMENTS: u8 = 4;
 const C4_LINES: u8 = 8;
 const CODE: u8 = 16; // characters and identifiers, for the rules of code
 const ECHOES: u8 = 32 | LINES;
+const ADVERTS: u8 = 64;
+const LEAST_WORDS: u64 = 50; // of a text with a rate of adverts
 
 /// The counts of one text; buffers are reused from text to text.
 #[derive(Default)]
@@ -46,6 +50,7 @@ struct Measurer {
     ngrams: Ngrams,
     lines: Lines,
     c4: C4,
+    adverts: Adverts,
     comments: u64,
     generated: bool,
     xml: bool,
@@ -68,6 +73,9 @@ impl Measurer {
         if needs & C4_LINES != 0 {
             self.c4.scan(text);
         }
+        if needs & ADVERTS != 0 {
+            self.adverts.scan(text);
+        }
         if needs & COMMENTS != 0 {
             self.comments = comments::visible_in_comments(text);
             self.generated = head::is_generated(text);
@@ -77,6 +85,12 @@ impl Measurer {
 
     fn visible(&self) -> u64 {
         self.words.characters - self.words.spaces
+    }
+
+    /// A number of things that adverts have, per 1,000 words.
+    fn rate(&self, number: u64) -> Option<f64> {
+        let words = self.adverts.words;
+        (words >= LEAST_WORDS).then(|| 1_000.0 * number as f64 / words as f64)
     }
 
     fn of_text(&self, characters: u64) -> Option<f64> {
@@ -103,7 +117,7 @@ const fn signal(name: &'static str, needs: u8, value: fn(&Measurer) -> Option<f6
     Signal { name, needs, value }
 }
 
-static SIGNALS: [Signal; 45] = [
+static SIGNALS: [Signal; 49] = [
     signal("word_count", 0, |m| count(m.words.cores)),
     signal("mean_word_length", 0, |m| {
         ratio(m.words.core_characters, m.words.cores)
@@ -187,6 +201,15 @@ static SIGNALS: [Signal; 45] = [
     signal("code_encoded_chars", CODE, |m| m.of_text(m.words.encoded)),
     signal("code_generated", COMMENTS, |m| count(u64::from(m.generated))),
     signal("code_xml", COMMENTS, |m| count(u64::from(m.xml))),
+    signal("advert_calls", ADVERTS, |m| m.rate(m.adverts.calls)),
+    signal("advert_prices", ADVERTS, |m| m.rate(m.adverts.prices)),
+    signal("advert_contacts", ADVERTS, |m| {
+        let enough = m.adverts.words >= LEAST_WORDS;
+        enough
+            .then(|| ratio(m.adverts.contacts, m.adverts.lines))
+            .flatten()
+    }),
+    signal("advert_links", ADVERTS, |m| m.rate(m.adverts.links)),
 ];
 
 /// The values of `signals` for each text, one column per signal; null for a missing text.
@@ -266,6 +289,11 @@ fn text_signal_names() -> Vec<&'static str> {
 }
 
 #[pyfunction]
+fn advert_phrases() -> Vec<&'static str> {
+    adverts::PHRASES.lines().collect()
+}
+
+#[pyfunction]
 fn character_boundaries(py: Python<'_>, kind: &str) -> PyResult<Vec<u32>> {
     let wanted: fn(char) -> bool = match kind {
         "space" => |it| characters::class(it) & characters::SPACE != 0,
@@ -285,6 +313,7 @@ fn character_boundaries(py: Python<'_>, kind: &str) -> PyResult<Vec<u32>> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(text_signals, module)?)?;
     module.add_function(wrap_pyfunction!(text_signal_names, module)?)?;
+    module.add_function(wrap_pyfunction!(advert_phrases, module)?)?;
     module.add_function(wrap_pyfunction!(character_boundaries, module)?)?;
     Ok(())
 }
