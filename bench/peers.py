@@ -74,6 +74,8 @@ DATATROVE = Peer(
 )
 MINHASH = Peer("minhash", ("datasketch==2.0.0", "rensa==0.5.0", "scipy==1.17.1", "pyarrow==26.0.1"))
 SEQPACKER = Peer("seqpacker", ("seqpacker==0.1.3", "numpy==2.4.6"))
+FLORET = Peer("floret", ("floret==0.10.5", "numpy==1.26.4"))  # its predict fails with numpy 2
+NLTK = Peer("nltk", ("nltk==3.9.2",))
 CLANG = Peer("libclang", ("libclang==18.1.1",))
 
 

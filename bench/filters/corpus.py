@@ -73,7 +73,7 @@ def text_bytes(file: Path) -> int:
 
 
 def _make(folder: Path) -> None:
-    texts = {blake2b(text.encode(), digest_size=16).hexdigest(): text for text in _texts()}
+    texts = {blake2b(text.encode(), digest_size=16).hexdigest(): text for text in prose()}
     in_order = sorted(texts.items())  # by hash, which mixes long and short, prose and lists
     size = sum(len(text.encode()) for _, text in in_order)
     words = sorted({word for _, text in in_order for word in RENAMED.findall(text)} - UNTOUCHED)
@@ -104,7 +104,8 @@ def _renaming(words: list[str], copy: int) -> dict[str, str]:
     return names
 
 
-def _texts() -> Iterator[str]:
+def prose() -> Iterator[str]:
+    """Yield the prose of installed files."""
     for path in installed_files():
         if path.suffix not in SUFFIXES and path.name != "METADATA":
             continue
@@ -115,12 +116,12 @@ def _texts() -> Iterator[str]:
         if path.name == "METADATA":
             content = long_description(content)[0]
         elif path.suffix == ".py":
-            content = _docstrings(content)
+            content = docstrings_of(content)
         if LEAST_CHARACTERS <= len(content) <= MOST_CHARACTERS:
             yield content
 
 
-def _docstrings(source: str) -> str:
+def docstrings_of(source: str) -> str:
     try:
         with warnings.catch_warnings(action="ignore"):
             tree = ast.parse(source)

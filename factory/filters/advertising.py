@@ -29,8 +29,9 @@ MOST_WORDS = 12  # of a contact line
 _NUMBER = re.compile(r"[0-9](?:[0-9.,']*[0-9])?")
 _ADVERT = (
     "Buy now and save up to 50 %! Our shoes cost only $19.99, the boots $39.00. Order today: free shipping, "
-    "while supplies last. Call us today or visit https://shop.example, https://boots.example and "
-    "www.shoes.example and www.sale.example for special offers. Use code SHOES at the till and pay 20 EUR, 5% off for you.\n"
+    "while supplies last. Call us today or visit https://shop.example, https://boots.example, "
+    "www.shoes.example and www.sale.example for special offers. Use code SHOES at the till and pay 20 EUR, "
+    "5% off for you.\n"
 )
 
 

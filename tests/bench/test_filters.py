@@ -124,8 +124,8 @@ def test_docstrings_are_the_prose_of_a_module() -> None:
     source = (
         '"""One."""\n\nclass A:\n    """Two."""\n    x = """no"""\n\n    def f(self):\n        """Three."""\n'
     )
-    assert corpus._docstrings(source) == "One.\n\nTwo.\n\nThree."
-    assert corpus._docstrings("def") == ""
+    assert corpus.docstrings_of(source) == "One.\n\nTwo.\n\nThree."
+    assert corpus.docstrings_of("def") == ""
 
 
 def test_disagreements_are_counted_by_cause_and_listed_one_by_one(

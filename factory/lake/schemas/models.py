@@ -57,6 +57,13 @@ NGRAM_MODEL = table(
     chart="models.ngram_model",
 )
 
+ONNX_MODEL = table(
+    required("input", pa.string(), "what it takes, `texts` or `features`"),
+    required("content", pa.binary(), "the bytes of the ONNX file"),
+    key=("input",),
+    chart="models.onnx_model",
+)
+
 EXAMPLES = table(
     required("doc_id", pa.string(), "identifies the document"),
     required("class", pa.string(), "the class that it shows"),

@@ -13,6 +13,7 @@ from factory.errors import ConfigurationError
 from factory.filters.examples import Examples
 from factory.filters.limits import parse_limit
 from factory.filters.listed_words import ListedWords
+from factory.filters.onnx_score import OnnxScore
 from factory.filters.perplexity import BitsPerByte
 from factory.filters.rounds import PlainLimit
 from factory.filters.rule import Rule
@@ -20,6 +21,7 @@ from factory.frozen_model import FrozenModel
 from factory.models.ngram_model import VOCABULARY
 from factory.orchestration.chain.models_classifier import classifier, classifier_rule
 from factory.orchestration.chain.models_ngram import language_model
+from factory.orchestration.chain.models_onnx import onnx_model
 from factory.orchestration.chain.models_rule import RuleModel
 from factory.orchestration.chain.models_word_list import word_list
 
@@ -106,6 +108,18 @@ class LanguageModelEntry(ModelEntry):
         )
 
 
+class OnnxModelEntry(ModelEntry):
+    """A model in an ONNX file."""
+
+    file: str = Field(description="the ONNX file, relative to this file's folder")
+
+    def rule(self, name: str) -> Rule:
+        return OnnxScore(name, self.limit)
+
+    def declare(self, name: str, folder: Path) -> RuleModel:
+        return onnx_model(name, folder / Path(self.file).expanduser(), limit=self.limit)
+
+
 class RuleModels(FrozenModel):
     """The models of a datasets file by kind and name."""
 
@@ -118,6 +132,10 @@ class RuleModels(FrozenModel):
 
     language_models: dict[str, LanguageModelEntry] = Field(
         default={}, description="n-gram models of languages, each with a rule of its name"
+    )
+
+    onnx_models: dict[str, OnnxModelEntry] = Field(
+        default={}, description="models in ONNX files, each with a rule of its name"
     )
 
     def entries(self) -> dict[tuple[str, str], ModelEntry]:

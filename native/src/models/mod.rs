@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 mod linear;
 mod ngram;
+mod ngram_probe;
 mod texts;
 mod tokens;
 mod word_list;
@@ -12,5 +13,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     tokens::register(module)?;
     linear::register(module)?;
     word_list::register(module)?;
-    ngram::register(module)
+    ngram::register(module)?;
+    ngram_probe::register(module)
 }

@@ -88,7 +88,7 @@ fn add_character(state: u64, character: char) -> u64 {
 
 /// The finalizer of MurmurHash3: every bit of the result depends on every bit of `state`.
 #[inline]
-fn mixed(state: u64) -> u64 {
+pub fn mixed(state: u64) -> u64 {
     let state = (state ^ (state >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     let state = (state ^ (state >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     state ^ (state >> 33)

@@ -48,5 +48,6 @@ CHARTS: dict[str, Chart] = {
     "examples": counts("class", "examples by class"),
     "word_list": counts("language", "entries by language"),
     "ngram_model": ngrams_by_language,
+    "onnx_model": counts("input", "models by what they take"),
 }
 FIGURES: dict[str, Figures] = {}
