@@ -112,6 +112,19 @@ def test_a_stage_is_named_in_four_files_besides_its_own() -> None:
     assert all((ROOT / path).exists() for path in (*own, *folders))
 
 
+def test_a_kind_of_model_has_four_files_and_touches_three() -> None:
+    """Counted at `onnx`, the youngest kind; CONTRIBUTING.md tells what each holds."""
+    own = {
+        *("factory/filters/onnx_score.py", "factory/models/onnx_model.py"),
+        *("factory/orchestration/chain/models_onnx.py", "spark_udfs/models/onnx_model.py"),
+    }
+    assert files_naming(re.compile("onnx", re.IGNORECASE)) - own == {
+        "factory/lake/schemas/models.py",
+        "factory/orchestration/asset/charts/models.py",
+        "factory/orchestration/datasets/models.py",
+    }
+
+
 @pytest.mark.parametrize("face", FACES)
 def test_every_face_of_a_stage_has_the_name_of_one(face: str) -> None:
     shared = {  # modules of a face that several stages use

@@ -18,7 +18,7 @@ from spark_udfs.ingest.installation import long_description
 
 CHUNK = 1_500  # characters
 LEAST = 600  # characters of a chunk
-MOST_CHUNKS = 12  # of a distribution and class, so that no large one is most of the examples
+MOST_CHUNKS = 40  # of a distribution and class, so that no large one is most of the examples
 CLASSES = ("readme", "docstrings")
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from factory.errors import DamagedFile
+from factory.explain.rejected_examples import RejectedExample, rejected_examples
 from factory.explain.summary import StageRows, stage_rows
 from factory.explain.tables import published_tables
 from factory.lake.names import TableName
@@ -54,6 +55,7 @@ class ReportedTable:
     figures: Mapping[str, float]
     picture: Picture | None
     checks: tuple[CheckRecord, ...]
+    rejected: tuple[RejectedExample, ...] = ()
 
     @property
     def complaints(self) -> list[CheckRecord]:
@@ -90,6 +92,12 @@ def report_of_lake(lake: Lake, instance: dg.DagsterInstance) -> Report:
     tables = [
         _newest(head, records.get(head.lineage.run_id, {}).get(head.table, TableRecord()))
         for head in published
+    ]
+    tables = [
+        replace(table, rejected=tuple(rejected_examples(lake, head.table, head.snapshot_id)))
+        if head.table.namespace == "filtered"
+        else table
+        for table, head in zip(tables, published, strict=True)
     ]
     datasets = sorted(head.table.name for head in published if head.table.namespace == "deduplicated")
     stages = stage_rows(lake, datasets)

@@ -29,9 +29,8 @@ MOST_WORDS = 12  # of a contact line
 _NUMBER = re.compile(r"[0-9](?:[0-9.,']*[0-9])?")
 _ADVERT = (
     "Buy now and save up to 50 %! Our shoes cost only $19.99, the boots $39.00. Order today: free shipping, "
-    "while supplies last. Call us today or visit https://shop.example, https://boots.example, "
-    "www.shoes.example and www.sale.example for special offers. Use code SHOES at the till and pay 20 EUR, "
-    "5% off for you.\n"
+    "while supplies last. Call us today for special offers. Use code SHOES at the till and pay 20 EUR, 5% "
+    "off for you.\n"
 )
 
 
@@ -74,7 +73,7 @@ def advert_contacts(text: Text) -> float | None:
     return ratio(sum(map(_is_contact, text.written_lines)), len(text.written_lines))
 
 
-@text_rule("per 1,000 words", HOUSE, AtMost(60), example=_ADVERT * 3)
+@text_rule("per 1,000 words", HOUSE, AtMost(200), example="word https://shop.example " * 60)
 def advert_links(text: Text) -> float | None:
     """Words that hold `://` or begin with `www.`."""
     return _rate(sum("://" in word or _small(word).startswith("www.") for word in text.words), text)

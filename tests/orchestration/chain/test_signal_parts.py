@@ -89,16 +89,19 @@ def test_a_predicate_on_another_table_has_a_part_named_after_it() -> None:
 def raw(name: str) -> dg.AssetsDefinition:
     @table_asset(namespace="raw", name=name, asset_group="test", schema=RAW)
     def documents(context, pyspark):  # type: ignore[no-untyped-def]
-        rows = [
-            dict.fromkeys(RAW.names)
-            | {"doc_id": key, "source": key.partition("/")[0], "key": key, "text": text, "content_hash": key}
-            | {"n_bytes": len(text), "media_type": "text/plain"}
-            | {"metadata": {"label": key[:5], "score": str(number) if number % 9 else "many"}}
-            for number, (key, text) in enumerate(TEXTS.items())
-        ]
-        return pyspark.spark_session.createDataFrame(rows, from_arrow_schema(RAW.columns))
+        return pyspark.spark_session.createDataFrame(rows_of(), from_arrow_schema(RAW.columns))
 
     return documents
+
+
+def rows_of() -> list[dict[str, object]]:
+    return [
+        dict.fromkeys(RAW.names)
+        | {"doc_id": key, "source": key.partition("/")[0], "key": key, "text": text, "content_hash": key}
+        | {"n_bytes": len(text), "media_type": "text/plain"}
+        | {"metadata": {"label": key[:5], "score": str(number) if number % 9 else "many"}}
+        for number, (key, text) in enumerate(TEXTS.items())
+    ]
 
 
 def examples(name: str, label: str) -> dict[str, object]:
@@ -154,6 +157,60 @@ def test_a_share_stands_when_documents_change_and_until_it_is_asked_for_anew(
         assert limit["n_documents"] == len(TEXTS)
     finally:
         del TEXTS["essay9/1"]
+
+
+LANGUAGES = dg.StaticPartitionsDefinition(["advert", "essay"])
+
+
+def raw_by_kind(name: str) -> dg.AssetsDefinition:
+    """The documents in two partitions, by kind."""
+
+    @table_asset(namespace="raw", name=name, asset_group="test", schema=RAW, partitions_def=LANGUAGES)
+    def documents(context, pyspark, partition: str):  # type: ignore[no-untyped-def]
+        rows = [row for row in rows_of() if row["key"].startswith(partition)]
+        return pyspark.spark_session.createDataFrame(rows, from_arrow_schema(RAW.columns))
+
+    return documents
+
+
+@pytest.mark.spark
+def test_a_further_partition_decides_none_of_the_others_again(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    lake = Lake(lake_settings)
+    documents = raw_by_kind(unique)
+    links = [Filters([Round(rules=["word_count"], limits={"word_count": {"top": 0.5}})])]
+    chain = linked(Chain.from_raw(unique, partitions_def=LANGUAGES), links)
+    limits = key_of(names.limits(unique))
+    partitioned = [key for asset in (documents, *chain) for key in asset.keys if key != limits]
+    signals = [key for key in partitioned if key != key_of(names.filtered(unique))]
+
+    def made(kind: str) -> None:
+        for selection, span in (
+            (signals, (kind, kind)),
+            ([limits], None),
+            ([key_of(names.filtered(unique))], (kind, kind)),
+        ):
+            assert run(lake_settings, documents, *chain, selection=selection, span=span, reuse=True).success
+
+    made("advert")
+    content = lake.partitions(names.filtered(unique)).content("advert")
+    [limit] = lake.read(names.limits(unique)).to_pylist()
+    made("essay")
+    partitions = lake.partitions(names.filtered(unique))
+    assert partitions.content("advert") == content
+    assert partitions.lineage["advert"].run_id != partitions.lineage["essay"].run_id
+    assert lake.read(names.limits(unique)).to_pylist() == [limit]
+    again = run(
+        lake_settings,
+        documents,
+        *chain,
+        selection=[key_of(names.filtered(unique))],
+        span=("advert", "essay"),
+        reuse=True,
+    )
+    assert again.success
+    assert lake.partitions(names.filtered(unique)).lineage == partitions.lineage  # nothing is decided again
 
 
 @pytest.mark.spark
