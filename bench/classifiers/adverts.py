@@ -116,9 +116,9 @@ def _sentence(chance: random.Random, template: str) -> str:
     for slot, words in _WORDS.items():
         while f"{{{slot}}}" in template:
             template = template.replace(f"{{{slot}}}", chance.choice(words.split()), 1)
-    for slot, value in (("price", _price), ("number", _number), ("phone", _phone)):
+    for slot, draw in (("price", _price), ("number", _number), ("phone", _phone)):
         while f"{{{slot}}}" in template:
-            template = template.replace(f"{{{slot}}}", value(chance), 1)
+            template = template.replace(f"{{{slot}}}", draw(chance), 1)
     return template
 
 

@@ -85,17 +85,17 @@ def _add_equality(report: Report, real: pa.Table) -> None:
 def _add_quality(report: Report, real: pa.Table, progress: Console) -> None:
     progress.print("training ours")
     began = time.process_time()
-    trained = train(real, list(CLASSES), HOLDOUT, first_alone=True)
+    training_result = train(real, list(CLASSES), HOLDOUT, first_alone=True)
     fit_s = time.process_time() - began
     rows = real.sort_by("doc_id").join(
-        trained.examples.select(["doc_id", "held_out"]), "doc_id", join_type="inner"
+        training_result.examples.select(["doc_id", "held_out"]), "doc_id", join_type="inner"
     )
     rows = rows.sort_by("doc_id")
     held_out = np.array(rows["held_out"].to_pylist())
     members = np.array(rows["class"].to_pylist()) == CLASSES[0]
     sources = np.array(rows["source"].to_pylist(), dtype=object)
     calibrates = ~held_out & np.isin(sources, sorted(set(sources[~held_out]))[::5])
-    ours = _probabilities(trained.classifier, rows["text"])
+    ours = _probabilities(training_result.classifier, rows["text"])
     progress.print("training floret")
     with tempfile.TemporaryDirectory(prefix="bench-classifiers-") as folder:
         file = Path(folder) / "examples.json"
@@ -149,52 +149,52 @@ def _error_by_chance(probabilities: Floats) -> float:
 
 def _add_adverts(report: Report, real: pa.Table, progress: Console) -> None:
     progress.print("adverts of unseen trades")
-    seen, unseen = adverts(SEEN, N_ADVERTS, 1), adverts(UNSEEN, N_ADVERTS, 2)
+    for_training, for_judging = adverts(SEEN, N_ADVERTS, 1), adverts(UNSEEN, N_ADVERTS, 2)
     sources = sorted(real["source"].unique().to_pylist())
     held_out = pc.is_in(real["source"], pa.array(sources[::3]))
-    known, unknown = real.filter(pc.invert(held_out)), real.filter(held_out)
+    to_train, to_judge = real.filter(pc.invert(held_out)), real.filter(held_out)
     columns = ["doc_id", "class", "source", "key", "text"]
-    labelled = pa.concat_tables(
+    training = pa.concat_tables(
         [
-            seen.append_column("class", pa.repeat("advert", len(seen))).select(columns),
-            known.drop_columns("class")
-            .append_column("class", pa.repeat("other", len(known)))
+            for_training.append_column("class", pa.repeat("advert", len(for_training))).select(columns),
+            to_train.drop_columns("class")
+            .append_column("class", pa.repeat("other", len(to_train)))
             .select(columns),
         ]
     )
-    weak = {f"classifier, weak labels, {name}": _by_rules(labelled, least) for name, least in _LEAST.items()}
-    texts = {"adverts": unseen["text"], "real text": unknown["text"]}
+    weak = {f"classifier, weak labels, {name}": _by_rules(training, least) for name, least in _LEAST.items()}
+    texts = {"adverts": for_judging["text"], "real text": to_judge["text"]}
     judges = {
         f"rules, {name}": {key: _failures(column) >= least for key, column in texts.items()}
         for name, least in _LEAST.items()
     }
-    allowed = float(judges["rules, one fails"]["real text"].mean())
-    for name, rows in {"classifier, true labels": labelled, **weak}.items():
+    n_allowed = float(judges["rules, one fails"]["real text"].mean())
+    for name, rows in {"classifier, true labels": training, **weak}.items():
         model = train(rows, ["advert", "other"], 0.2, first_alone=True).classifier
         probabilities = {key: _probabilities(model, column) for key, column in texts.items()}
-        limit = float(np.quantile(probabilities["real text"], 1 - allowed))
+        limit = float(np.quantile(probabilities["real text"], 1 - n_allowed))
         judges[name] = {key: values > 0.5 for key, values in probabilities.items()}
         judges[f"{name}, as many false"] = {key: values > limit for key, values in probabilities.items()}
-    found = table(
+    judgements = table(
         f"Adverts of {len(UNSEEN)} unseen trades and real text of {len(sources[::3])} unseen packages",
         "judge | recall of adverts | false removals",
     )
-    for name, removed in judges.items():
-        recall, false = float(removed["adverts"].mean()), float(removed["real text"].mean())
-        found.add_row(name, f"{recall:.1%}", f"{false:.2%}")
+    for name, flags in judges.items():
+        recall, false = float(flags["adverts"].mean()), float(flags["real text"].mean())
+        judgements.add_row(name, f"{recall:.1%}", f"{false:.2%}")
         label = name.replace(",", "").replace(" ", "_")
         report.rows += [
             Row(f"classifiers.adverts.{label}.recall", round(recall, 4), "share"),
             Row(f"classifiers.adverts.{label}.false_removals", round(false, 4), "share"),
         ]
-    report.tables.append(found)
+    report.tables.append(judgements)
 
 
 _LEAST = {"one fails": 1, "two fail": 2}
 
 
 def _by_rules(examples: pa.Table, least: int) -> pa.Table:
-    """Examples labelled by the rules alone: adverts fail at least so many, others none."""
+    """Examples training by the rules alone: adverts fail at least so many, others none."""
     n_failures = _failures(examples["text"])
     kinds = np.where(n_failures >= least, "advert", "other")
     clear = pa.array((n_failures >= least) | (n_failures == 0))
@@ -231,8 +231,8 @@ def _failures(texts: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     """How many rules of the set `advertising` each text fails."""
     rules = RULE_SETS["advertising"]
     values = _native.text_signals(texts.combine_chunks(), [rule.name for rule in rules])
-    limits: Sequence[tuple[str, float, float]] = [(rule.name, *bounds(rule.limit)) for rule in rules]  # type: ignore[arg-type]
-    return np.array([len(failed) for failed in _native.rejections(values, list(limits)).to_pylist()])
+    limits: Sequence[tuple[str, float, float]] = [(rule.name, *bounds(rule.bounds)) for rule in rules]
+    return np.array([len(failures) for failures in _native.rejections(values, list(limits)).to_pylist()])
 
 
 def _mb(texts: pa.Array | pa.ChunkedArray) -> float:

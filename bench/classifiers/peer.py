@@ -16,7 +16,7 @@ from pathlib import Path
 import floret
 
 
-def main(file: str, wanted: str) -> None:
+def main(file: str, asked_class: str) -> None:
     rows = json.loads(Path(file).read_text())
     lines = [" ".join(row["text"].lower().split()) for row in rows]
     with tempfile.TemporaryDirectory() as folder:
@@ -32,10 +32,10 @@ def main(file: str, wanted: str) -> None:
         model = floret.train_supervised(
             str(examples), dim=16, wordNgrams=2, bucket=1 << 18, epoch=10, lr=0.5, thread=1, verbose=0
         )
-        fitted = time.process_time()
-    label = f"__label__{wanted}"
+        fit_end = time.process_time()
+    label = f"__label__{asked_class}"
     probabilities = [dict(zip(*model.predict(line, k=-1), strict=True)).get(label, 0.0) for line in lines]
-    seconds = {"fit_s": fitted - began, "predict_s": time.process_time() - fitted}
+    seconds = {"fit_s": fit_end - began, "predict_s": time.process_time() - fit_end}
     print(json.dumps(seconds | {"probabilities": list(map(float, probabilities))}))
 
 

@@ -88,7 +88,7 @@ class Filter:
 
     def failing(self, text: str, on: Switches, theirs: Theirs) -> list[str]:
         """The rules that `text` fails with the switches `on`, in datatrove's order."""
-        limits = {rule.name: rule.limit for rule in self.rules}
+        limits = {rule.name: rule.bounds for rule in self.rules}
         return [
             name
             for name, value in self.values(text, on, theirs)

@@ -22,7 +22,7 @@ def first_failing(text: str) -> dict[str, str | None]:
     """
     seen = Text(text)
     failing = {
-        name: [rule.name for rule in rules if rule.limit.violated(rule.measure(seen)) is not None]
+        name: [rule.name for rule in rules if rule.bounds.violated(rule.measure(seen)) is not None]
         for name, rules in COMPATIBLE.items()
     }
     return {name: next(iter(rules), None) for name, rules in failing.items()}

@@ -79,7 +79,7 @@ def failing_rules(documents: pa.Table) -> dict[str, dict[str, list[str]]]:
     texts = documents["text"].combine_chunks()
     found: dict[str, dict[str, list[str]]] = {doc_id: {} for doc_id in documents["doc_id"].to_pylist()}
     for name in SETS:
-        limits = [(rule.name, *bounds(rule.limit)) for rule in RULE_SETS[name]]
+        limits = [(rule.name, *bounds(rule.bounds)) for rule in RULE_SETS[name]]
         values = _native.text_signals(texts, [rule.name for rule in RULE_SETS[name]])
         for doc_id, rejections in zip(found, _native.rejections(values, limits).to_pylist(), strict=True):
             found[doc_id][name] = [rejection["rule"] for rejection in rejections]

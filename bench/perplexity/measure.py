@@ -23,6 +23,8 @@ from factory import _native
 from factory.models.ngram import ORDER, Merge, train_merges
 from factory.models.ngram_model import LEAST_COUNT, VOCABULARY
 
+Texts = Sequence[str]
+
 MB = 1e6
 SPEED_MB, MERGED_MB = 24, 4
 TRAINED_KB, JUDGED_KB = 400, 60  # for nltk, which takes minutes for a megabyte
@@ -40,26 +42,30 @@ def measure(progress: Console) -> Report:
     """Compare bits with nltk's and measure speed. Raises WrongAnswer if they differ."""
     progress.print("gathering prose")
     texts = _texts(SPEED_MB)
-    judged, trained = texts[::5], [text for place, text in enumerate(texts) if place % 5]
+    judging, training = texts[::5], [text for place, text in enumerate(texts) if place % 5]
     progress.print("training merges")
-    merges = train_merges(iter(_first(trained, MERGED_MB * MB)), VOCABULARY)
-    report = Report(CAVEATS, f"{_mb(trained):,.1f} MB counted, {_mb(judged):,.1f} MB scored")
+    merges = train_merges(iter(_first(training, MERGED_MB * MB)), VOCABULARY)
+    report = Report(CAVEATS, f"{_mb(training):,.1f} MB counted, {_mb(judging):,.1f} MB scored")
     _add_equality(
-        report, _first(trained, TRAINED_KB * 1e3), _first(judged, JUDGED_KB * 1e3), merges, progress
+        report, _first(training, TRAINED_KB * 1e3), _first(judging, JUDGED_KB * 1e3), merges, progress
     )
-    _add_speed(report, trained, judged, merges, progress)
+    _add_speed(report, training, judging, merges, progress)
     return report
 
 
 def _add_equality(
-    report: Report, trained: Sequence[str], judged: Sequence[str], merges: Sequence[Merge], progress: Console
+    report: Report,
+    training: Sequence[str],
+    judging: Sequence[str],
+    merges: Sequence[Merge],
+    progress: Console,
 ) -> None:
-    model = _model(_table(_counted(trained, merges), least=1), merges)
-    ours = model.bits(pa.array(judged)).to_pylist()
+    model = _model(_table(_counted(training, merges), least=1), merges)
+    ours = model.bits(pa.array(judging)).to_pylist()
     progress.print("nltk on the same tokens")
     task = {
-        "trained": [_native.ngram_tokens(text, list(merges)) for text in trained],
-        "judged": [_native.ngram_tokens(text, list(merges)) for text in judged],
+        "training": [_native.ngram_tokens(text, list(merges)) for text in training],
+        "judging": [_native.ngram_tokens(text, list(merges)) for text in judging],
         "vocabulary": 256 + len(merges),
         "order": ORDER,
     }
@@ -68,8 +74,8 @@ def _add_equality(
         file.write_text(json.dumps(task))
         theirs = NLTK.answer("bench.perplexity.peer", file, console=progress)
     distance = max(abs(a - b) / b for a, b in zip(ours, theirs["bits"], strict=True))
-    n_bytes = _mb(judged) * MB
-    report.check(f"the bits of {len(judged)} texts are nltk's within {EQUAL:g} of them", distance <= EQUAL)
+    n_bytes = _mb(judging) * MB
+    report.check(f"the bits of {len(judging)} texts are nltk's within {EQUAL:g} of them", distance <= EQUAL)
     equal = table("The same text and tokens", " | bits per byte | counting s | scoring s")
     equal.add_row("ours", f"{sum(ours) / n_bytes:.5f}", "", "")
     equal.add_row(
@@ -83,21 +89,28 @@ def _add_equality(
 
 
 def _add_speed(
-    report: Report, trained: Sequence[str], judged: Sequence[str], merges: Sequence[Merge], progress: Console
+    report: Report,
+    training: Sequence[str],
+    judging: Sequence[str],
+    merges: Sequence[Merge],
+    progress: Console,
 ) -> None:
     progress.print("counting in one part and in eight")
-    count_s, counts = min((_timed_count(trained, merges) for _ in range(2)), key=lambda pair: pair[0])
-    parts = [_counted(trained[part::8], merges) for part in range(8)]
-    merged = [pa.concat_arrays([part.column(place) for part in parts]) for place in (0, 1)]
+    count_s, counts = min((_timed_count(training, merges) for _ in range(2)), key=lambda pair: pair[0])
+    parts = [_counted(training[part::8], merges) for part in range(8)]
+    sums = [pa.concat_arrays([part.column(place) for part in parts]) for place in (0, 1)]
     ngrams = _table(counts, LEAST_COUNT)
-    whole = _native.ngram_table(merged[0], merged[1], LEAST_COUNT)
+    whole = _native.ngram_table(sums[0], sums[1], LEAST_COUNT)
     report.check("counts of eight parts make the model of one", whole.equals(ngrams))
     model = _model(ngrams, merges)
     progress.print("scoring")
-    score_s = min(_timed_score(model, judged) for _ in range(2))
-    bits = sum(model.bits(pa.array(judged)).to_pylist()) / (_mb(judged) * MB)
+    score_s = min(_timed_score(model, judging) for _ in range(2))
+    bits = sum(model.bits(pa.array(judging)).to_pylist()) / (_mb(judging) * MB)
     speed = table(f"{len(ngrams):,} n-grams, {bits:.3f} bits per byte of held-out text", " | MB/CPU s")
-    for name, megabytes, seconds in (("counting", _mb(trained), count_s), ("scoring", _mb(judged), score_s)):
+    for name, megabytes, seconds in (
+        ("counting", _mb(training), count_s),
+        ("scoring", _mb(judging), score_s),
+    ):
         speed.add_row(name, f"{megabytes / seconds:,.1f}")
         report.rows.append(Row(f"perplexity.{name}", round(megabytes / seconds, 1), "MB/CPU s"))
     report.rows.append(Row("perplexity.bits_per_byte", round(bits, 4), "bits"))

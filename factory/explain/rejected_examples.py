@@ -21,12 +21,12 @@ N_EXAMPLES = 2  # of a rule
 
 @dataclass(frozen=True)
 class RejectedExample:
-    """A document that a rule rejected, with value, limit and evidence; `key` is empty if its row is gone."""
+    """A document that a rule rejected, with number, limit and evidence; `key` is empty if its row is gone."""
 
     rule: str
     doc_id: str
     key: str
-    value: float
+    measurement: float
     threshold: float
     evidence: str
 
@@ -45,14 +45,16 @@ def rejected_examples(lake: Lake, verdicts: TableName, snapshot_id: int) -> list
             by_rule[rule] = heapq.nsmallest(N_EXAMPLES, documents)
     rejections: dict[str, list[Rejection]] = defaultdict(list)
     for rule, documents in sorted(by_rule.items()):
-        for doc_id, value, threshold in documents:
-            rejections[doc_id].append(Rejection(rule, value, threshold))
+        for doc_id, number, threshold in documents:
+            rejections[doc_id].append(Rejection(rule, number, threshold))
     phrases = Evidence(lake, verdicts, snapshot_id).phrases(rejections)
     keys = _keys(lake, verdicts, list(rejections))
     return [
-        RejectedExample(rule, doc_id, keys.get(doc_id, ""), value, threshold, phrases.get((doc_id, rule), ""))
+        RejectedExample(
+            rule, doc_id, keys.get(doc_id, ""), number, threshold, phrases.get((doc_id, rule), "")
+        )
         for rule, documents in sorted(by_rule.items())
-        for doc_id, value, threshold in documents
+        for doc_id, number, threshold in documents
     ]
 
 

@@ -55,7 +55,7 @@ class ReportedTable:
     figures: Mapping[str, float]
     picture: Picture | None
     checks: tuple[CheckRecord, ...]
-    rejected: tuple[RejectedExample, ...] = ()
+    rejections: tuple[RejectedExample, ...] = ()
 
     @property
     def complaints(self) -> list[CheckRecord]:
@@ -94,7 +94,7 @@ def report_of_lake(lake: Lake, instance: dg.DagsterInstance) -> Report:
         for head in published
     ]
     tables = [
-        replace(table, rejected=tuple(rejected_examples(lake, head.table, head.snapshot_id)))
+        replace(table, rejections=tuple(rejected_examples(lake, head.table, head.snapshot_id)))
         if head.table.namespace == "filtered"
         else table
         for table, head in zip(tables, published, strict=True)

@@ -117,9 +117,11 @@ def _is_contact(line: str) -> bool:
 
 
 def _is_address(word: str) -> bool:
-    name, at, host = word.lstrip(LEADING).rstrip(TRAILING).partition("@")
+    name, sign, host = word.lstrip(LEADING).rstrip(TRAILING).partition("@")
     ending = host.rpartition(".")[2] if "." in host else ""
-    return bool(at and name) and not host.startswith(".") and re.fullmatch("[A-Za-z]{2,}", ending) is not None
+    return (
+        bool(sign and name) and not host.startswith(".") and re.fullmatch("[A-Za-z]{2,}", ending) is not None
+    )
 
 
 def _has_telephone_number(line: str) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 
 from factory import _native
 from factory.errors import ConfigurationError
-from factory.filters.limits import Limit
+from factory.filters.limits import Bottom, Bounds, Limit, Top
 from factory.filters.text import Text
 from factory.lake.names import TableName
 
@@ -54,6 +54,16 @@ class Rule(ABC):
     def expression(self) -> str:
         """The number, as a Spark expression over these columns; null where there is none."""
         return f"`{self.name}`"
+
+    @property
+    def bounds(self) -> Bounds:
+        """Its limit; raises ConfigurationError for a share, whose bound `factory.filters.shares` finds."""
+        if isinstance(self.limit, Top | Bottom):
+            raise ConfigurationError(
+                f"The limit of `{self.name}` is {self.limit} of the documents. Find its bound first, by "
+                "`factory.filters.shares`."
+            )
+        return self.limit
 
     def with_limit(self, limit: Limit) -> Self:
         """Return the same rule with another limit."""

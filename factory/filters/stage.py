@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError
-from factory.filters.limits import Bottom, Bounds, Top, bounds
+from factory.filters.limits import bounds
 from factory.filters.metadata import (
     AND,
     METADATA,
@@ -111,20 +111,10 @@ def decide(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
             "Measure the documents with these rules first."
         )
     values = [value_of(rule).alias(f"value_{at}") for at, rule in enumerate(rules)]
-    limits = [(rule.name, *bounds(resolved_limit(rule))) for rule in rules]
+    limits = [(rule.name, *bounds(rule.bounds)) for rule in rules]
     function = partial(verdicts.decide, limits=limits, schema=FILTERED.columns)
     inputs = signals.select("doc_id", "partition", *values)
     return inputs.mapInArrow(function, from_arrow_schema(FILTERED.columns))
-
-
-def resolved_limit(rule: Rule) -> Bounds:
-    """Return the limit of a rule; raises ConfigurationError for a share."""
-    if isinstance(rule.limit, Top | Bottom):
-        raise ConfigurationError(
-            f"The limit of `{rule.name}` is {rule.limit} of the documents. Find its bound first, by "
-            "`factory.filters.shares`."
-        )
-    return rule.limit
 
 
 def value_of(rule: Rule) -> Column:

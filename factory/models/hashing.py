@@ -39,7 +39,7 @@ class Token:
         state = 0xCBF29CE484222325
         for byte in self.word.encode():
             state = ((state ^ byte) * 0x100000001B3) & _MASK
-        return mixed(state)
+        return finalize(state)
 
 
 def tokens(text: str) -> list[Token]:
@@ -67,10 +67,10 @@ def features(text: str, bits: int) -> set[int]:
 
 def pair(first: int, second: int) -> int:
     """The hash of two neighboring tokens, from theirs."""
-    return mixed(((first * 0x9E3779B97F4A7C15) & _MASK) ^ second)
+    return finalize(((first * 0x9E3779B97F4A7C15) & _MASK) ^ second)
 
 
-def mixed(state: int) -> int:
+def finalize(state: int) -> int:
     """The finalizer of MurmurHash3, on 64 bits: every bit of the result depends on every bit of `state`."""
     state = ((state ^ (state >> 33)) * 0xFF51AFD7ED558CCD) & _MASK
     state = ((state ^ (state >> 33)) * 0xC4CEB9FE1A85EC53) & _MASK

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from factory.models.hashing import mixed, tokens
+from factory.models.hashing import finalize, tokens
 
 BASE = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
@@ -43,4 +43,4 @@ def _hash(tokens_of_run: list[int]) -> int:
     total = 0
     for token in tokens_of_run:
         total = (total * BASE + token) & _MASK
-    return mixed(total ^ len(tokens_of_run))
+    return finalize(total ^ len(tokens_of_run))
