@@ -66,7 +66,8 @@ def require_rule(rule: Rule, taken: AbstractSet[str]) -> None:
             f"The rule `{kind}` is named `{rule.name}`. Use small letters, digits and underscores, because a "
             "column has its name."
         )
-    if rule.name in taken or rule.name in RAW.names:
+    # The values of a rule that reads tables stand apart from the columns of documents that predicates copy.
+    if rule.name in taken or (rule.name in RAW.names and not rule.reads):
         raise ConfigurationError(f"The rule `{kind}` has the taken name `{rule.name}`. Choose another.")
 
 

@@ -103,8 +103,15 @@ class Round(FrozenModel):
             return predicates
         models: Mapping[str, Rule] = (info.context or {}).get("rules", {})
 
+        names = {name.name if isinstance(name, Rule) else name for name in info.data.get("rules", ())}
+
         def rule(field: str, condition: Any) -> Rule:
             model = models.get(field)
+            if field in names and not isinstance(model, Category):
+                raise ConfigurationError(
+                    f"`{field}` is a rule of this round, which has `limits`. Give the rule or the column "
+                    "another name."
+                )
             return model.among(condition) if isinstance(model, Category) else predicate(field, condition)
 
         return {

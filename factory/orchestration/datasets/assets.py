@@ -32,6 +32,7 @@ from factory.orchestration.datasets.no_files import no_file_to_read
 from factory.orchestration.datasets.partition_paths import PARTITION, path_of
 from factory.packing.pack import PackConfig
 from factory.packing.tokenize import TokenizeConfig
+from factory.suggestions import unknown_name
 
 
 def corpus(path: Path) -> Corpus:
@@ -60,8 +61,10 @@ def _corpus(located: LocatedYaml, file: DatasetsFile) -> Corpus:
         around = file.tokenizers.get(entry.tokenizer, TokenizerEntry()).around
         for chain in _chains(located, number, entry, groups, around, partitions.get(entry.name)):
             assets += chain
-    for (kind, name), model in file.entries().items():
-        assets.append(_model(located, kind, name, model))
+    models = {place: _model(located, *place, model) for place, model in file.entries().items()}
+    assets += models.values()
+    for place, model in models.items():
+        _check_upstream(place, model, assets)
     for name, datasets in datasets_of_tokenizer.items():
         assets.append(_tokenizer(located, name, datasets, file.tokenizers.get(name, TokenizerEntry())))
     return Corpus(
@@ -85,6 +88,17 @@ def _model(located: LocatedYaml, kind: str, name: str, entry: ModelEntry) -> dg.
         return entry.declare(name, located.path.parent).asset
     except ConfigurationError as error:
         raise InvalidValue((kind, name), str(error)) from error
+
+
+def _check_upstream(
+    place: YamlPath, model: dg.AssetsDefinition, assets: Sequence[dg.AssetsDefinition]
+) -> None:
+    """Raise InvalidValue if a model learns from a table that no asset of the file makes."""
+    tables = {key.to_user_string() for asset in assets for key in asset.keys}
+    for key in sorted(model.keys_by_input_name.values()):
+        if key.to_user_string() not in tables:
+            near = [table for table in sorted(tables) if table.startswith(("raw.", "deduplicated."))]
+            raise InvalidValue(place, unknown_name("table", key.to_user_string(), near))
 
 
 def _tokenizer(

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from factory.errors import ConfigurationError
+from factory.filters.sets import rules
 from factory.frozen_model import FrozenModel
 from factory.models.tokenizer import MOST_TOKENS
 from factory.orchestration.datasets.dataset import Dataset
@@ -86,8 +88,15 @@ class DatasetsFile(RuleModels):
         cls, models: dict[str, ModelEntry], info: ValidationInfo
     ) -> dict[str, ModelEntry]:
         for name, entry in models.items():
+            try:
+                rule = entry.rule(name)
+                rules([rule])
+            except ConfigurationError as error:
+                raise PydanticCustomError(
+                    "model", "{message}", {"field": name, "message": str(error)}
+                ) from error
             if info.context is not None:
-                info.context.setdefault("rules", {})[name] = entry.rule(name)
+                info.context.setdefault("rules", {})[name] = rule
         return models
 
     @model_validator(mode="before")

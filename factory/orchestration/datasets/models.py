@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
@@ -54,7 +54,7 @@ class ClassifierEntry(ModelEntry):
     positives: Examples | None = Field(default=None, description="examples of the class")
     negatives: Examples | None = Field(default=None, description="examples of everything else")
     classes: dict[str, Examples] | None = Field(default=None, description="examples of several classes")
-    holdout: float | tuple[str, ...] = Field(
+    holdout: Annotated[float, Field(gt=0, lt=1)] | tuple[str, ...] = Field(
         default=0.2, description="sources kept from training: a share, or patterns"
     )
     source: str | None = Field(
@@ -87,7 +87,7 @@ class WordListEntry(ModelEntry):
 
     def declare(self, name: str, folder: Path) -> RuleModel:
         def paths(files: Mapping[str, str]) -> dict[str, Path]:
-            return {language: folder / Path(file).expanduser() for language, file in files.items()}
+            return {language: _existing(folder, file) for language, file in files.items()}
 
         return word_list(name, paths(self.profane), paths(self.flagged), limit=self.limit)
 
@@ -117,7 +117,17 @@ class OnnxModelEntry(ModelEntry):
         return OnnxScore(name, self.limit)
 
     def declare(self, name: str, folder: Path) -> RuleModel:
-        return onnx_model(name, folder / Path(self.file).expanduser(), limit=self.limit)
+        return onnx_model(name, _existing(folder, self.file), limit=self.limit)
+
+
+def _existing(folder: Path, file: str) -> Path:
+    """Return the path of a file relative to `folder`; raises ConfigurationError if there is none."""
+    path = folder / Path(file).expanduser()
+    if not path.is_file():
+        raise ConfigurationError(
+            f"There is no file `{file}`. Paths are relative to the folder of this file, {folder}."
+        )
+    return path
 
 
 class RuleModels(FrozenModel):

@@ -339,7 +339,7 @@ mod tests {
     fn simple_disguises_are_found() {
         assert_eq!(
             found("d4rn D@rn! d.a.r.n daaaarn d**n (a$$)"),
-            ["d4rn", "D@rn", "d.a.r.n", "daaaarn", "d**n", "(a$$)"]
+            ["d4rn", "D@rn!", "d.a.r.n", "daaaarn", "d**n", "(a$$)"]
         );
     }
 
