@@ -27,6 +27,7 @@ from factory.filters.rounds import Round
 from factory.filters.rule import Rule
 from factory.filters.stage import by_part, decide, join_parts, measure
 from factory.lake.names import TableName
+from factory.models.sampling import unit_interval
 
 SAMPLE_BYTES = 16_000_000  # of a class
 SAMPLED_OF_A_DOCUMENT = 20_000  # characters
@@ -72,7 +73,7 @@ class Examples(Round):
         three jobs: the total size decides which share of the documents is measured, and their lengths which
         texts are collected. Raises NotFound if the table holds no text.
         """
-        documents = tables[self.documents].where("text IS NOT NULL").withColumn("unit", _unit_interval())
+        documents = tables[self.documents].where("text IS NOT NULL").withColumn("unit", unit_interval())
         total = documents.agg(F.sum("n_bytes").alias("total")).collect()[0].total
         if not total:
             raise NotFound(f"{self.documents} holds no text, so it shows no class. Name another table.")
@@ -133,11 +134,6 @@ def _judged(
     return documents.join(
         decide(join_parts(parts), rules).where(condition).select("doc_id"), "doc_id", "left_semi"
     )
-
-
-def _unit_interval() -> Column:
-    """A hash of `doc_id` in [0, 1), uniform over documents."""
-    return F.shiftrightunsigned(F.xxhash64("doc_id"), 11) / F.lit(float(1 << 53))
 
 
 def _source(field: str | None) -> Column:

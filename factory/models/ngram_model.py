@@ -23,6 +23,7 @@ from factory import _native
 from factory.errors import ConfigurationError, NotFound
 from factory.lake.schemas.models import NGRAM_MODEL
 from factory.models.ngram import MOST_TOKENS, N_BYTE_VALUES, Merge, train_merges
+from factory.models.sampling import unit_interval
 from spark_udfs.models.ngram import count
 
 VOCABULARY = 1_024
@@ -89,8 +90,7 @@ def candidates(documents: DataFrame) -> DataFrame:
 
     Runs a job: the total size decides which share they are.
     """
-    unit = F.shiftrightunsigned(F.xxhash64("doc_id"), 11) / F.lit(float(1 << 53))
-    texts = documents.where("text IS NOT NULL").withColumn("unit", unit)
+    texts = documents.where("text IS NOT NULL").withColumn("unit", unit_interval())
     total = texts.agg(F.sum("n_bytes").alias("total")).collect()[0].total or 0
     return texts.where(F.col("unit") < CANDIDATE_BYTES / max(total, 1))
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from factory.errors import ConfigurationError, NotFound
 from factory.lake.schemas.models import TOKENIZER
+from factory.models.sampling import unit_interval
 from spark_udfs.models.tokenizer import load, n_tokens
 
 END_OF_TEXT = "<|endoftext|>"
@@ -95,7 +96,7 @@ def training_sample(documents: DataFrame, n_bytes: int) -> list[str]:
     total = texts.agg(F.sum(size).alias("total")).collect()[0].total
     if not total:
         raise NotFound("There is no text to train a tokenizer on. Check the filters of its datasets.")
-    unit = _unit_interval(F.col("doc_id"))
+    unit = unit_interval()
     rows = (
         texts.where(unit < n_bytes / total)
         .select(unit.alias("unit"), "doc_id", F.substring("text", 1, SAMPLED_OF_A_DOCUMENT).alias("text"))
@@ -110,8 +111,3 @@ def training_sample(documents: DataFrame, n_bytes: int) -> list[str]:
             break
         sample.append(text)
     return sample
-
-
-def _unit_interval(doc_id: Column) -> Column:
-    """A hash of `doc_id` in [0, 1), uniform over documents."""
-    return F.shiftrightunsigned(F.xxhash64(doc_id), 11) / F.lit(float(1 << 53))
