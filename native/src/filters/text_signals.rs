@@ -5,6 +5,7 @@
 //! readable definition of each signal is the `measure` of the Python rule of the same name; a test holds the two
 //! equal, bit for bit.
 
+mod advert_phrases;
 mod adverts;
 mod c4;
 mod characters;
@@ -290,7 +291,7 @@ fn text_signal_names() -> Vec<&'static str> {
 
 #[pyfunction]
 fn advert_phrases() -> Vec<&'static str> {
-    adverts::PHRASES.lines().collect()
+    advert_phrases::PHRASES.to_vec()
 }
 
 #[pyfunction]

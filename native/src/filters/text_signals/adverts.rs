@@ -6,10 +6,9 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
+use super::advert_phrases::PHRASES;
 use super::characters::{ALPHANUMERIC, SPACE, class};
 
-/// Phrases that call to act, one a line: words in small letters.
-pub const PHRASES: &str = include_str!("advert_phrases.txt");
 pub const CURRENCIES: [&str; 9] = [
     "$", "\u{20ac}", "\u{a3}", "\u{a5}", "\u{20b9}", "usd", "eur", "gbp", "chf",
 ];
@@ -44,9 +43,9 @@ const MOST_WORDS: usize = 12; // of a contact line
 /// The hashes of phrases, by that of their first word.
 static BY_FIRST_WORD: LazyLock<FxHashMap<u64, Vec<Vec<u64>>>> = LazyLock::new(|| {
     let mut phrases: FxHashMap<u64, Vec<Vec<u64>>> = FxHashMap::default();
-    for line in PHRASES.lines() {
+    for line in PHRASES {
         let mut words = line.split(' ').map(hash);
-        let first = words.next().expect("a line has a word");
+        let first = words.next().expect("a phrase has a word");
         phrases.entry(first).or_default().push(words.collect());
     }
     phrases
