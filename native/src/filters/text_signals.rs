@@ -5,7 +5,6 @@
 //! readable definition of each signal is the `measure` of the Python rule of the same name; a test holds the two
 //! equal, bit for bit.
 
-mod advert_phrases;
 mod adverts;
 mod c4;
 mod characters;
@@ -13,6 +12,7 @@ mod comments;
 mod head;
 mod lines;
 mod ngrams;
+mod phrases;
 mod short;
 mod table;
 mod words;
@@ -291,7 +291,7 @@ fn text_signal_names() -> Vec<&'static str> {
 
 #[pyfunction]
 fn advert_phrases() -> Vec<&'static str> {
-    advert_phrases::PHRASES.to_vec()
+    phrases::PHRASES.to_vec()
 }
 
 #[pyfunction]

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
-use super::advert_phrases::PHRASES;
 use super::characters::{ALPHANUMERIC, SPACE, class};
+use super::phrases::PHRASES;
 
 pub const CURRENCIES: [&str; 9] = [
     "$", "\u{20ac}", "\u{a3}", "\u{a5}", "\u{20b9}", "usd", "eur", "gbp", "chf",
