@@ -86,7 +86,7 @@ def hashed_ngrams(text: str, bits: int) -> list[tuple[int, int, int]]:
 class LinearModels:
     """Linear models over the same hashed features."""
 
-    def __new__(cls, bits: int, weights: list[bytes], intercepts: list[float]) -> LinearModels:
+    def __init__(self, bits: int, weights: list[bytes], intercepts: list[float]) -> None:
         """Make models of `weights`, each 2^`bits` little-endian float32, and one intercept each.
 
         Raises ValueError for weights of another length, or that are not finite.
@@ -101,7 +101,7 @@ class LinearModels:
 class WordList:
     """A list of words and phrases to search texts for, as `factory/models/word_list.py` defines it."""
 
-    def __new__(cls, entries: list[str]) -> WordList:
+    def __init__(self, entries: list[str]) -> None:
         """Raises ValueError for an entry without a letter or number."""
 
     def counts(self, texts: pa.StringArray | pa.LargeStringArray) -> pa.ListArray:
@@ -122,7 +122,7 @@ def ngram_tokens(text: str, merges: list[tuple[int, int]]) -> list[int]:
 class NgramCounter:
     """Counts the longest n-gram that ends at each position of texts, of at most five tokens."""
 
-    def __new__(cls, merges: list[tuple[int, int]]) -> NgramCounter:
+    def __init__(self, merges: list[tuple[int, int]]) -> None:
         """Raises ValueError for impossible merges."""
 
     def add(self, texts: pa.StringArray | pa.LargeStringArray) -> None:
@@ -141,9 +141,7 @@ def ngram_table(ngrams: pa.Int64Array, counts: pa.Int64Array, least: int) -> pa.
 class NgramModel:
     """Interpolated Witten-Bell probabilities of the tokens of texts."""
 
-    def __new__(
-        cls, merges: list[tuple[int, int]], ngrams: pa.Int64Array, counts: pa.Int64Array
-    ) -> NgramModel:
+    def __init__(self, merges: list[tuple[int, int]], ngrams: pa.Int64Array, counts: pa.Int64Array) -> None:
         """Make the model of a table of n-grams of all lengths. Raises ValueError for one that is damaged."""
 
     def bits(self, texts: pa.StringArray | pa.LargeStringArray) -> pa.DoubleArray:
@@ -161,7 +159,7 @@ def token_ngrams(texts: pa.StringArray | pa.LargeStringArray, n: int) -> pa.List
 class NgramProbe:
     """A set of n-grams to find in texts, by the hashes of `token_ngrams`."""
 
-    def __new__(cls, hashes: pa.UInt64Array, n: int) -> NgramProbe:
+    def __init__(self, hashes: pa.UInt64Array, n: int) -> None:
         """Raises ValueError for hashes of another type and for `n` beyond 1 to 1,000."""
 
     def places(self, texts: pa.StringArray | pa.LargeStringArray) -> pa.ListArray:

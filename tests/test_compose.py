@@ -205,8 +205,9 @@ def test_the_dockerfile_copies_what_the_wheel_is_made_of() -> None:
     assert copied | {"docker"} == allowed
     assert all((ROOT / name).exists() for name in allowed)
     assert "docker/workspace.yaml" in second
-    assert "[postgres]" in second
-    assert "postgres" in project["project"]["optional-dependencies"]
+    (extras,) = re.findall(r"model-factory\[(.+?)\]", second)
+    assert set(extras.split(",")) == {"classifiers", "postgres"}
+    assert {"classifiers", "postgres"} <= {*project["project"]["optional-dependencies"]}
 
 
 def test_every_installation_in_the_dockerfile_takes_the_pins() -> None:

@@ -65,6 +65,7 @@ def test_any_text_is_answered(text: str) -> None:
 
 
 def test_no_installed_text_is_taken_for_an_undeclared_license() -> None:
+    """But for `LICENSE.eigen` and its like: the license of a part that a distribution brings with it."""
     right, wrong = 0, []
     for distribution in distributions():
         declared = distribution.metadata.get("License-Expression")
@@ -74,7 +75,7 @@ def test_no_installed_text_is_taken_for_an_undeclared_license() -> None:
                 found = recognized(Path(str(distribution.locate_file(file))).read_text("utf-8", "replace"))
                 if found in re.split(r"[ ()]+", declared):
                     right += 1
-                elif found is not None:
+                elif found is not None and file.suffix in ("", ".txt", ".md", ".rst"):
                     wrong.append((str(file), declared, found))
     assert wrong == []
     assert right > 40  # of some 200, most of the others files of several licenses
