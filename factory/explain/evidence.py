@@ -1,7 +1,8 @@
 """What made a rule reject a document: worked out from the snapshots that its verdict was made from.
 
 A verdict records rule, value and limit. The lineage of its table leads to the part of the signals with the
-value, from there to the model and to the text, each at the snapshot that was read then. Nothing is stored.
+value, from there to the model and to the text, each at the snapshot that was read then, partition by
+partition. Nothing is stored. Where a snapshot has expired or a text is lost, the phrase says so.
 """
 
 from __future__ import annotations
@@ -12,14 +13,23 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyiceberg.expressions import In
 
-from factory.errors import TableNotFound
+from factory.errors import DamagedFile, SourceChanged, TableNotFound, first_line
 from factory.explain.stages.document_trace import Rejection
 from factory.filters.evidence import Judgement, evidence
 from factory.lake.names import TableName
-from factory.lake.tables import Lake, Published
+from factory.lake.tables import Lake
 from spark_udfs.filters.language_id import LABEL, SCORE
 
 _WORD_OF_RULE = {SCORE: LABEL}  # the column of words beside a rule's number; a category has its own name
+
+
+@dataclass(frozen=True)
+class _Version:
+    """A snapshot of a table, and the snapshots that the rows of one partition were made from."""
+
+    table: TableName
+    snapshot_id: int
+    upstream: Sequence[tuple[TableName, int]]
 
 
 @dataclass(frozen=True)
@@ -38,18 +48,39 @@ class Evidence:
         for doc_id, failures in rejections.items():
             for rejection in failures:
                 by_rule.setdefault(rejection.rule, {})[doc_id] = rejection
+        partitions = self._partitions(list(rejections))
         for rule, documents in by_rule.items():
-            signals = next(self._signals_of(rule), None)
-            if signals is not None:
-                phrases |= self._phrases(rule, documents, signals)
+            for partition in sorted(set(partitions.values()), key=str):
+                of_partition = {
+                    doc_id: rejection
+                    for doc_id, rejection in documents.items()
+                    if partitions.get(doc_id) == partition
+                }
+                if of_partition:
+                    phrases |= self._phrases_or_why_none(rule, of_partition, partition)
         return phrases
 
+    def _partitions(self, ids: Sequence[str]) -> dict[str, str | None]:
+        """The partition of each verdict, by doc_id: each was made from snapshots of its own."""
+        rows = self.lake.read(self.verdicts, ["doc_id", "partition"], In("doc_id", ids), self.snapshot_id)
+        return dict(zip(rows["doc_id"].to_pylist(), rows["partition"].to_pylist(), strict=True))
+
+    def _phrases_or_why_none(
+        self, rule: str, documents: Mapping[str, Rejection], partition: str | None
+    ) -> dict[tuple[str, str], str]:
+        try:
+            signals = next(self._signals_of(rule, partition), None)
+            return {} if signals is None else self._phrases(rule, documents, signals)
+        except (TableNotFound, DamagedFile, SourceChanged) as error:  # the rest of the report stands
+            why = f"what made it cannot be told: {first_line(error)}"
+            return {(doc_id, rule): why for doc_id in documents}
+
     def _phrases(
-        self, rule: str, documents: Mapping[str, Rejection], signals: Published
+        self, rule: str, documents: Mapping[str, Rejection], signals: _Version
     ) -> dict[tuple[str, str], str]:
         """The phrases of one rule, whose values stand in `signals`."""
         words = self._words(rule, list(documents), signals)
-        models = [self._model(*pair) for pair in _upstream(signals) if pair[0].namespace == "models"]
+        models = [self._model(*pair) for pair in signals.upstream if pair[0].namespace == "models"]
         texts = self._texts(list(documents), signals) if models else {}
         phrases = {}
         for doc_id, rejection in documents.items():
@@ -61,23 +92,26 @@ class Evidence:
                 phrases[doc_id, rule] = "; ".join(parts)
         return phrases
 
-    def _signals_of(self, rule: str) -> Iterator[Published]:
+    def _signals_of(self, rule: str, partition: str | None) -> Iterator[_Version]:
         """Yield the signals with the values of a rule, those of the last round first."""
         waiting = [(self.verdicts, self.snapshot_id)]
         while waiting:
-            table, snapshot_id = waiting.pop(0)
-            try:
-                version = self.lake.published_at(table, snapshot_id)
-            except TableNotFound:
-                continue
-            if table.namespace == "signals":
-                if rule in self.lake.table(table).schema().column_names:
+            version = self._version(*waiting.pop(0), partition)
+            if version.table.namespace == "signals":
+                if rule in self.lake.table(version.table).schema().column_names:
                     yield version
                 continue
-            upstream = _upstream(version)
-            waiting += [pair for pair in upstream if pair[0].namespace in ("signals", "filtered")]
+            waiting += [pair for pair in version.upstream if pair[0].namespace in ("signals", "filtered")]
 
-    def _words(self, rule: str, ids: Sequence[str], signals: Published) -> dict[str, str | None]:
+    def _version(self, table: TableName, snapshot_id: int, partition: str | None) -> _Version:
+        """The rows of a partition in a snapshot, or all; raises TableNotFound if it has expired."""
+        lineage = self.lake.published_at(table, snapshot_id).lineage
+        if partition is not None:
+            lineage = self.lake.partitions(table, snapshot_id).lineage.get(partition, lineage)
+        upstream = [(TableName.parse(name), at) for name, at in sorted(lineage.upstream.items())]
+        return _Version(table, snapshot_id, upstream)
+
+    def _words(self, rule: str, ids: Sequence[str], signals: _Version) -> dict[str, str | None]:
         """The words beside the numbers of a rule, by doc_id: detected language or class."""
         column = _WORD_OF_RULE.get(rule, rule)
         if column not in self.lake.table(signals.table).schema().column_names:
@@ -87,19 +121,14 @@ class Evidence:
             return {}
         return dict(zip(rows["doc_id"].to_pylist(), rows[column].to_pylist(), strict=True))
 
-    def _texts(self, ids: Sequence[str], signals: Published) -> dict[str, str | None]:
-        raw, snapshot_id = next(pair for pair in _upstream(signals) if pair[0].namespace == "raw")
+    def _texts(self, ids: Sequence[str], signals: _Version) -> dict[str, str | None]:
+        raw, snapshot_id = next(pair for pair in signals.upstream if pair[0].namespace == "raw")
+        self.lake.published_at(raw, snapshot_id)
         rows = self.lake.read(raw, ["doc_id", "text"], In("doc_id", ids), snapshot_id)
         return dict(zip(rows["doc_id"].to_pylist(), rows["text"].to_pylist(), strict=True))
 
     def _model(self, table: TableName, snapshot_id: int) -> pa.Table:
         if (table, snapshot_id) not in self._models:
+            self.lake.published_at(table, snapshot_id)
             self._models[table, snapshot_id] = self.lake.read(table, snapshot_id=snapshot_id)
         return self._models[table, snapshot_id]
-
-
-def _upstream(version: Published) -> list[tuple[TableName, int]]:
-    return [
-        (TableName.parse(table), snapshot_id)
-        for table, snapshot_id in sorted(version.lineage.upstream.items())
-    ]

@@ -8,7 +8,7 @@ A text of fewer than 50 words has no value and passes, because a probability wou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -21,6 +21,7 @@ from factory.filters.table_rule import Measurer, TableRule
 from factory.lake import names
 from factory.models.arrow_stream import arrow_stream
 from factory.models.classifier import LEAST_TOKENS
+from factory.suggestions import unknown_name
 from spark_udfs.models import classifier as udf
 
 Words = Iterable[str | None]
@@ -43,20 +44,32 @@ class ClassifierScore(TableRule):
 class Category(TableRule):
     """Share of the likeliest class among all probabilities; 0 for an unwanted class, if any are words.
 
-    `wanted` are the classes that may stay, all if it is empty; `unwanted` are those that may not.
+    `wanted` are the classes that may stay, all if it is empty; `unwanted` are those that may not. `classes`
+    are those of the classifier, where they are known. By default a wanted class passes, however unsure.
     """
 
     unit = "probability"
-    limit: Limit = AtLeast(1e-9)  # a wanted class passes, however unsure
 
-    def __init__(self, name: str, wanted: Words = (), unwanted: Words = ()) -> None:
-        self.name = name
-        self.wanted, self.unwanted = _words(name, wanted), _words(name, unwanted)
+    def __init__(
+        self,
+        name: str,
+        wanted: Words = (),
+        unwanted: Words = (),
+        *,
+        limit: Limit | None = None,
+        classes: Sequence[str] = (),
+    ) -> None:
+        self.name, self.limit, self.classes = name, limit or AtLeast(1e-9), classes
+        self.wanted, self.unwanted = _words(name, wanted, classes), _words(name, unwanted, classes)
         self.reads = {"classifier": names.model(name)}
 
     def among(self, condition: Condition) -> Category:
-        """Return the rule with the classes of a condition: a list, or `one_of` and `none_of`."""
-        return Category(self.name, *word_lists(self.name, condition))
+        """Return the rule with the classes of a condition: a list, or `one_of` and `none_of`.
+
+        Raises ConfigurationError for a word that is none of the classes.
+        """
+        words = word_lists(self.name, condition)
+        return Category(self.name, *words, limit=self.limit, classes=self.classes)
 
     @property
     def signals(self) -> Mapping[str, Kind]:
@@ -80,14 +93,18 @@ class Category(TableRule):
         return f"{super().__repr__()} one of {list(self.wanted)} none of {list(self.unwanted)}"
 
 
-def _words(name: str, classes: Words) -> tuple[str, ...]:
-    """Return the names of classes; raises ConfigurationError for null, which is no class."""
-    words = tuple(classes)
-    if None in words:
-        raise ConfigurationError(
-            f"`{name}` lists null, and a text without a class always stays. Leave null out."
-        )
-    return tuple(word for word in words if word is not None)
+def _words(name: str, listed: Words, classes: Sequence[str]) -> tuple[str, ...]:
+    """Return the listed classes; raises ConfigurationError for null, and for a word that is no class."""
+    words: list[str] = []
+    for word in listed:
+        if word is None:
+            raise ConfigurationError(
+                f"`{name}` lists null, and a text without a class always stays. Leave null out."
+            )
+        if classes and word not in classes:
+            raise ConfigurationError(unknown_name(f"class of `{name}`:", word, classes))
+        words.append(word)
+    return tuple(words)
 
 
 def _quoted(words: Iterable[str]) -> str:

@@ -4,7 +4,7 @@
     Examples(table="web", predicates={"metadata.label": ["advert"]})         # what a column says
     Examples(table="web", rules=["advertising"], fails=2)                    # weak labels: at least two rules
     Examples(table="web", rules=["advertising"])                             # what passes them
-    Examples(table="web", predicates={"labels.adverts.answer": ["yes"]})     # what people said
+    Examples(table="web", predicates={"filtered.web__strict.kept": {"at_least": 1}})  # what a table says
 
 An example has the fields of a round of filters, so anything that can filter a dataset can label one.
 """
@@ -22,9 +22,10 @@ from pyspark.sql import functions as F
 
 from factory.errors import NotFound
 from factory.filters.documents_table import documents_table
-from factory.filters.metadata import METADATA, Predicate
+from factory.filters.metadata import METADATA
 from factory.filters.rounds import Round
 from factory.filters.rule import Rule
+from factory.filters.shares import by_share
 from factory.filters.stage import by_part, decide, join_parts, measure
 from factory.lake.names import TableName
 from factory.models.sampling import unit_interval
@@ -49,6 +50,11 @@ class Examples(Round):
 
     @model_validator(mode="after")
     def _fails_a_rule(self) -> Examples:
+        for rule, share in by_share(self.build()):
+            raise ValueError(
+                f"The limit of `{rule.name}` is {share}, and examples are judged before a "
+                "dataset has bounds. Give a value."
+            )
         n_rules = len(self.build()) - len(self.predicates)
         if self.fails > n_rules:
             raise ValueError(
@@ -71,13 +77,16 @@ class Examples(Round):
 
         `source` is the field by which documents are split, by default the repository, host or folder. Runs
         three jobs: the total size decides which share of the documents is measured, and their lengths which
-        texts are collected. Raises NotFound if the table holds no text.
+        texts are collected. Predicates select among all documents, because they read no text. Raises NotFound
+        if no document with a text is left.
         """
         documents = tables[self.documents].where("text IS NOT NULL").withColumn("unit", unit_interval())
-        total = documents.agg(F.sum("n_bytes").alias("total")).collect()[0].total
+        selected = _judged(documents, list(self.predicates.values()), tables, "kept")
+        total = selected.agg(F.sum("n_bytes").alias("total")).collect()[0].total
         if not total:
-            raise NotFound(f"{self.documents} holds no text, so it shows no class. Name another table.")
-        candidates = documents.where(F.col("unit") < _CANDIDATES * n_bytes / total)
+            which = "that its predicates select" if self.predicates else "with a text"
+            raise NotFound(f"{self.documents} has no document {which}, so it shows no class. Name others.")
+        candidates = selected.where(F.col("unit") < _CANDIDATES * n_bytes / total)
         cut = F.substring("text", 1, SAMPLED_OF_A_DOCUMENT)
         lengths = self._members(candidates, tables).select("unit", F.octet_length(cut).alias("length"))
         sampled_documents = candidates.where(F.col("unit") <= _last_within(lengths.toArrow(), n_bytes))
@@ -88,12 +97,12 @@ class Examples(Round):
             .sort_by("doc_id")
         )
 
-    def _members(self, documents: DataFrame, tables: Mapping[TableName, DataFrame]) -> DataFrame:
-        predicates = [rule for rule in self.build() if isinstance(rule, Predicate)]
-        rules = [rule for rule in self.build() if not isinstance(rule, Predicate)]
-        members = _judged(documents, predicates, tables, "kept")
+    def _members(self, selected: DataFrame, tables: Mapping[TableName, DataFrame]) -> DataFrame:
+        """The documents that fit the rules, of those that the predicates select."""
+        predicates = {rule.name for rule in self.predicates.values()}
+        rules = [rule for rule in self.build() if rule.name not in predicates]
         condition = f"size(rejections) >= {self.fails}" if self.fails else "kept"
-        return _judged(members, rules, tables, condition)
+        return _judged(selected, rules, tables, condition)
 
 
 def collect_examples(
@@ -130,7 +139,9 @@ def _judged(
     """Return the documents whose verdict by `rules` is `condition`, a condition on FILTERED."""
     if not rules:
         return documents
-    parts = [measure(documents, rules_of_part, tables) for rules_of_part in by_part(rules).values()]
+    parts = {
+        part: measure(documents, rules_of_part, tables) for part, rules_of_part in by_part(rules).items()
+    }
     return documents.join(
         decide(join_parts(parts), rules).where(condition).select("doc_id"), "doc_id", "left_semi"
     )

@@ -148,6 +148,11 @@ def _is_number(plain: object) -> bool:
 def _one_bound(name: str, bound: float, default: Limit) -> Limit:
     if isinstance(default, AtLeast | AtMost):
         return type(default)(bound)
+    if isinstance(default, Top | Bottom):
+        raise ConfigurationError(
+            f"The limit of `{name}` is {bound:g}, and that of its model is {default}, so its side is "
+            "unclear. Give `at_least` or `at_most`."
+        )
     raise ConfigurationError(
         f"The limit of `{name}` is {bound:g}, but the rule has two bounds ({default}). "
         "Give a list of the lowest and the highest value, or `at_least` or `at_most` alone."

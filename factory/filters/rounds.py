@@ -72,8 +72,9 @@ class Round(FrozenModel):
     def build(self) -> tuple[Rule, ...]:
         """Return the rules with their limits: sets and single rules, then language, then predicates."""
         chosen = _chosen(self.rules, self.languages)
+        chosen |= {rule.name: rule for rule in self.predicates.values()}
         chosen |= {name: chosen[name].with_limit(limit) for name, limit in self.limits.items()}
-        return tuple({**chosen, **{rule.name: rule for rule in self.predicates.values()}}.values())
+        return tuple(chosen.values())
 
     @field_validator("rules")
     @classmethod

@@ -39,7 +39,7 @@ def limits_table(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     """
     rows = []
     for rule, share in by_share(rules):
-        values = signals.select(value_of(rule).alias("value")).where("value IS NOT NULL")
+        values = signals.select(value_of(rule).alias("value")).where("value IS NOT NULL AND NOT isnan(value)")
         n_documents, bound = _bound(values, share)
         if bound is not None:
             limit = {"rule": rule.name, "side": _SIDES[type(share)], "share": share.share, "limit": bound}

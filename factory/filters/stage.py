@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from factory.errors import ConfigurationError
+from factory.errors import ConfigurationError, NotFound
 from factory.filters.limits import bounds
 from factory.filters.metadata import (
     AND,
@@ -92,10 +92,23 @@ def by_part(rules: Sequence[Rule]) -> dict[str, list[Rule]]:
     return parts
 
 
-def join_parts(parts: Sequence[DataFrame]) -> DataFrame:
-    """Return the parts of the signals of the same documents as one table; the first has the partition."""
-    first, *further = parts
-    return reduce(lambda rows, part: rows.join(part.drop("partition"), "doc_id"), further, first)
+def join_parts(parts: Mapping[str, DataFrame]) -> DataFrame:
+    """Return the parts of the signals, by name, as one table of the first part's documents.
+
+    Its rows raise NotFound, which names the part, where a part has no row of a document: otherwise the
+    document would be lost, or pass rules that never saw it.
+    """
+    (_, rows), *further = parts.items()
+    return reduce(lambda joined, part: _beside(joined, *part), further, rows)
+
+
+def _beside(rows: DataFrame, name: str, part: DataFrame) -> DataFrame:
+    measured = part.drop("partition").withColumn("is_measured", F.lit(True))
+    error = f"{NotFound.__module__}.{NotFound.__qualname__}"
+    sentence = f"{name} lacks documents that the other signals have. Materialize {name} too."
+    lacking = F.raise_error(F.lit(f"\n{error}: {sentence}\n")).cast("boolean")
+    joined = rows.join(measured, "doc_id", "left")
+    return joined.where(F.coalesce("is_measured", lacking)).drop("is_measured")
 
 
 def decide(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:

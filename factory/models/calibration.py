@@ -48,7 +48,9 @@ def fit_calibration(scores: Floats, members: npt.NDArray[np.bool_]) -> Calibrati
     centers, shares, sizes = _steps(scores, members)
     # A step without or with nothing but members is as sure as its size allows (Laplace's rule).
     shares = np.clip(shares, 1 / (sizes + 2), 1 - 1 / (sizes + 2))
-    logits = np.maximum.accumulate(np.log(shares / (1 - shares)))
+    logits = np.log(shares / (1 - shares))
+    if len(logits) > 1:  # a first or last step of few documents is no surer than its neighbor, and moves none
+        logits[0], logits[-1] = min(logits[0], logits[1]), max(logits[-1], logits[-2])
     rising = np.concatenate([[True], np.diff(logits) > 0])
     return Calibration(centers[rising], logits[rising], slope)
 

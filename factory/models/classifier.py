@@ -206,8 +206,9 @@ def _folds(members: Booleans, sources: npt.NDArray[np.object_]) -> Iterator[tupl
 def _held_out(sources: npt.NDArray[np.object_], labels: Integers, holdout: Split) -> tuple[Booleans, bool]:
     """Return which examples are held out, and whether whole sources are.
 
-    Sources are n_taken in the order of a hash until each class has its share, and none takes more than half
-    of a class. Where that leaves a class without a held-out example, documents are held out instead.
+    Sources are taken in the order of a hash until each class has its share, and none takes more than half
+    of a class. Where that leaves a class without a held-out example, documents are held out instead. Raises
+    ConfigurationError if a class has then no example on one of the sides.
     """
     if not isinstance(holdout, float | int):
         names = {source for source in set(sources) if any(fnmatchcase(source, glob) for glob in holdout)}
@@ -226,15 +227,17 @@ def _held_out(sources: npt.NDArray[np.object_], labels: Integers, holdout: Split
     if (np.bincount(labels[held_out], minlength=len(totals)) > 0).all():
         return held_out, True
     numbers = np.array([_hash(f"{number}") % 1_000 for number in range(len(labels))])
-    return numbers < 1_000 * holdout, False
+    held_out = numbers < 1_000 * holdout
+    _require_split(labels, held_out, holdout)
+    return held_out, False
 
 
 def _require_split(labels: Integers, held_out: Booleans, holdout: Split) -> None:
     for side, of_side in (("held out", labels[held_out]), ("left to train on", labels[~held_out])):
         if len(set(of_side)) < len(set(labels)):
             raise ConfigurationError(
-                f"With the sources of `holdout: {holdout}` a class has no example {side}. Name sources that "
-                "all classes have, or a share of the sources."
+                f"With `holdout: {holdout}` a class has no example {side}. Name sources that all classes "
+                "have, or a share nearer to a half."
             )
 
 
@@ -253,8 +256,9 @@ def _require_examples(classes: Sequence[str], labels: Integers) -> None:
         n_examples = int((labels == number).sum())
         if n_examples < LEAST_EXAMPLES:
             raise ConfigurationError(
-                f"The class `{name}` has {n_examples} examples of at least {LEAST_TOKENS} words, and a "
-                f"classifier needs {LEAST_EXAMPLES} of each class. Point it at more documents."
+                f"The class `{name}` has {n_examples} examples of at least {LEAST_TOKENS} words among the "
+                f"documents looked at, and a classifier needs {LEAST_EXAMPLES} of each class. Point it at "
+                "more documents, or select them by predicates, for which all are looked at."
             )
 
 

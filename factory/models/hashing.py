@@ -3,8 +3,9 @@
 This is the readable definition; `native/src/models/tokens.rs` and `linear.rs` compute the same for millions
 of texts.
 
-- A *token* is a maximal run of letters, numbers and `_`, in lower case. A character of a script that is
-  written without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer) is a token by itself.
+- A *token* is a maximal run of letters, numbers and `_`, in lower case, with the marks on them. A character
+  of a script that is written without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer) is a token by
+  itself. A soft hyphen or a joiner inside a run is not seen: the word is the same without it.
 - The *hash* of a token is FNV-1a of its UTF-8 bytes, 64 bits, through the finalizer of MurmurHash3.
 - The *features* of a text are the buckets of its distinct tokens and pairs of neighboring tokens: the first
   bits of their hashes. Each has the value one over the root of their number, so that long and short texts
@@ -21,7 +22,7 @@ from itertools import pairwise
 
 from factory import _native
 
-OUTSIDE, WORD, ALONE = range(3)  # classes of characters
+OUTSIDE, WORD, ALONE, MARK, UNSEEN = range(5)  # classes of characters
 _MASK = (1 << 64) - 1
 
 
@@ -48,10 +49,10 @@ def tokens(text: str) -> list[Token]:
     begin = 0
     for end, character in enumerate(f"{text} "):
         kind = kind_of(character)
-        if kind == WORD:
+        if kind == WORD or (kind in (MARK, UNSEEN) and begin < end):
             continue
         if begin < end:
-            tokens_of_text.append(Token(lower_case(text[begin:end]), begin, end))
+            tokens_of_text.append(Token(lower_case(seen(text[begin:end])), begin, end))
         if kind == ALONE:
             tokens_of_text.append(Token(lower_case(character), end, end + 1))
         begin = end + 1
@@ -84,9 +85,14 @@ def _classes() -> tuple[list[int], list[int]]:
 
 
 def kind_of(character: str) -> int:
-    """The class of a character: OUTSIDE, WORD or ALONE."""
+    """The class of a character: OUTSIDE, WORD, ALONE, MARK or UNSEEN."""
     first_points, kinds = _classes()
     return kinds[bisect_right(first_points, ord(character)) - 1]
+
+
+def seen(text: str) -> str:
+    """The text without soft hyphens, joiners and variation selectors."""
+    return "".join(character for character in text if kind_of(character) != UNSEEN)
 
 
 @cache

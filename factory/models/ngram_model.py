@@ -49,7 +49,7 @@ class _Sample:
 def ngram_models(
     documents: DataFrame, languages: Sequence[str] = (), vocabulary: int = VOCABULARY
 ) -> DataFrame:
-    """A row of NGRAM_MODEL for each language: of `languages`, or of all with LEAST_BYTES of text.
+    """A row of NGRAM_MODEL for each language: of `languages`, or of all with LEAST_BYTES of `documents`.
 
     `documents` are (doc_id, text, detected_language, unit); `unit` is a hash of the document in [0, 1). Runs
     three jobs, because a model is one row. Raises NotFound for one of `languages` without enough text, and if
@@ -116,8 +116,8 @@ def _samples(documents: DataFrame, languages: Sequence[str]) -> dict[str, _Sampl
     if missing or not samples:
         language = f"in `{missing[0]}`" if missing else "in any language"
         raise NotFound(
-            f"There are less than {LEAST_BYTES:,} bytes of text, or one document, {language}: too few for a "
-            "model. Name another table."
+            f"Of the {CANDIDATE_BYTES // 10**6} MB of text that are looked at, less than {LEAST_BYTES:,} "
+            f"bytes, or one document, are {language}: too few for a model. Name a table with more of it."
         )
     return {
         language: sample for language, sample in samples.items() if language in languages or not languages

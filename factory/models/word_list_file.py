@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -11,11 +12,14 @@ from factory.errors import ConfigurationError
 from factory.lake.schemas.models import WORD_LIST
 from factory.models.hashing import tokens
 
+_SIGN = re.compile(r"[^\s'\u2019-]")
+
 
 def word_list_table(files: Mapping[tuple[str, str], Path]) -> pa.Table:
     """Return WORD_LIST of files by (language, tier).
 
-    Raises ConfigurationError for a file that cannot be read, and for an entry without a letter or number.
+    Raises ConfigurationError for a file that cannot be read, for an entry without a letter or number, and for
+    one with other signs than spaces, hyphens and apostrophes, because only words are compared.
     """
     rows = [
         {"language": language, "tier": tier, "entry": entry, "partition": None}
@@ -36,8 +40,21 @@ def _entries(path: Path) -> Iterator[str]:
         entry = line.strip()
         if not entry or entry.startswith("#"):
             continue
-        if not tokens(entry):
+        words = [token.word for token in tokens(entry)]
+        if not words:
             raise ConfigurationError(
                 f"{path}, line {number}: `{entry}` has no letter or number, and none is found. Leave it out."
             )
+        if _SIGN.search(_without_tokens(entry)):
+            raise ConfigurationError(
+                f"{path}, line {number}: `{entry}` has a sign, and signs are not compared: every "
+                f"`{' '.join(words)}` would be found. Write the word itself, whose disguises are found too, "
+                "or leave the entry out."
+            )
         yield entry
+
+
+def _without_tokens(entry: str) -> str:
+    """Return what stands between the tokens of an entry."""
+    inside = {at for token in tokens(entry) for at in range(token.begin, token.end)}
+    return "".join(character for at, character in enumerate(entry) if at not in inside)

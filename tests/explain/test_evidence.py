@@ -16,10 +16,19 @@ from factory.filters.limits import AtMost
 from factory.filters.rounds import Round
 from factory.lake import names
 from factory.lake.tables import Lake
+from factory.orchestration.chain.filters import Filters
+from factory.orchestration.chain.link import Chain, linked
 from factory.orchestration.chain.models_classifier import classifier
 from factory.orchestration.chain.models_word_list import word_list
 from factory.settings import Settings
-from tests.orchestration.chain.test_signal_parts import TEXTS, examples, filters, raw
+from tests.orchestration.chain.test_signal_parts import (
+    LANGUAGES,
+    TEXTS,
+    examples,
+    filters,
+    raw,
+    raw_by_kind,
+)
 from tests.orchestration.runs import run
 
 pytestmark = pytest.mark.spark
@@ -43,7 +52,7 @@ def judged(spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: 
 
 
 def test_a_trace_names_the_ngrams_the_words_with_places_and_the_language(judged: Lake, unique: str) -> None:
-    advert, essay = trace_documents(judged, ["advert0/0", "essay0/0"])
+    advert, essay = trace_documents(judged, [f"advert0/0@{unique}", f"essay0/0@{unique}"])
     [by_model] = advert.rejections
     assert by_model.rule == f"{unique}_ad"
     assert by_model.evidence is not None
@@ -77,3 +86,49 @@ def test_each_round_removes_documents_bytes_and_reckoned_tokens(judged: Lake, un
     assert (last["n_entered"], last["total"]) == (48, vars(Removed(48, n_bytes["es"], None)))
     assert set(last["by_rule"]) == {f"{unique}_words", "language_score"}
     assert figure.lines[0] == f"filtered.{unique}_r1: 48 documents, 0.0 MB (50.0%)"
+
+
+def test_a_model_whose_snapshot_has_expired_costs_only_its_own_phrase(
+    judged: Lake, unique: str, tmp_path: Path
+) -> None:
+    (tmp_path / "en.txt").write_text("rain\n")
+    words = word_list(f"{unique}_words", {"en": tmp_path / "en.txt"})
+    assert run(judged.settings, words.asset).success
+    table = judged.table(names.model(f"{unique}_words"))
+    old = [snapshot.snapshot_id for snapshot in table.snapshots()][:-1]
+    table.maintenance.expire_snapshots().by_ids(old).commit()
+    [essay] = trace_documents(judged, [f"essay0/0@{unique}"])
+    evidence = {rejection.rule: rejection.evidence for rejection in essay.rejections}
+    assert evidence["language_score"] == "detected as `en`"
+    assert (evidence[f"{unique}_words"] or "").startswith(
+        f"what made it cannot be told: Table models.{unique}_words has no snapshot"
+    )
+
+
+def test_each_partition_is_explained_by_the_model_that_judged_it(
+    spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
+) -> None:
+    lake, documents = Lake(lake_settings), raw_by_kind(unique)
+    for kind, word in {"advert": "buy", "essay": "river"}.items():
+        (tmp_path / "en.txt").write_text(f"{word}\n")
+        words = word_list(f"{unique}_words", {"en": tmp_path / "en.txt"})
+        chain = linked(
+            Chain.from_raw(unique, partitions_def=LANGUAGES), [Filters([Round(rules=[words.rule])])]
+        )
+        assert run(lake_settings, words.asset).success
+        partitioned = [key for asset in (documents, *chain) for key in asset.keys]
+        assets = (documents, words.asset, *chain)
+        assert run(lake_settings, *assets, selection=partitioned, span=(kind, kind), reuse=True).success
+    traces = trace_documents(lake, [f"advert0/0@{unique}", f"essay0/0@{unique}"])
+    for trace, word in zip(traces, ("buy", "river"), strict=True):
+        [rejection] = trace.rejections
+        assert f"`{word}` at" in (rejection.evidence or "")
+
+
+def test_rounds_that_no_longer_exist_removed_nothing(judged: Lake, unique: str, tmp_path: Path) -> None:
+    words = word_list(f"{unique}_words", {"en": tmp_path / "en.txt"})
+    alone = filters(unique, Round(rules=[words.rule]))
+    assert run(judged.settings, raw(unique), words.asset, *alone).success
+    figure = removed_by_round(SummaryScope.in_lake(judged, [unique]), unique, names.filtered(unique))
+    assert figure is not None
+    assert [(part["table"], part["n_entered"]) for part in figure.values] == [(f"filtered.{unique}", 96)]

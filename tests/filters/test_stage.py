@@ -7,17 +7,19 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from factory.errors import ConfigurationError
+from factory.errors import ConfigurationError, NotFound
 from factory.filters.gopher_quality import word_count
 from factory.filters.limits import AtLeast, AtMost, Between
 from factory.filters.rounds import Round
 from factory.filters.rule import TextRule
 from factory.filters.sets import RULE_SETS, rules
-from factory.filters.stage import decide, measure, signals_schema
+from factory.filters.stage import decide, join_parts, measure, signals_schema
 from factory.filters.text import Text
 from factory.lake.schemas.filters import FILTERED
+from factory.orchestration.asset.spark_failure import explained
 from tests.frames import assert_declared
 
 pytestmark = pytest.mark.spark
@@ -134,3 +136,13 @@ def test_documents_without_a_partition_have_a_null_one(spark: SparkSession) -> N
 def test_rules_that_were_not_measured_are_named(signals: DataFrame) -> None:
     with pytest.raises(ConfigurationError, match=r"no values of `stop_words`, `code_lines`\. Measure"):
         decide(signals.drop("stop_words", "code_lines"), CHOSEN)
+
+
+def test_a_part_that_lacks_a_document_is_named(signals: DataFrame) -> None:
+    one = signals.select("doc_id").limit(1).withColumn("more", F.lit(1.0))
+    joined = join_parts({"signals.web": signals, "signals.web_by_more": one})
+    with pytest.raises(Exception, match=r"signals\.web_by_more lacks documents") as raised:
+        joined.select("more").collect()
+    error = explained(raised.value)
+    assert isinstance(error, NotFound)
+    assert str(error).endswith("Materialize signals.web_by_more too.")

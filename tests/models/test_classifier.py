@@ -162,3 +162,18 @@ def test_a_calibration_of_any_labels_keeps_the_order_of_scores(members: list[boo
 def test_a_missing_score_stays_missing() -> None:
     calibration = Calibration(np.array([0.0, 1.0]), np.array([-1.0, 2.0]), 1.0)
     assert np.isnan(calibration.probability(np.array([np.nan]))).all()
+
+
+def test_one_wrong_label_at_the_low_end_lifts_no_other_probability() -> None:
+    chance = np.random.default_rng(1)
+    scores = np.sort(np.concatenate([chance.normal(-4, 1, 2_000), chance.normal(2, 1, 2_000)]))
+    members = chance.random(len(scores)) < 1 / (1 + np.exp(-2 * scores))
+    members[:400] = False
+    members[1] = True
+    low = fit_calibration(scores, members).probability(np.array([-6.0, -4.0]))
+    assert low.max() < 0.02
+
+
+def test_a_share_that_leaves_a_side_empty_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"`holdout: 0\.999` a class has no example"):
+        train(documents(n_sources=1, n_each=30), CLASSES, holdout=0.999, bits=BITS)

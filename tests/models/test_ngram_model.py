@@ -73,7 +73,7 @@ def test_a_text_is_measured_by_the_model_of_its_language(spark: SparkSession) ->
 
 def test_languages_are_chosen_by_name_and_need_enough_text(spark: SparkSession) -> None:
     assert ngram_models(frame(spark), ["de"], 256).toArrow()["language"].to_pylist() == ["de"]
-    with pytest.raises(NotFound, match="or one document, in `fr`: too few for a model"):
+    with pytest.raises(NotFound, match="or one document, are in `fr`: too few for a model"):
         ngram_models(frame(spark), ["fr"])
     with pytest.raises(NotFound, match="in any language"):
         ngram_models(frame(spark).where("detected_language = 'fr'"))

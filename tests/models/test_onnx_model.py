@@ -104,4 +104,5 @@ def test_a_file_is_a_rule(spark: SparkSession, lake_settings: Settings, unique: 
     model = onnx_model(f"{unique}_o", dictionary(tmp_path / "m.onnx", scores), limit=AtLeast(0.5))
     assert run(lake_settings, raw(unique), model.asset, *filters(unique, Round(rules=[model.rule]))).success
     rows = Lake(lake_settings).read(names.filtered(unique)).to_pylist()
-    assert {row["doc_id"] for row in rows if row["kept"]} == {key for key in TEXTS if key.startswith("essay")}
+    essays = {f"{key}@{unique}" for key in TEXTS if key.startswith("essay")}
+    assert {row["doc_id"] for row in rows if row["kept"]} == essays

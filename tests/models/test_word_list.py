@@ -113,3 +113,18 @@ def test_a_bad_file_is_named_with_its_line(tmp_path: Path) -> None:
     for path in (tmp_path / "bytes.txt", tmp_path / "missing.txt"):
         with pytest.raises(ConfigurationError, match="cannot be read"):
             word_list_table({("en", "profane"): path})
+
+
+@pytest.mark.parametrize("entry", ["a$$", "c++", "d*rn", "s&m"])
+def test_an_entry_of_signs_is_refused_because_only_words_are_compared(tmp_path: Path, entry: str) -> None:
+    (tmp_path / "list.txt").write_text(f"darn it\nwell-known\ndon't\n{entry}\n")
+    with pytest.raises(ConfigurationError, match=r"line 4: .* has a sign, and signs are not compared"):
+        word_list_table({("en", "profane"): tmp_path / "list.txt"})
+
+
+@pytest.mark.parametrize(
+    "entry, text, n_hits",
+    [("cock", "a cock\u00adtail", 0), ("cocktail", "a cock\u00adtail", 1), ("क", "क्षमा", 0)],
+)
+def test_marks_and_soft_hyphens_end_no_word(entry: str, text: str, n_hits: int) -> None:
+    assert len(hits(text, [entry])) == len(_native.WordList([entry]).places(text)) == n_hits

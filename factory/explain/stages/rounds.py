@@ -58,6 +58,8 @@ def removed_by_round(scope: SummaryScope, dataset: str, verdicts: TableName) -> 
         return None
     waiting = scope.lake.read(names.raw(dataset), ["doc_id", "n_bytes"]).combine_chunks()
     tokens_per_byte = _tokens_per_byte(scope, dataset, waiting)
+    judged = scope.lake.read(verdicts, ["doc_id"])["doc_id"].combine_chunks()
+    waiting = waiting.filter(pc.is_in(waiting["doc_id"], judged)).combine_chunks()
     rounds = []
     for table in _tables(scope, verdicts):
         verdicts_against = scope.lake.read(table, ["doc_id", "rejections"], "kept = false").combine_chunks()
@@ -74,14 +76,20 @@ def removed_by_round(scope: SummaryScope, dataset: str, verdicts: TableName) -> 
 
 
 def _tables(scope: SummaryScope, verdicts: TableName) -> list[TableName]:
-    """The verdicts of the rounds in order, the last at the end."""
-    by_number = {
-        int(match[1]): table
-        for table in scope.tables
-        if table.namespace == verdicts.namespace
-        and (match := re.fullmatch(rf"{verdicts.name}_r([1-9][0-9]*)", table.name))
-    }
-    return [*(by_number[number] for number in sorted(by_number)), verdicts]
+    """The verdicts of the rounds in order, the last at the end: those that the last were made from."""
+    tables = [verdicts]
+    while tables[0] in scope.tables:
+        upstream = map(TableName.parse, scope.lake.published(tables[0]).lineage.upstream)
+        before = next((table for table in upstream if _is_round_of(verdicts, table)), None)
+        if before is None:
+            return tables
+        tables.insert(0, before)
+    return tables[1:]
+
+
+def _is_round_of(verdicts: TableName, table: TableName) -> bool:
+    is_earlier = re.fullmatch(rf"{verdicts.name}_r[1-9][0-9]*", table.name)
+    return table.namespace == verdicts.namespace and is_earlier is not None
 
 
 def _round(

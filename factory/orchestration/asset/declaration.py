@@ -116,6 +116,7 @@ class Declaration:
     config: str
     growth: float = 1
     lasting: bool = False
+    until: frozenset[TableName] = frozenset()
     rows_per_batch: int = ROWS_PER_ARROW_BATCH
 
 

@@ -4,12 +4,12 @@ A source is always read again, because its files may have changed. A partition i
 that last replaced it, and with the same partition of upstream tables that share its partitions. A table with
 a `growth` above one is frozen until the rows of its upstream tables have grown or shrunk by that factor. A
 `lasting` table, such as a trained tokenizer, is written again if its configuration changed, or by a run that
-selects it without any of its upstream tables.
+selects it without any of its upstream tables, or if an upstream table that it lasts `until` changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -120,14 +120,14 @@ class _Comparison:
     def _reason(self, lineage: Lineage, key: str | None, lasts: bool) -> str | None:
         if lineage.config != self.declared.config:
             return "its configuration changed"
-        if lasts:
+        if lasts and not self.declared.until:
             return None
-        if lineage.code_version != self.declared.code_version:
+        if not lasts and lineage.code_version != self.declared.code_version:
             return "its code changed"
         if not self.upstream:
             return READ_EVERY_TIME
         try:
-            why = _joined(self._differences(lineage, key))
+            why = _joined(self._differences(lineage, key, self.declared.until if lasts else None))
             if why and _frozen(self.lake, lineage, self.upstream, self.declared.growth):
                 return None
         except TableNotFound:
@@ -136,14 +136,20 @@ class _Comparison:
             return "a table that it was made from was damaged"
         return why
 
-    def _differences(self, lineage: Lineage, key: str | None) -> Iterator[tuple[str, str]]:
-        """Yield the upstream tables that differ from the ones behind the rows, and how they differ."""
-        for table in sorted(set(self.upstream) - set(lineage.upstream)):
+    def _differences(
+        self, lineage: Lineage, key: str | None, among: Container[TableName] | None
+    ) -> Iterator[tuple[str, str]]:
+        """Yield the upstream tables (`among` some) that differ from the ones behind the rows, and how."""
+        now, before = (
+            {table for table in tables if among is None or TableName.parse(table) in among}
+            for tables in (self.upstream, lineage.upstream)
+        )
+        for table in sorted(now - before):
             yield table, "is read now"
-        for table in sorted(set(lineage.upstream) - set(self.upstream)):
+        for table in sorted(before - now):
             yield table, "is not read any more"
-        for table, snapshot_id in sorted(lineage.upstream.items()):
-            if table in self.upstream and not self._same(table, snapshot_id, key):
+        for table in sorted(now & before):
+            if not self._same(table, lineage.upstream[table], key):
                 yield table, "changed"
 
     def _same(self, table: str, snapshot_id: int, key: str | None) -> bool:

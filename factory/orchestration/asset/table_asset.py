@@ -77,6 +77,7 @@ def table_asset(
     priority: int = 0,
     growth: float = 1,
     lasting: bool = False,
+    until: Sequence[TableName] = (),
     rows_per_batch: int = ROWS_PER_ARROW_BATCH,
 ) -> Callable[[Callable[..., AssetResult]], dg.AssetsDefinition]:
     """Declare the decorated function as the asset of a table.
@@ -89,7 +90,8 @@ def table_asset(
     `backfill_policy` says otherwise. Among runnable assets, the highest `priority` runs first. With a
     `growth` above one, a run that keeps unchanged tables keeps this one until its upstream rows have grown or
     shrunk by that factor. A `lasting` table is written again only if `config` changed, or by a run that
-    selects it without any of its upstream tables. `rows_per_batch` is the size of the Arrow batches that
+    selects it without any of its upstream tables, or if one of the upstream tables `until` changed.
+    `rows_per_batch` is the size of the Arrow batches that
     Spark sends to Python; rows without texts can have larger ones.
 
     Raises ConfigurationError at decoration for a wrong table name, a check on an undeclared column, or an
@@ -112,6 +114,7 @@ def table_asset(
             config=_config_hash(config),
             growth=growth,
             lasting=lasting,
+            until=frozenset(until),
             rows_per_batch=rows_per_batch,
         )
         specs = [

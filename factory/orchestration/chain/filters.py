@@ -17,7 +17,8 @@ name. The declarations alone tell whether a table covers the documents: every ru
 passed must also precede the round, with limits as strict or stricter.
 
 A limit that is a share of the documents, such as the best tenth, becomes a bound once, over all documents of
-the round: `signals.<round>_limits`, a lasting table.
+the round: `signals.<round>_limits`, a lasting table. A model that is trained anew measures on another scale,
+so it ends them.
 """
 
 from __future__ import annotations
@@ -216,20 +217,26 @@ def _spelled_numbers(rules: Sequence[Rule]) -> Iterator[Check]:
 def _limits(chain: Chain, step: _Round) -> dg.AssetsDefinition:
     """The bounds of a round's limits that are shares of its documents, found over all its partitions."""
     shares = by_share(step.rules)
+    of_shares = [rule for rule, _ in shares]
+    models = {read for rule in of_shares for read in rule.reads.values() if read.namespace == "models"}
     table = names.limits(step.name)
 
     @chain.table_asset(
         namespace=table.namespace,
         name=table.name,
         schema=LIMITS,
-        upstream={**step.signals, **_before(chain)},
-        config={"shares": {rule.name: str(share) for rule, share in shares}},
-        description=f"The limits of `{step.name}` that are shares of its documents. They stand until a share "
-        "changes, or a run selects this table without its signals.",
+        upstream={**step.signals, **_before(chain), **{model.name: model for model in sorted(models)}},
+        config={
+            "shares": {rule.name: str(share) for rule, share in shares},
+            "signals": signals_of(of_shares),
+        },
+        description=f"The limits of `{step.name}` that are shares of its documents. They stand until a "
+        "share, the code of its rule or its model changes, or a run selects this table without its signals.",
         lasting=True,
+        until=sorted(models),
     )
     def limits(**upstream: DataFrame) -> DataFrame:
-        return limits_table(_values(step, upstream), [rule for rule, _ in shares])
+        return limits_table(_values(step, upstream), of_shares)
 
     return limits
 
@@ -261,9 +268,11 @@ def _filtered(chain: Chain, step: _Round) -> dg.AssetsDefinition:
 
 def _values(step: _Round, upstream: Mapping[str, DataFrame]) -> DataFrame:
     """The signals of a round, for the documents that no earlier round rejected."""
-    first, *further = (upstream[argument] for argument in step.signals)
-    waiting = kept_documents(first, upstream["before"]) if "before" in upstream else first
-    return join_parts([waiting, *further])
+    parts = {str(table): upstream[argument] for argument, table in step.signals.items()}
+    if "before" in upstream:
+        first = next(iter(parts))
+        parts[first] = kept_documents(parts[first], upstream["before"])
+    return join_parts(parts)
 
 
 def _before(chain: Chain) -> dict[str, TableName]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
@@ -10,6 +10,8 @@ from factory.errors import ConfigurationError
 from factory.filters.classified import Category, ClassifierScore
 from factory.filters.examples import Examples, collect_examples
 from factory.filters.limits import AtLeast, AtMost, Limit
+from factory.filters.metadata import METADATA
+from factory.lake.schemas.ingest import RAW
 from factory.lake.schemas.models import CLASSIFIER, EXAMPLES
 from factory.models.classifier import Split, train
 from factory.orchestration.asset.checks import alarm
@@ -17,6 +19,7 @@ from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.asset.groups import MODELS
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.models_rule import RuleModel
+from factory.suggestions import unknown_name
 
 LEAST_AUC = 0.8  # on held-out sources; below, a classifier is not worth a rule
 MOST_CALIBRATION_ERROR = 0.1
@@ -25,6 +28,12 @@ MOST_REJECTED = 0.2  # share of a class's own examples that the classifier does 
 
 
 _CHECKS = (
+    alarm(
+        "holds_out_sources",
+        "count_if(n_held_out_sources = 0)",
+        "Whole sources are held out, not documents of sources that were trained on.",
+        "n_held_out_sources",
+    ),
     alarm(
         "separates_held_out_sources",
         "max(1 - auc)",
@@ -62,11 +71,15 @@ def classifier(
     """Declare a classifier that tells `positives` from `negatives`, or several `classes` from each other.
 
     `models.<name>` is trained on the driver, on a bounded sample, and lasts: it is trained again if its
-    examples are examples_of otherwise, or by a run that selects it without its documents. Of the sources
+    examples are declared otherwise, or by a run that selects it without its documents. Of the sources
     (`source` is a field; by default repository, host or folder) the share `holdout`, or those that match its
     globs, are kept from training. Without a `limit` positives stay, except adverts and abuse. Raises
-    ConfigurationError unless there are two classes or more.
+    ConfigurationError unless there are two classes or more, and for a `source` that is no field.
     """
+    if source is not None and source not in RAW.names and not source.startswith(METADATA):
+        raise ConfigurationError(
+            unknown_name("field of a document:", source, [*RAW.names, f"{METADATA}site"])
+        )
     examples_of = _classes(name, positives, negatives, classes)
     tables = sorted({table for examples in examples_of.values() for table in examples.tables})
     arguments = {f"{table.namespace}_{table.name}": table for table in tables}
@@ -103,12 +116,14 @@ def classifier(
             facts=trained_model.facts,
         )
 
-    return RuleModel(model, classifier_rule(name, limit, several=classes is not None))
+    return RuleModel(model, classifier_rule(name, limit, tuple(classes or ())))
 
 
-def classifier_rule(name: str, limit: Limit | None, *, several: bool) -> ClassifierScore | Category:
-    """Return the rule by which a round reads a classifier of two or of `several` classes."""
-    return Category(name) if several else ClassifierScore(name, limit or _LIMITS.get(name, AtLeast(0.5)))
+def classifier_rule(name: str, limit: Limit | None, classes: Sequence[str]) -> ClassifierScore | Category:
+    """Return the rule by which a round reads a classifier: of two classes, or of several `classes`."""
+    if classes:
+        return Category(name, limit=limit, classes=classes)
+    return ClassifierScore(name, limit or _LIMITS.get(name, AtLeast(0.5)))
 
 
 def _classes(

@@ -29,19 +29,28 @@ from factory.orchestration.chain.models_word_list import word_list
 class ModelEntry(FrozenModel):
     """A model with the `limit` of its rule, where a dataset names none."""
 
-    limit: PlainLimit | None = Field(default=None, description="limit of its rule where a dataset names none")
+    limit: PlainLimit | float | None = Field(
+        default=None, description="limit of its rule where a dataset names none"
+    )
 
     @field_validator("limit", mode="before")
     @classmethod
     def _limit_is_one(cls, limit: Any) -> Any:
+        if isinstance(limit, int | float) and not isinstance(limit, bool):
+            return float(limit)  # the kind of model says on which side
         try:
             return parse_limit("limit", limit)
         except ConfigurationError as error:
             raise ValueError(str(error)) from error
 
-    @abstractmethod
     def rule(self, name: str) -> Rule:
-        """The rule of that name."""
+        """The rule of that name; raises ConfigurationError for a limit that it cannot have."""
+        rule = self.rule_by_default(name)
+        return rule if self.limit is None else rule.with_limit(parse_limit(name, self.limit, rule.limit))
+
+    @abstractmethod
+    def rule_by_default(self, name: str) -> Rule:
+        """The rule of that name with the limit of its kind."""
 
     @abstractmethod
     def declare(self, name: str, folder: Path) -> RuleModel:
@@ -69,11 +78,12 @@ class ClassifierEntry(ModelEntry):
             raise ValueError("Give `positives` and `negatives`, or two or more `classes`.")
         return self
 
-    def rule(self, name: str) -> Rule:
-        return classifier_rule(name, self.limit, several=self.classes is not None)
+    def rule_by_default(self, name: str) -> Rule:
+        return classifier_rule(name, None, tuple(self.classes or ()))
 
     def declare(self, name: str, _folder: Path) -> RuleModel:
-        return classifier(name, **{field: getattr(self, field) for field in ClassifierEntry.model_fields})
+        fields = {field: getattr(self, field) for field in ClassifierEntry.model_fields}
+        return classifier(name, **fields | {"limit": self.rule(name).limit})
 
 
 class WordListEntry(ModelEntry):
@@ -82,14 +92,14 @@ class WordListEntry(ModelEntry):
     profane: dict[str, str] = Field(default={}, description="files of words that decide, by language")
     flagged: dict[str, str] = Field(default={}, description="files of words that are only shown, by language")
 
-    def rule(self, name: str) -> Rule:
-        return ListedWords(name, self.limit)
+    def rule_by_default(self, name: str) -> Rule:
+        return ListedWords(name)
 
     def declare(self, name: str, folder: Path) -> RuleModel:
         def paths(files: Mapping[str, str]) -> dict[str, Path]:
             return {language: _existing(folder, file) for language, file in files.items()}
 
-        return word_list(name, paths(self.profane), paths(self.flagged), limit=self.limit)
+        return word_list(name, paths(self.profane), paths(self.flagged), limit=self.rule(name).limit)
 
 
 class LanguageModelEntry(ModelEntry):
@@ -99,12 +109,16 @@ class LanguageModelEntry(ModelEntry):
     languages: tuple[str, ...] = Field(default=(), description="languages; default: each with enough text")
     vocabulary: int = Field(default=VOCABULARY, description="tokens of a model's own, 256 to 4,096")
 
-    def rule(self, name: str) -> Rule:
-        return BitsPerByte(name, self.limit)
+    def rule_by_default(self, name: str) -> Rule:
+        return BitsPerByte(name)
 
     def declare(self, name: str, _folder: Path) -> RuleModel:
         return language_model(
-            name, self.table, languages=self.languages, vocabulary=self.vocabulary, limit=self.limit
+            name,
+            self.table,
+            languages=self.languages,
+            vocabulary=self.vocabulary,
+            limit=self.rule(name).limit,
         )
 
 
@@ -113,11 +127,11 @@ class OnnxModelEntry(ModelEntry):
 
     file: str = Field(description="the ONNX file, relative to this file's folder")
 
-    def rule(self, name: str) -> Rule:
-        return OnnxScore(name, self.limit)
+    def rule_by_default(self, name: str) -> Rule:
+        return OnnxScore(name)
 
     def declare(self, name: str, folder: Path) -> RuleModel:
-        return onnx_model(name, _existing(folder, self.file), limit=self.limit)
+        return onnx_model(name, _existing(folder, self.file), limit=self.rule(name).limit)
 
 
 def _existing(folder: Path, file: str) -> Path:

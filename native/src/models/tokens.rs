@@ -1,10 +1,11 @@
 //! The words of a text as hashes: the tokenizer that the classifiers, the word lists and the probes share.
 //!
-//! A token is a maximal run of letters, numbers and `_`, in lower case; in scripts that are written without
-//! spaces each character is a token. Its hash is FNV-1a of its UTF-8 bytes, mixed so that all bits depend on all
+//! A token is a maximal run of letters, numbers and `_`, in lower case, with the marks on them; in scripts that
+//! are written without spaces each character is a token. Its hash is FNV-1a of its UTF-8 bytes, mixed so that all bits depend on all
 //! bytes. `factory/models/hashing.py` is the readable definition.
 
 use pyo3::prelude::*;
+use unicode_normalization::char::is_combining_mark;
 
 /// The classes of characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,10 @@ pub enum Class {
     Word = 1,
     /// Is a token by itself.
     Alone = 2,
+    /// Belongs to the run before it, if there is one.
+    Mark = 3,
+    /// Hyphenates, joins or styles the run before it, which is the same word without it.
+    Unseen = 4,
 }
 
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
@@ -45,10 +50,9 @@ pub fn class(character: char) -> Class {
             Class::Word
         };
     }
-    if !character.is_alphanumeric() {
-        return Class::Outside;
-    }
+    let of_letter = character.is_alphanumeric();
     match character {
+        '\u{ad}' | '\u{200c}' | '\u{200d}' | '\u{2060}' | '\u{fe00}'..='\u{fe0f}' => Class::Unseen,
         '\u{e00}'..='\u{eff}' // Thai, Lao
         | '\u{1000}'..='\u{109f}' // Burmese
         | '\u{1780}'..='\u{17ff}' // Khmer
@@ -57,8 +61,16 @@ pub fn class(character: char) -> Class {
         | '\u{3400}'..='\u{9fff}' // Chinese
         | '\u{f900}'..='\u{faff}'
         | '\u{1b000}'..='\u{1b16f}'
-        | '\u{20000}'..='\u{3ffff}' => Class::Alone,
-        _ => Class::Word,
+        | '\u{20000}'..='\u{3ffff}' => {
+            if of_letter {
+                Class::Alone
+            } else {
+                Class::Outside
+            }
+        }
+        _ if of_letter => Class::Word,
+        _ if is_combining_mark(character) => Class::Mark,
+        _ => Class::Outside,
     }
 }
 
@@ -130,7 +142,12 @@ pub fn for_each_token(text: &str, mut visit: impl FnMut(Token)) {
         let character = text[at..].chars().next().expect("a character begins here");
         let end = at + character.len_utf8();
         let class = class(character);
-        if class == Class::Word {
+        let inside = begin < at;
+        if class == Class::Unseen && inside {
+            at = end;
+            continue;
+        }
+        if class == Class::Word || class == Class::Mark && inside {
             state = add_character(state, character);
         } else {
             if begin < at {
@@ -229,6 +246,13 @@ mod tests {
         assert_eq!(words("Don't_go,  now!"), ["Don", "t_go", "now"]);
         assert_eq!(words("日本go 語"), ["日", "本", "go", "語"]);
         assert_eq!(words("é١x"), ["é١x"]);
+    }
+
+    #[test]
+    fn marks_and_soft_hyphens_end_no_word() {
+        assert_eq!(words("क्षमा e\u{301}t \u{301}a"), ["क्षमा", "e\u{301}t", "a"]);
+        assert_eq!(words("cock\u{ad}tail \u{2764}\u{fe0f}"), ["cock\u{ad}tail"]);
+        assert_eq!(tokens("cock\u{ad}tail")[0].hash, tokens("cocktail")[0].hash);
     }
 
     #[test]

@@ -226,9 +226,12 @@ fn is_suspicious(chunk: &str) -> bool {
     false
 }
 
-/// The characters of a word in lower case.
+/// The seen characters of a word in lower case.
 fn letters_of(word: &str) -> Vec<char> {
-    word.chars().flat_map(char::to_lowercase).collect()
+    word.chars()
+        .filter(|it| class(*it) != Class::Unseen)
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 /// Without the punctuation around a word; `@` and `$` may stand for its first or last letter.

@@ -47,7 +47,7 @@ def test_a_rule_that_reads_a_table_has_a_part_of_the_signals() -> None:
     assert tables == {
         "signals.web": {"raw.web"},
         "signals.web_by_advertisement": {"raw.web", "models.advertisement"},
-        "signals.web_limits": {"signals.web", "signals.web_by_advertisement"},
+        "signals.web_limits": {"signals.web", "signals.web_by_advertisement", "models.advertisement"},
         "filtered.web": {"signals.web", "signals.web_by_advertisement", "signals.web_limits"},
     }
 
@@ -89,15 +89,21 @@ def test_a_predicate_on_another_table_has_a_part_named_after_it() -> None:
 def raw(name: str) -> dg.AssetsDefinition:
     @table_asset(namespace="raw", name=name, asset_group="test", schema=RAW)
     def documents(context, pyspark):  # type: ignore[no-untyped-def]
-        return pyspark.spark_session.createDataFrame(rows_of(), from_arrow_schema(RAW.columns))
+        return pyspark.spark_session.createDataFrame(rows_of(name), from_arrow_schema(RAW.columns))
 
     return documents
 
 
-def rows_of() -> list[dict[str, object]]:
+def rows_of(dataset: str) -> list[dict[str, object]]:
     return [
         dict.fromkeys(RAW.names)
-        | {"doc_id": key, "source": key.partition("/")[0], "key": key, "text": text, "content_hash": key}
+        | {
+            "doc_id": f"{key}@{dataset}",
+            "source": key.partition("/")[0],
+            "key": key,
+            "text": text,
+            "content_hash": key,
+        }
         | {"n_bytes": len(text), "media_type": "text/plain"}
         | {"metadata": {"label": key[:5], "score": str(number) if number % 9 else "many"}}
         for number, (key, text) in enumerate(TEXTS.items())
@@ -167,7 +173,7 @@ def raw_by_kind(name: str) -> dg.AssetsDefinition:
 
     @table_asset(namespace="raw", name=name, asset_group="test", schema=RAW, partitions_def=LANGUAGES)
     def documents(context, pyspark, partition: str):  # type: ignore[no-untyped-def]
-        rows = [row for row in rows_of() if row["key"].startswith(partition)]
+        rows = [row for row in rows_of(name) if row["key"].startswith(partition)]
         return pyspark.spark_session.createDataFrame(rows, from_arrow_schema(RAW.columns))
 
     return documents
@@ -220,7 +226,8 @@ def test_numbers_in_metadata_are_compared_and_what_is_none_is_counted(
     chain = filters(unique, Round(predicates={"metadata.score": {"at_least": 50}}))
     result = run(lake_settings, raw(unique), *chain)
     assert result.success
-    rows = {row["doc_id"]: row for row in Lake(lake_settings).read(names.filtered(unique)).to_pylist()}
+    verdicts = Lake(lake_settings).read(names.filtered(unique)).to_pylist()
+    rows = {row["doc_id"].partition("@")[0]: row for row in verdicts}
     expected = {key for number, key in enumerate(TEXTS) if number % 9 == 0 or number >= 50}
     assert {key for key, row in rows.items() if row["kept"]} == expected
     [count] = [
@@ -261,7 +268,8 @@ def test_a_rule_of_ones_own_reads_the_verdicts_of_a_variant_and_touches_no_file_
     variant = linked(Chain(names.variant(unique, "short"), names.raw(unique)), [Filters([short])])
     assert run(lake_settings, raw(unique), *variant, *filters(unique, chosen)).success
     rows = Lake(lake_settings).read(names.filtered(unique)).to_pylist()
-    assert {row["doc_id"] for row in rows if row["kept"]} == {key for key in TEXTS if key.startswith("essay")}
+    essays = {f"{key}@{unique}" for key in TEXTS if key.startswith("essay")}
+    assert {row["doc_id"] for row in rows if row["kept"]} == essays
 
 
 @pytest.mark.spark
@@ -274,6 +282,25 @@ def test_the_likeliest_class_is_kept_or_rejected_by_name(
     chosen = Round(predicates={f"{unique}_kind": model.rule.among({"none_of": ["advert"]})})
     assert run(lake_settings, raw(unique), model.asset, *filters(unique, chosen)).success
     rows = Lake(lake_settings).read(names.filtered(unique)).to_pylist()
-    assert {row["doc_id"] for row in rows if row["kept"]} == {key for key in TEXTS if key.startswith("essay")}
+    essays = {f"{key}@{unique}" for key in TEXTS if key.startswith("essay")}
+    assert {row["doc_id"] for row in rows if row["kept"]} == essays
     part = Lake(lake_settings).read(names.signals(unique, f"{unique}_kind")).to_pylist()
     assert {row[f"{unique}_kind"] for row in part} == {"advert", "essay"}
+
+
+@pytest.mark.spark
+def test_a_share_of_a_model_ends_when_the_model_is_trained_anew(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    lake, documents = Lake(lake_settings), raw(unique)
+
+    def made(holdout: float) -> int:
+        both = examples(unique, "adver"), examples(unique, "essay")
+        ad = classifier(f"{unique}_ad", *both, source="source", holdout=holdout)
+        half = Round(rules=[ad.rule.with_limit(Top(0.5))])
+        assert run(lake_settings, documents, ad.asset, *filters(unique, half), reuse=True).success
+        return lake.published(names.limits(unique)).snapshot_id
+
+    first = made(0.2)
+    assert made(0.2) == first
+    assert made(0.4) != first
