@@ -108,7 +108,9 @@ class Evidence:
         lineage = self.lake.published_at(table, snapshot_id).lineage
         if partition is not None:
             lineage = self.lake.partitions(table, snapshot_id).lineage.get(partition, lineage)
-        upstream = [(TableName.parse(name), at) for name, at in sorted(lineage.upstream.items())]
+        upstream = [
+            (TableName.parse(name), upstream_id) for name, upstream_id in sorted(lineage.upstream.items())
+        ]
         return _Version(table, snapshot_id, upstream)
 
     def _words(self, rule: str, ids: Sequence[str], signals: _Version) -> dict[str, str | None]:

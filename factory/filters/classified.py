@@ -93,18 +93,18 @@ class Category(TableRule):
         return f"{super().__repr__()} one of {list(self.wanted)} none of {list(self.unwanted)}"
 
 
-def _words(name: str, listed: Words, classes: Sequence[str]) -> tuple[str, ...]:
+def _words(name: str, words: Words, classes: Sequence[str]) -> tuple[str, ...]:
     """Return the listed classes; raises ConfigurationError for null, and for a word that is no class."""
-    words: list[str] = []
-    for word in listed:
+    names_of_classes: list[str] = []
+    for word in words:
         if word is None:
             raise ConfigurationError(
                 f"`{name}` lists null, and a text without a class always stays. Leave null out."
             )
         if classes and word not in classes:
             raise ConfigurationError(unknown_name(f"class of `{name}`:", word, classes))
-        words.append(word)
-    return tuple(words)
+        names_of_classes.append(word)
+    return tuple(names_of_classes)
 
 
 def _quoted(words: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from factory.errors import NotFound
+from factory.errors import ConfigurationError, NotFound
 from factory.filters.documents_table import documents_table
 from factory.filters.metadata import METADATA
 from factory.filters.rounds import Round
@@ -81,12 +81,12 @@ class Examples(Round):
         if no document with a text is left.
         """
         documents = tables[self.documents].where("text IS NOT NULL").withColumn("unit", unit_interval())
-        selected = _judged(documents, list(self.predicates.values()), tables, "kept")
-        total = selected.agg(F.sum("n_bytes").alias("total")).collect()[0].total
+        members = _judged(documents, list(self.predicates.values()), tables, "kept")
+        total = members.agg(F.sum("n_bytes").alias("total")).collect()[0].total
         if not total:
             which = "that its predicates select" if self.predicates else "with a text"
             raise NotFound(f"{self.documents} has no document {which}, so it shows no class. Name others.")
-        candidates = selected.where(F.col("unit") < _CANDIDATES * n_bytes / total)
+        candidates = members.where(F.col("unit") < _CANDIDATES * n_bytes / total)
         cut = F.substring("text", 1, SAMPLED_OF_A_DOCUMENT)
         lengths = self._members(candidates, tables).select("unit", F.octet_length(cut).alias("length"))
         sampled_documents = candidates.where(F.col("unit") <= _last_within(lengths.toArrow(), n_bytes))
@@ -97,12 +97,12 @@ class Examples(Round):
             .sort_by("doc_id")
         )
 
-    def _members(self, selected: DataFrame, tables: Mapping[TableName, DataFrame]) -> DataFrame:
+    def _members(self, documents: DataFrame, tables: Mapping[TableName, DataFrame]) -> DataFrame:
         """The documents that fit the rules, of those that the predicates select."""
         predicates = {rule.name for rule in self.predicates.values()}
         rules = [rule for rule in self.build() if rule.name not in predicates]
         condition = f"size(rejections) >= {self.fails}" if self.fails else "kept"
-        return _judged(selected, rules, tables, condition)
+        return _judged(documents, rules, tables, condition)
 
 
 def collect_examples(
@@ -113,7 +113,8 @@ def collect_examples(
 ) -> pa.Table:
     """Return (doc_id, class, source, key, text): examples of every class, at most `n_bytes` of each.
 
-    A document that shows several classes shows none, and is left out.
+    A document that shows several classes shows none, and is left out. Raises ConfigurationError if that
+    leaves a class without examples.
     """
     samples = [
         sample.append_column("class", pa.repeat(name, len(sample)))
@@ -123,7 +124,16 @@ def collect_examples(
     every = pa.concat_tables(samples)
     counts = every.group_by("doc_id").aggregate([("doc_id", "count")])
     ambiguous = counts.filter(pc.greater(counts["doc_id_count"], 1))["doc_id"].combine_chunks()
-    return every.filter(pc.invert(pc.is_in(every["doc_id"], ambiguous)))
+    of_one_class = every.filter(pc.invert(pc.is_in(every["doc_id"], ambiguous)))
+    classes_without = set(every["class"].unique().to_pylist()) - set(
+        of_one_class["class"].unique().to_pylist()
+    )
+    if classes_without:
+        raise ConfigurationError(
+            f"Every example of `{min(classes_without)}` is one of another class too ({len(ambiguous):,} "
+            "documents), so it shows neither. Name documents that show one class."
+        )
+    return of_one_class
 
 
 def _last_within(lengths: pa.Table, n_bytes: int) -> float:

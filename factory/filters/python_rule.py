@@ -28,6 +28,7 @@ from factory.lake.schemas.ingest import RAW
 from factory.suggestions import unknown_name
 
 _KINDS = (TextRule, TableRule)
+_KEYS = {"doc_id", "partition"}  # of every table of signals
 _COLUMN = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -67,8 +68,9 @@ def require_rule(rule: Rule, taken: AbstractSet[str]) -> None:
             "column has its name."
         )
     # The values of a rule that reads tables stand apart from the columns of documents that predicates copy.
-    if rule.name in taken or (rule.name in RAW.names and not rule.reads):
-        raise ConfigurationError(f"The rule `{kind}` has the taken name `{rule.name}`. Choose another.")
+    own = {rule.name, *rule.signals}
+    if clash := own & (taken | _KEYS) or (own & {*RAW.names} if not rule.reads else set()):
+        raise ConfigurationError(f"The rule `{kind}` has the taken name `{min(clash)}`. Choose another.")
 
 
 def _is_rule(value: object) -> bool:

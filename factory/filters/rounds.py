@@ -71,15 +71,20 @@ class Round(FrozenModel):
 
     def build(self) -> tuple[Rule, ...]:
         """Return the rules with their limits: sets and single rules, then language, then predicates."""
-        chosen = _chosen(self.rules, self.languages)
-        chosen |= {rule.name: rule for rule in self.predicates.values()}
-        chosen |= {name: chosen[name].with_limit(limit) for name, limit in self.limits.items()}
-        return tuple(chosen.values())
+        by_name = _chosen(self.rules, self.languages)
+        by_name |= {rule.name: rule for rule in self.predicates.values()}
+        by_name |= {name: by_name[name].with_limit(limit) for name, limit in self.limits.items()}
+        return tuple(by_name.values())
 
     @field_validator("rules")
     @classmethod
     def _rules_exist(cls, names: tuple[str | Rule, ...], info: ValidationInfo) -> tuple[str | Rule, ...]:
-        every = tuple(name if isinstance(name, Rule) else _sentence(_load, name, info) for name in names)
+        broken_models = _failed_models(info)
+        every = tuple(
+            name if isinstance(name, Rule) else _sentence(_load, name, info)
+            for name in names
+            if name not in broken_models
+        )
         _sentence(rules, every)
         return every
 
@@ -92,10 +97,17 @@ class Round(FrozenModel):
     @field_validator("limits", mode="before")
     @classmethod
     def _limits_belong_to_chosen_rules(cls, limits: Any, info: ValidationInfo) -> Any:
-        if not isinstance(limits, Mapping) or not {"rules", "languages"} <= info.data.keys():
-            return limits  # pydantic reports a wrong type, or the invalid field that these limits depend on
+        if not isinstance(limits, Mapping):
+            return limits
+        if not {"rules", "languages"} <= info.data.keys():
+            return {}  # the invalid field that these limits depend on is reported
         chosen = _chosen(info.data["rules"], info.data["languages"])
-        return {name: _sentence(_limit, name, value, chosen) for name, value in limits.items()}
+        broken_models = _failed_models(info)
+        return {
+            name: _sentence(_limit, name, value, chosen)
+            for name, value in limits.items()
+            if name not in broken_models
+        }
 
     @field_validator("predicates", mode="before")
     @classmethod
@@ -128,6 +140,12 @@ def _load(name: str, info: ValidationInfo) -> str | Rule:
         return load_rule(name, context.get("folder", Path()))
     models: Mapping[str, Rule] = context.get("rules", {})
     return models.get(name, name)
+
+
+def _failed_models(info: ValidationInfo) -> set[str]:
+    """Return the models whose own errors are reported, so that no rule of their name exists."""
+    context = info.context or {}
+    return set(context.get("declared", ())) - set(context.get("rules", {}))
 
 
 def _chosen(names: Iterable[str | Rule], languages: Iterable[str]) -> dict[str, Rule]:

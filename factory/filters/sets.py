@@ -36,7 +36,8 @@ def rules(names: Sequence[str | Rule]) -> tuple[Rule, ...]:
     chosen: dict[str, Rule] = {}
     for name in names:
         if isinstance(name, Rule):
-            require_rule(name, taken=by_name.keys() | chosen.keys())
+            columns = {column for rule in chosen.values() for column in rule.signals}
+            require_rule(name, taken=by_name.keys() | RULE_SETS.keys() | chosen.keys() | columns)
             chosen[name.name] = name
         elif name in RULE_SETS or name in by_name:
             chosen.update((rule.name, rule) for rule in RULE_SETS.get(name) or (by_name[name],))

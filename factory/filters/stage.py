@@ -98,17 +98,17 @@ def join_parts(parts: Mapping[str, DataFrame]) -> DataFrame:
     Its rows raise NotFound, which names the part, where a part has no row of a document: otherwise the
     document would be lost, or pass rules that never saw it.
     """
-    (_, rows), *further = parts.items()
-    return reduce(lambda joined, part: _beside(joined, *part), further, rows)
+    (_, first), *further = parts.items()
+    return reduce(lambda rows, part: _beside(rows, *part), further, first)
 
 
 def _beside(rows: DataFrame, name: str, part: DataFrame) -> DataFrame:
-    measured = part.drop("partition").withColumn("is_measured", F.lit(True))
+    values = part.drop("partition").withColumn("is_measured", F.lit(True))
     error = f"{NotFound.__module__}.{NotFound.__qualname__}"
     sentence = f"{name} lacks documents that the other signals have. Materialize {name} too."
     lacking = F.raise_error(F.lit(f"\n{error}: {sentence}\n")).cast("boolean")
-    joined = rows.join(measured, "doc_id", "left")
-    return joined.where(F.coalesce("is_measured", lacking)).drop("is_measured")
+    with_values = rows.join(values, "doc_id", "left")
+    return with_values.where(F.coalesce("is_measured", lacking)).drop("is_measured")
 
 
 def decide(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:

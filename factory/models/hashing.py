@@ -52,7 +52,7 @@ def tokens(text: str) -> list[Token]:
         if kind == WORD or (kind in (MARK, UNSEEN) and begin < end):
             continue
         if begin < end:
-            tokens_of_text.append(Token(lower_case(seen(text[begin:end])), begin, end))
+            tokens_of_text.append(Token(lower_case(visible(text[begin:end])), begin, end))
         if kind == ALONE:
             tokens_of_text.append(Token(lower_case(character), end, end + 1))
         begin = end + 1
@@ -90,7 +90,7 @@ def kind_of(character: str) -> int:
     return kinds[bisect_right(first_points, ord(character)) - 1]
 
 
-def seen(text: str) -> str:
+def visible(text: str) -> str:
     """The text without soft hyphens, joiners and variation selectors."""
     return "".join(character for character in text if kind_of(character) != UNSEEN)
 

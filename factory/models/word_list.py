@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from factory.models.hashing import OUTSIDE, WORD, kind_of, lower_case, seen, tokens
+from factory.models.hashing import OUTSIDE, WORD, kind_of, lower_case, tokens, visible
 
 PROFANE, FLAGGED = "profane", "flagged"
 SEPARATORS = ".-_*\u00b7"  # between letters that are spelled apart
@@ -71,7 +71,7 @@ def _disguised(chunk: str, entries: Sequence[str]) -> int | None:
     for number, entry in enumerate(entries):
         if len(tokens(entry)) == 1:
             words.setdefault(tokens(entry)[0].word, number)
-    characters = _trimmed(lower_case(seen(chunk)))
+    characters = _trimmed(lower_case(visible(chunk)))
     for spelling in (*_spelled_apart(characters), *_decoded(characters)):
         if [token.word for token in tokens(spelling)] == [spelling] and spelling in words:
             return words[spelling]

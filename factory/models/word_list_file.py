@@ -18,8 +18,8 @@ _SIGN = re.compile(r"[^\s'\u2019-]")
 def word_list_table(files: Mapping[tuple[str, str], Path]) -> pa.Table:
     """Return WORD_LIST of files by (language, tier).
 
-    Raises ConfigurationError for a file that cannot be read, for an entry without a letter or number, and for
-    one with other signs than spaces, hyphens and apostrophes, because only words are compared.
+    Raises ConfigurationError for a file that cannot be read or has no entry. An entry has a letter or number,
+    and no other signs than spaces, hyphens and apostrophes, because only words are compared.
     """
     rows = [
         {"language": language, "tier": tier, "entry": entry, "partition": None}
@@ -36,6 +36,8 @@ def _entries(path: Path) -> Iterator[str]:
         raise ConfigurationError(
             f"The list {path} cannot be read ({error}). It is a text in UTF-8, an entry a line."
         ) from error
+    if not any(line.strip() and not line.startswith("#") for line in lines):
+        raise ConfigurationError(f"The list {path} has no entry. Write one a line, or leave the list out.")
     for number, line in enumerate(lines, start=1):
         entry = line.strip()
         if not entry or entry.startswith("#"):
@@ -56,5 +58,5 @@ def _entries(path: Path) -> Iterator[str]:
 
 def _without_tokens(entry: str) -> str:
     """Return what stands between the tokens of an entry."""
-    inside = {at for token in tokens(entry) for at in range(token.begin, token.end)}
-    return "".join(character for at, character in enumerate(entry) if at not in inside)
+    inside = {place for token in tokens(entry) for place in range(token.begin, token.end)}
+    return "".join(character for place, character in enumerate(entry) if place not in inside)

@@ -58,8 +58,8 @@ def removed_by_round(scope: SummaryScope, dataset: str, verdicts: TableName) -> 
         return None
     waiting = scope.lake.read(names.raw(dataset), ["doc_id", "n_bytes"]).combine_chunks()
     tokens_per_byte = _tokens_per_byte(scope, dataset, waiting)
-    judged = scope.lake.read(verdicts, ["doc_id"])["doc_id"].combine_chunks()
-    waiting = waiting.filter(pc.is_in(waiting["doc_id"], judged)).combine_chunks()
+    ids_with_verdict = scope.lake.read(verdicts, ["doc_id"])["doc_id"].combine_chunks()
+    waiting = waiting.filter(pc.is_in(waiting["doc_id"], ids_with_verdict)).combine_chunks()
     rounds = []
     for table in _tables(scope, verdicts):
         verdicts_against = scope.lake.read(table, ["doc_id", "rejections"], "kept = false").combine_chunks()

@@ -71,8 +71,8 @@ def _of(
     found = reasons(lake, declared, upstream, parts, request)
     if found:
         return Forecast(declared.table, "make", "; ".join(dict.fromkeys(found.values())))
-    followed = declared.until if declared.lasting else dict.fromkeys(declared.upstream.values())
-    changing = [str(table) for table in followed if table in coming]
+    tables = declared.until if declared.lasting else dict.fromkeys(declared.upstream.values())
+    changing = [str(table) for table in tables if table in coming]
     if changing:
         return Forecast(declared.table, "maybe", f"{' or '.join(sorted(changing))} changes")
     if declared.lasting:

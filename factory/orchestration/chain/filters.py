@@ -177,25 +177,25 @@ def _signals(chain: Chain, part: _Part) -> dg.AssetsDefinition:
     """The values that a round measures; a row describes one document, so it has the document's partition."""
     rest = f" that `{chain.verdicts}` kept" if chain.verdicts else ""
     rules, table = part.rules, part.signals.table
-    read = {table for rule in rules for table in rule.reads.values()}
+    own = {"documents": chain.documents, **_before(chain)}
+    read = {table for rule in rules for table in rule.reads.values()} - set(own.values())
     argument_of = {table: f"{table.namespace}_{table.name}" for table in sorted(read)}
+    argument_of |= {table: argument for argument, table in own.items()}
 
     @chain.table_asset(
         namespace=table.namespace,
         name=table.name,
         schema=signals_schema(rules),
-        upstream={
-            "documents": chain.documents,
-            **_before(chain),
-            **{argument: table for table, argument in argument_of.items()},
-        },
+        upstream={argument: table for table, argument in argument_of.items()},
         config={"signals": signals_of(rules)},
         description=f"Every measured value of every document of `{chain.documents}`{rest}.",
         checks=list(_spelled_numbers(rules)),
         partitions_def=chain.partitions_def,
     )
-    def signals(documents: DataFrame, **upstream: DataFrame) -> DataFrame:
-        waiting = kept_documents(documents, upstream["before"]) if "before" in upstream else documents
+    def signals(**upstream: DataFrame) -> DataFrame:
+        waiting = upstream["documents"]
+        if "before" in upstream:
+            waiting = kept_documents(waiting, upstream["before"])
         return measure(waiting, rules, {table: upstream[argument] for table, argument in argument_of.items()})
 
     return signals

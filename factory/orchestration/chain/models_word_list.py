@@ -29,7 +29,7 @@ def word_list(
     """Declare a list of words: files by the code of the language whose texts they judge, an entry a line.
 
     The files are read in every run; where a list is as it was, nothing is measured again. Raises
-    ConfigurationError for a code that is no language's, and for a list without a file.
+    ConfigurationError for a code that is no language's, for a list without a file, and as `word_list_table`.
     """
     files = {(language, PROFANE): path for language, path in profane.items()}
     files |= {(language, FLAGGED): path for language, path in (flagged or {}).items()}
@@ -41,6 +41,7 @@ def word_list(
                 f"The word list `{name}` has a file for `{language}`, which is no language that is detected. "
                 "Use a code such as `en`."
             )
+    word_list_table(files)  # so that an entry that cannot be found is told before a run
 
     @table_asset(
         namespace="models",

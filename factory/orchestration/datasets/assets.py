@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import dagster as dg
 
 from factory.errors import ConfigurationError
 from factory.ingest.readers import Ingested, Ingests
-from factory.lake import names
 from factory.orchestration.chain.dedup import DedupGroup
 from factory.orchestration.chain.ingest import source
 from factory.orchestration.chain.link import Chain
@@ -32,9 +30,9 @@ from factory.orchestration.datasets.located_yaml import InvalidValue, LocatedYam
 from factory.orchestration.datasets.models import ModelEntry
 from factory.orchestration.datasets.no_files import no_file_to_read
 from factory.orchestration.datasets.partition_paths import PARTITION, path_of
+from factory.orchestration.datasets.upstream_checks import check_upstream
 from factory.packing.pack import PackConfig
 from factory.packing.tokenize import TokenizeConfig
-from factory.suggestions import unknown_name
 
 
 def corpus(path: Path) -> Corpus:
@@ -67,7 +65,7 @@ def _corpus(located: LocatedYaml, file: DatasetsFile) -> Corpus:
     assets += models.values()
     for name, datasets in datasets_of_tokenizer.items():
         assets.append(_tokenizer(located, name, datasets, file.tokenizers.get(name, TokenizerEntry())))
-    _check_models(file, assets)
+    check_upstream(file, assets)
     return Corpus(
         title=f"the datasets of {located.path.name} ({', '.join(entry.name for entry in file.datasets)})",
         assets=tuple(assets),
@@ -89,38 +87,6 @@ def _model(located: LocatedYaml, kind: str, name: str, entry: ModelEntry) -> dg.
         return entry.declare(name, located.path.parent).asset
     except ConfigurationError as error:
         raise InvalidValue((kind, name), str(error)) from error
-
-
-def _check_models(file: DatasetsFile, assets: Sequence[dg.AssetsDefinition]) -> None:
-    """Raise InvalidValue for a model of a table that no asset makes, or that the model itself decides."""
-    upstream = {
-        key.to_user_string(): {source.to_user_string() for source in asset.keys_by_input_name.values()}
-        for asset in assets
-        for key in asset.keys
-    }
-    for kind, name in file.entries():
-        model = str(names.model(name))
-        for table in sorted(upstream[model]):
-            if table not in upstream:
-                near = [other for other in sorted(upstream) if other.startswith(("raw.", "deduplicated."))]
-                raise InvalidValue((kind, name), unknown_name("table", table, near))
-            if model in _above(table, upstream):
-                raise InvalidValue(
-                    (kind, name),
-                    f"It learns from `{table}`, which it decides itself. Name a table before its rules, such "
-                    "as the dataset.",
-                )
-
-
-def _above(table: str, upstream: Mapping[str, AbstractSet[str]]) -> set[str]:
-    """Every table that a table is made from."""
-    above: set[str] = set()
-    waiting = [table]
-    while waiting:
-        sources = upstream.get(waiting.pop(), set()) - above
-        above |= sources
-        waiting += sources
-    return above
 
 
 def _tokenizer(

@@ -18,6 +18,7 @@ the file into assets.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -81,6 +82,13 @@ class DatasetsFile(RuleModels):
     )
     tokenizers: dict[str, TokenizerEntry] = Field(default={}, description="options of tokenizers, by name")
     blend: BlendEntry = Field(default=BlendEntry(), description="the blend that the demo serves")
+
+    @field_validator(*RuleModels.model_fields, mode="before")
+    @classmethod
+    def _models_are_known_by_name(cls, models: Any, info: ValidationInfo) -> Any:
+        if info.context is not None and isinstance(models, Mapping):
+            info.context.setdefault("declared", set()).update(models)
+        return models
 
     @field_validator(*RuleModels.model_fields)
     @classmethod

@@ -20,6 +20,9 @@ DATASET = "datasets: [{name: web, kind: prose, format: files, paths: ., rules: [
 def declared(folder: Path, models: str, dataset: str = DATASET) -> dict[str, set[str]]:
     (folder / "a.txt").write_text("a")
     (folder / "words.txt").write_text("darn\n")
+    (folder / "empty.txt").write_text("# none\n\n")
+    (folder / "pattern.txt").write_text("cr[a-z]p\n")
+    (folder / "binary.txt").write_bytes(b"\xff\xfe")
     (folder / "datasets.yaml").write_text(f"{models}\n{dataset}")
     return reads(corpus(folder / "datasets.yaml").assets)
 
@@ -56,6 +59,9 @@ def test_a_model_is_a_table_and_a_rule_of_its_name(tmp_path: Path, models: str, 
         ("word_lists: {quality: {profane: {en: x.txt}}}", "There is no file `x.txt`"),
         ("word_lists: {quality: {profane: {english: words.txt}}}", "no language that is detected"),
         ("word_lists: {quality: {}}", "has no file"),
+        ("word_lists: {quality: {profane: {en: empty.txt}}}", "has no entry"),
+        ("word_lists: {quality: {profane: {en: binary.txt}}}", "It is a text in UTF-8"),
+        ("word_lists: {quality: {profane: {en: pattern.txt}}}", "line 1: `cr[a-z]p` has a sign"),
         ("language_models: {quality: {table: web, vocabulary: 10}}", "cannot have 10 tokens"),
         (
             WEAK.replace("rules: [c4], fails: 1", "rules: [word_count], limits: {word_count: {top: 0.1}}"),
@@ -116,3 +122,57 @@ def test_a_number_is_a_limit_on_the_side_of_the_model(tmp_path: Path, name: str,
     declared(tmp_path, models, DATASET.replace("quality", name))
     file = LocatedYaml.read(tmp_path / "datasets.yaml").build(DatasetsFile)
     assert file.classifiers[name].rule(name).limit == limit
+
+
+LIMITED = DATASET.replace("quality]", "quality], limits: {word_count: {top: 0.3}, quality: 0.5}")
+
+
+@pytest.mark.parametrize(
+    "models, dataset, message",
+    [
+        ("", LIMITED.replace(", quality]", ", word_cuont]"), "Unknown rule set or rule `word_cuont`"),
+        (WEAK.replace("fails: 1", "fails: 9"), LIMITED, "asks for more rules than the 3 named"),
+        ("classifiers: {quality: {positivs: web}}", LIMITED, "Unknown field `positivs`"),
+    ],
+)
+def test_a_mistake_beside_limits_is_told_alone(
+    tmp_path: Path, models: str, dataset: str, message: str
+) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        declared(tmp_path, models, dataset)
+    assert message in str(error.value)
+    assert len(str(error.value).splitlines()) <= 2
+
+
+@pytest.mark.parametrize(
+    "field, message",
+    [
+        ("filtered.web.kept", "is made from the verdicts that it decides"),
+        ("deduplicated.web.quality", "is made from the verdicts that it decides"),
+        ("filtered.wbe.kept", "Unknown table `filtered.wbe`. Did you mean `filtered.web`?"),
+        ("raw.web.n_byts", "Unknown column of `raw.web`: `n_byts`. Did you mean `n_bytes`?"),
+    ],
+)
+def test_a_predicate_on_a_table_is_checked(tmp_path: Path, field: str, message: str) -> None:
+    dataset = DATASET.replace(", quality]", f"], predicates: {{{field}: {{at_least: 1}}}}")
+    with pytest.raises(ConfigurationError) as error:
+        declared(tmp_path, "", dataset)
+    assert message in str(error.value)
+
+
+def test_a_predicate_may_read_the_documents_of_its_own_dataset(tmp_path: Path) -> None:
+    dataset = DATASET.replace(", quality]", "], predicates: {raw.web.n_bytes: {at_least: 1}}")
+    assert declared(tmp_path, "", dataset)["signals.web_by_raw_web_n_bytes"] == {"raw.web"}
+
+
+@pytest.mark.parametrize("name", ["doc_id", "words_flagged", "gopher_quality"])
+def test_a_rule_whose_column_is_taken_is_refused(tmp_path: Path, name: str) -> None:
+    models = f"{WEAK.replace('quality', name)}\nword_lists: {{words: {{profane: {{en: words.txt}}}}}}"
+    with pytest.raises(ConfigurationError, match="has the taken name"):
+        declared(tmp_path, models, DATASET.replace("quality]", f"words, {name}]"))
+
+
+def test_two_models_of_one_table_are_refused(tmp_path: Path) -> None:
+    both = f"{WEAK[:-1]}, quality_examples: {{positives: web, negatives: web}}}}"
+    with pytest.raises(ConfigurationError, match=r"`models\.quality_examples` is a table of another model"):
+        declared(tmp_path, both)

@@ -1,0 +1,110 @@
+"""Checks of the tables that models and rules read: each exists, and none is made from its reader."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+import dagster as dg
+
+from factory.filters.rounds import Round
+from factory.filters.rule import Rule
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.orchestration.asset.table_asset import declaration_of
+from factory.orchestration.datasets.file import DatasetsFile
+from factory.orchestration.datasets.located_yaml import InvalidValue, YamlPath
+from factory.suggestions import unknown_name
+
+_OF_DOCUMENTS = ("raw.", "deduplicated.", "filtered.")
+
+
+def check_upstream(file: DatasetsFile, assets: Sequence[dg.AssetsDefinition]) -> None:
+    """Raise InvalidValue for a table that two assets make, that none makes, or that decides itself."""
+    makers = Counter(key.to_user_string() for asset in assets for key in asset.keys)
+    for kind, name in file.entries():
+        for made_table, n_makers in makers.items():
+            if n_makers > 1 and made_table.startswith(str(names.model(name))):
+                raise InvalidValue(
+                    (kind, name), f"`{made_table}` is a table of another model too. Rename one."
+                )
+    upstream = {
+        key.to_user_string(): {source.to_user_string() for source in asset.keys_by_input_name.values()}
+        for asset in assets
+        for key in asset.keys
+    }
+    for kind, name in file.entries():
+        _check_model((kind, name), str(names.model(name)), upstream)
+    columns = {
+        str(output.table): output.schema.columns.names
+        for asset in assets
+        for output in declaration_of(asset).outputs
+    }
+    for place, dataset, rule in _rules_of_tables(file):
+        for table in rule.reads.values():
+            _check_rule(place, str(names.filtered(dataset)), rule, table, upstream, columns)
+
+
+def _check_model(place: YamlPath, model: str, upstream: Mapping[str, AbstractSet[str]]) -> None:
+    for table in sorted(upstream[model]):
+        _require_table(place, table, upstream)
+        if model in _above(table, upstream):
+            raise InvalidValue(
+                place,
+                f"It learns from `{table}`, which it decides itself. Name a table before its rules, such as "
+                "the dataset.",
+            )
+
+
+def _check_rule(
+    place: YamlPath,
+    verdicts: str,
+    rule: Rule,
+    table: TableName,
+    upstream: Mapping[str, AbstractSet[str]],
+    columns: Mapping[str, Sequence[str]],
+) -> None:
+    _require_table(place, str(table), upstream)
+    if str(table) == verdicts or verdicts in _above(str(table), upstream):
+        raise InvalidValue(
+            place,
+            f"`{rule.name}` reads `{table}`, which is made from the verdicts that it decides. Name a table "
+            "before its rules.",
+        )
+    column = rule.name.removeprefix(f"{table}.")
+    if column != rule.name and column not in columns[str(table)]:
+        raise InvalidValue(place, unknown_name(f"column of `{table}`:", column, columns[str(table)]))
+
+
+def _require_table(place: YamlPath, table: str, upstream: Mapping[str, AbstractSet[str]]) -> None:
+    if table not in upstream:
+        near = [other for other in sorted(upstream) if other.startswith(_OF_DOCUMENTS)]
+        raise InvalidValue(place, unknown_name("table", table, near))
+
+
+def _rules_of_tables(file: DatasetsFile) -> Iterator[tuple[YamlPath, str, Rule]]:
+    """Yield the rules that read tables, each with its dataset and the place of its declaration."""
+    for number, entry in enumerate(file.datasets):
+        rounds: list[tuple[YamlPath, str, Sequence[Round]]] = [
+            (("datasets", number), entry.name, entry.in_rounds())
+        ]
+        rounds += [
+            (("datasets", number, "variants", name), names.variant(entry.name, name), options.in_rounds())
+            for name, options in entry.variants.items()
+            if not options.shares_comparisons
+        ]
+        for place, dataset, of_dataset in rounds:
+            for round_of_rules in of_dataset:
+                yield from ((place, dataset, rule) for rule in round_of_rules.build() if rule.reads)
+
+
+def _above(table: str, upstream: Mapping[str, AbstractSet[str]]) -> set[str]:
+    """Every table that a table is made from."""
+    above: set[str] = set()
+    waiting = [table]
+    while waiting:
+        sources = upstream.get(waiting.pop(), set()) - above
+        above |= sources
+        waiting += sources
+    return above
