@@ -206,8 +206,8 @@ def test_the_dockerfile_copies_what_the_wheel_is_made_of() -> None:
     assert all((ROOT / name).exists() for name in allowed)
     assert "docker/workspace.yaml" in second
     (extras,) = re.findall(r"model-factory\[(.+?)\]", second)
-    assert set(extras.split(",")) == {"classifiers", "postgres"}
-    assert {"classifiers", "postgres"} <= {*project["project"]["optional-dependencies"]}
+    assert set(extras.split(",")) == {"classifiers", "html", "postgres"}
+    assert set(extras.split(",")) <= {*project["project"]["optional-dependencies"]}
 
 
 def test_every_installation_in_the_dockerfile_takes_the_pins() -> None:

@@ -49,12 +49,14 @@ def named(origin: Origin, path: Path) -> Origin:
     return replace(origin, source=origin.source or path.name)
 
 
-def files_in(trees: Iterable[Tree], include: Patterns, exclude: Patterns) -> Iterator[Work]:
+def files_in(
+    trees: Iterable[Tree], include: Patterns, exclude: Patterns, format: str = "text"
+) -> Iterator[Work]:
     """Yield items for the files of each tree; raises ConfigurationError for two trees of one source."""
     holder: dict[str, Path] = {}
     for tree in trees:
         names = files_below(tree.folder, _tuple(include), _tuple(exclude), deep=tree.deep)
-        for item in in_items("text", tree.origin, tree.folder, names, NAMES_PER_ITEM):
+        for item in in_items(format, tree.origin, tree.folder, names, NAMES_PER_ITEM):
             other = holder.setdefault(tree.origin.source, tree.folder)
             if other != tree.folder:
                 raise ConfigurationError(

@@ -13,11 +13,11 @@ documents without text, each with the location of its text, for assets that publ
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -26,26 +26,30 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError
+from factory.ingest.html_extra import require_html
 from factory.ingest.installation import PROSE_REACH, code_work, prose_work, repositories
 from factory.ingest.items import Paths, Patterns, Tree, files_in, files_of, folders, named
 from factory.ingest.licenses import license_of
 from factory.ingest.listing import UNWANTED, Work, as_table
+from factory.ingest.registering import registering
+from factory.ingest.repeated import Resolve, first_of_each_key, latest_captures
 from factory.ingest.state import state
-from factory.lake.files.location import SCHEME
 from factory.lake.registration import Candidates
 from factory.lake.schemas.ingest import RAW, REJECTED, TEXT_AT
 from factory.settings import CATALOG_NAME
-from spark_udfs.ingest.files import Input, key_of, opened
-from spark_udfs.ingest.parquet_schema import refuse_deep_footer
+from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
+from spark_udfs.ingest.html import WebPages
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.registry import OF_MANY_RECORDS
-from spark_udfs.ingest.rows import SCAN, BadRecord, Origin, key_taken
+from spark_udfs.ingest.rows import NOTHING_LOST, SCAN, Origin
 from spark_udfs.ingest.work import WORK, read_work
 
 TASKS_PER_CORE = 4  # more tasks than cores, because items differ in size
 # A tree of files holds pictures and archives besides texts, and half of a crawl may have no text, but a wrong
 # declaration loses nearly everything.
 MAX_REJECTED = 0.5
+HTML_FILES = ("**/*.html", "**/*.htm", "**/*.xhtml")
+Captures = Literal["all", "latest"]
 
 __all__ = ["MAX_REJECTED", "Fields", "Ingested", "Ingests"]
 
@@ -97,7 +101,7 @@ class Ingested:
         by_file = self.scan.where("file IS NOT NULL").groupBy("source", "file")
         states = by_file.agg(
             F.max(is_document).alias("has_document"),
-            F.max(is_document | (F.col("reason") != "empty")).alias("held"),
+            F.max(is_document | ~F.col("reason").isin(*NOTHING_LOST)).alias("held"),
         )
         lost = F.count_if(F.col("held") & ~F.col("has_document"))
         counted = states.agg(F.count("*").alias("files"), lost.alias("lost")).first()
@@ -181,8 +185,8 @@ class Ingests:
         `source` defaults to the name of the path. A folder with the card of a Hugging Face dataset takes its
         default source, license and language from the card. A line that is too long is rejected, never held.
         """
-        origin = Origin(source or "", license=license)
-        return self._ingest(files_of("jsonl", paths, origin), paths, fields)
+        origin, fields = Origin(source or "", license=license), fields or Fields()
+        return self._ingest(files_of("jsonl", paths, origin), paths, fields, resolve=_by_key(fields))
 
     def parquet(
         self,
@@ -197,10 +201,55 @@ class Ingests:
         An unreadable file is one rejected record, and so is the damaged rest of a row group. Files that
         Iceberg can read where they are get registered, not rewritten.
         """
+        origin, fields = Origin(source or "", license=license), fields or Fields()
+        candidates = Candidates(fields.text)
+        work = registering(files_of("parquet", paths, origin), candidates, self._warehouse)
+        return self._ingest(work, paths, fields, candidates, _by_key(fields))
+
+    def html(
+        self,
+        paths: Paths,
+        include: Patterns = HTML_FILES,
+        exclude: Patterns = UNWANTED,
+        *,
+        source: str | None = None,
+        repository: str | None = None,
+        revision: str | None = None,
+        license: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        max_bytes: int = MAX_TEXT_BYTES,
+    ) -> Ingested:
+        """Read the main text of each HTML file below the folders `paths`, with the arguments of `files`.
+
+        What a page states, such as its title and language, and how it was read is in its `metadata`. Pages
+        longer than `max_bytes`, or without a main text, are rejected. Needs the extra `html`.
+        """
+        require_html()
+        origin = Origin(source or "", repository, revision, license, dict(metadata or {}))
+        trees = [Tree(folder, named(origin, folder)) for folder in folders(paths)]
+        work = files_in(trees, include, exclude, format="html")
+        return self._ingest(work, paths, WebPages(max_bytes))
+
+    def warc(
+        self,
+        paths: Paths,
+        *,
+        source: str | None = None,
+        license: str | None = None,
+        captures: Captures = "all",
+        max_bytes: int = MAX_TEXT_BYTES,
+    ) -> Ingested:
+        """Read the main text of each page in WARC archives, and the texts of WET archives.
+
+        `paths` are archives, or folders to search. The key of a document is the WARC-Record-ID, and its
+        `metadata` has the place of the record. Of several captures of an address the `latest` stays, if that
+        is asked for; by default all are documents. Needs the extra `html`.
+        """
+        require_html()
         origin = Origin(source or "", license=license)
-        candidates = Candidates((fields or Fields()).text)
-        work = files_of("parquet", paths, origin)
-        return self._ingest(self._registering(work, candidates), paths, fields, candidates)
+        resolve = [first_of_each_key, *([latest_captures] if captures == "latest" else [])]
+        work = files_of("warc", paths, origin)
+        return self._ingest(work, paths, WebPages(max_bytes), resolve=resolve)
 
     def archive(
         self,
@@ -240,27 +289,13 @@ class Ingests:
             ingested.release()
         self._read.clear()
 
-    def _registering(self, work: Iterable[Work], candidates: Candidates) -> Iterator[Work]:
-        """Yield the items, with the format `registered` for every file that qualifies."""
-        reachable = self._warehouse.startswith(SCHEME)
-        for item in work:
-            [name] = item.names
-            if not reachable:
-                candidates.refused[key_of(os.fsdecode(name))] = (
-                    f"the warehouse {self._warehouse} is on another storage than this file"
-                )
-            elif danger := _danger(Input(item.origin, item.root, name)):
-                candidates.refused[key_of(os.fsdecode(name))] = danger
-            elif candidates.offer(item.root + b"/" + name, key_of(os.fsdecode(name))):
-                item = replace(item, format="registered")
-            yield item
-
     def _ingest(
         self,
         work: Iterable[Work],
         paths: Paths = (),
-        fields: Fields | None = None,
+        options: object = None,
         candidates: Candidates | None = None,
+        resolve: Sequence[Resolve] = (),
     ) -> Ingested:
         before = state([paths] if isinstance(paths, str | Path) else paths) if paths else ""
         listed = as_table(work)
@@ -268,14 +303,14 @@ class Ingests:
         scan = (
             self._spark.createDataFrame(listed, from_arrow_schema(WORK))
             .repartition(tasks)
-            .mapInArrow(partial(read_work, fields=fields or Fields()), from_arrow_schema(SCAN))
+            .mapInArrow(partial(read_work, options=options), from_arrow_schema(SCAN))
             .persist(StorageLevel.MEMORY_AND_DISK)
         )
         documents = scan.where(F.col("reason").isNull())
         rejected = scan.where(F.col("reason").isNotNull()).select(REJECTED.names)
-        if fields is not None and fields.key is not None:
-            documents, taken = _first_of_each_key(documents)
-            rejected = rejected.unionByName(taken)
+        for resolve_repeated in resolve:
+            documents, repeated = resolve_repeated(documents)
+            rejected = rejected.unionByName(repeated)
         registered = None
         if candidates is not None and candidates.files:
             text = F.when(F.col(TEXT_AT.name).isNull(), F.col("text"))
@@ -295,26 +330,5 @@ class Ingests:
         return ingested
 
 
-def _danger(source: Input) -> str | None:
-    """Say why this process must not even read the footer of a Parquet file; its reader records it too."""
-    try:
-        with opened(source) as file:
-            refuse_deep_footer(file)
-    except BadRecord as bad:
-        return bad.detail
-    return None
-
-
-def _first_of_each_key(documents: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """Return the first document of each key, by file and location, and the others as rejected records."""
-    at = F.struct("file", "row", "location")
-    repeated = (
-        documents.groupBy("doc_id").agg(F.min(at).alias("first"), F.count("*").alias("n")).where("n > 1")
-    )
-    # Broadcast, so that documents stay in the order of their files; only repeated keys travel.
-    marked = documents.join(F.broadcast(repeated.select("doc_id", "first")), "doc_id", "left")
-    is_first = F.col("first").isNull() | (F.col("first") == at)
-    later = marked.where(~is_first).select(
-        "source", "key", "text", "n_bytes", "file", "row", "location", "first"
-    )
-    return marked.where(is_first), later.mapInArrow(key_taken, from_arrow_schema(REJECTED.columns))
+def _by_key(fields: Fields) -> list[Resolve]:
+    return [first_of_each_key] if fields.key is not None else []

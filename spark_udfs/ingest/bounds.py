@@ -46,6 +46,12 @@ MAX_GLOBS = 10_000
 
 MAX_TOPICS_BYTES = 2 * MIB  # of a parsed module; its syntax tree takes about 200 times its size
 
+# Of a page. Extraction takes time quadratic in the depth, and browsers stop at this one.
+MAX_DEPTH = 512
+MAX_ELEMENTS = 1_000_000
+MAX_SPAN = 999  # columns or rows of a cell; HTML allows a thousand
+MAX_FALLBACK_BYTES = 2 * MIB  # of a page that the slow extractor may read
+
 
 def most_bytes(file_bytes: int) -> int:
     """Return how many bytes a file may expand to before it counts as a bomb."""

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from spark_udfs.ingest.archive import archive_file
 from spark_udfs.ingest.files import Input, text_file
+from spark_udfs.ingest.html import WebPages, html_file
 from spark_udfs.ingest.installation import description_file, topics_file
 from spark_udfs.ingest.jsonl import jsonl_file
 from spark_udfs.ingest.parquet import parquet_file
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import Row
+from spark_udfs.ingest.warc import warc_file
 
+_WARCS = ("warc", "warc.gz", "wet", "wet.gz", "arc", "arc.gz")  # of ARC the reader says how to convert it
 _ARCHIVES = ("zip", "tar", "tgz", "tar.gz", "tar.bz2", "tar.xz", "tar.zst")
 
 
@@ -23,17 +27,19 @@ class FileReader:
 
     Of files that hold `many_records`, `max_rejected` also limits the share that yields no document. A reader
     with `patterns` takes the files below a folder that match one of them; to any other reader the driver
-    gives the files by name.
+    gives the files by name. `options` is the class of the function's second argument, whose fields a datasets
+    file may give; one object of it reaches the workers in each scan.
     """
 
-    rows_of: Callable[[Input, Fields], Iterator[Row]]
+    rows_of: Callable[[Input, Any], Iterator[Row]]
     many_records: bool  # without a default, so that no reader escapes the limit by omission
     patterns: tuple[str, ...] = ()
+    options: type | None = None
 
 
-def _without_fields(rows_of: Callable[[Input], Iterator[Row]]) -> Callable[[Input, Fields], Iterator[Row]]:
-    """Adapt a reader whose files hold texts, not records with fields."""
-    return lambda source, fields: rows_of(source)  # noqa: ARG005
+def _without_options(rows_of: Callable[[Input], Iterator[Row]]) -> Callable[[Input, Any], Iterator[Row]]:
+    """Adapt a reader that has no options."""
+    return lambda source, options: rows_of(source)  # noqa: ARG005
 
 
 def _endings(*extensions: str) -> tuple[str, ...]:
@@ -41,13 +47,17 @@ def _endings(*extensions: str) -> tuple[str, ...]:
 
 
 READERS: dict[str, FileReader] = {  # in the order in which formats are guessed
-    "text": FileReader(_without_fields(text_file), many_records=False),
-    "description": FileReader(_without_fields(description_file), many_records=False),
-    "topics": FileReader(_without_fields(topics_file), many_records=False),
-    "parquet": FileReader(parquet_file, many_records=True, patterns=_endings("parquet")),
-    "registered": FileReader(partial(parquet_file, registered=True), many_records=True),
-    "jsonl": FileReader(jsonl_file, many_records=True, patterns=_endings("jsonl", "jsonl.gz", "jsonl.zst")),
-    "archive": FileReader(_without_fields(archive_file), many_records=True, patterns=_endings(*_ARCHIVES)),
+    "text": FileReader(_without_options(text_file), many_records=False),
+    "description": FileReader(_without_options(description_file), many_records=False),
+    "topics": FileReader(_without_options(topics_file), many_records=False),
+    "html": FileReader(html_file, many_records=False, options=WebPages),
+    "parquet": FileReader(parquet_file, many_records=True, patterns=_endings("parquet"), options=Fields),
+    "registered": FileReader(partial(parquet_file, registered=True), many_records=True, options=Fields),
+    "jsonl": FileReader(
+        jsonl_file, many_records=True, patterns=_endings("jsonl", "jsonl.gz", "jsonl.zst"), options=Fields
+    ),
+    "warc": FileReader(warc_file, many_records=True, patterns=_endings(*_WARCS), options=WebPages),
+    "archive": FileReader(_without_options(archive_file), many_records=True, patterns=_endings(*_ARCHIVES)),
 }
 OF_MANY_RECORDS = frozenset(format for format, reader in READERS.items() if reader.many_records)
 RECORD_FILES: Mapping[str, tuple[str, ...]] = {

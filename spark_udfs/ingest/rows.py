@@ -34,6 +34,11 @@ SCAN = pa.schema(
     ]
 )
 
+# Reasons of records that hold nothing to lose: `max_rejected` counts them in neither share.
+NOTHING_LOST = frozenset(
+    {"empty", "no_page", "revisit", "redirect", "http_error", "other_media", "older_capture"}
+)
+
 SAMPLE_BYTES = 256  # bytes of a rejected record to keep, for a person to read
 BATCH_ROWS = 1024
 BATCH_BYTES = 8 << 20  # bytes of text in a batch, without the row that fills it
@@ -133,6 +138,19 @@ def _taken(row: Row) -> Row:
     sample = (row["text"] or "")[:SAMPLE_BYTES].encode()
     bad = BadRecord("key_taken", detail, row["location"])
     return rejection(Origin(row["source"]), f"{row['file']}:{row['row']}", bad, row["n_bytes"], sample)
+
+
+def older_capture(older: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield rejected records for documents whose address was captured again, at the place `latest`."""
+    for batch in older:
+        rows = []
+        for row in batch.to_pylist():
+            again = row["latest"]
+            detail = f"The page was captured again: {again['location']} of `{again['file']}`."
+            bad = BadRecord("older_capture", detail, row["location"])
+            sample = (row["text"] or "")[:SAMPLE_BYTES].encode()
+            rows.append(rejection(Origin(row["source"]), row["key"], bad, row["n_bytes"], sample))
+        yield pa.RecordBatch.from_pylist(rows, schema=REJECTED.columns)
 
 
 def bounded(rows: Iterator[Row], origin: Origin, key: str) -> Iterator[Row]:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from spark_udfs.ingest.files import Input
-from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.registry import READERS
 from spark_udfs.ingest.rows import Origin, Row, bounded, in_batches
 
@@ -32,12 +31,12 @@ WORK = pa.schema(
 )
 
 
-def read_work(work: Iterable[pa.RecordBatch], fields: Fields) -> Iterator[pa.RecordBatch]:
-    """Yield batches of `SCAN` for batches of `WORK`; `fields` maps the fields of a record."""
-    return in_batches(_rows(work, fields))
+def read_work(work: Iterable[pa.RecordBatch], options: object) -> Iterator[pa.RecordBatch]:
+    """Yield batches of `SCAN` for batches of `WORK`; `options` are those of the reader, None without any."""
+    return in_batches(_rows(work, options))
 
 
-def _rows(work: Iterable[pa.RecordBatch], fields: Fields) -> Iterator[Row]:
+def _rows(work: Iterable[pa.RecordBatch], options: object) -> Iterator[Row]:
     for batch in work:
         for task in batch.to_pylist():
             origin = Origin(
@@ -51,7 +50,7 @@ def _rows(work: Iterable[pa.RecordBatch], fields: Fields) -> Iterator[Row]:
             reader = READERS[task["format"]]
             for name in task["names"]:
                 source = Input(origin, task["root"], name)
-                for row in bounded(reader.rows_of(source, fields), origin, source.key):
+                for row in bounded(reader.rows_of(source, options), origin, source.key):
                     if reader.many_records:
                         row["file"] = source.key
                     yield row

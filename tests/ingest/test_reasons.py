@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 def test_the_documentation_lists_the_reasons_that_the_readers_give() -> None:
     calls = [
         node
-        for path in (ROOT / "spark_udfs" / "ingest").glob("*.py")
+        for path in (ROOT / "spark_udfs" / "ingest").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "BadRecord"
     ]

@@ -48,10 +48,10 @@ def test_every_reader_in_the_folder_is_registered() -> None:
 
 
 def is_reader(function: Callable[..., object]) -> bool:
-    """Whether a function needs no more than a file and the fields of its records."""
+    """Whether a function needs no more than a file and its options."""
     parameters = inspect.signature(function).parameters.values()
     required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
-    return required in (["source"], ["source", "fields"])
+    return required in (["source"], ["source", "fields"], ["source", "options"])
 
 
 def registered_functions() -> set[str]:
@@ -70,7 +70,7 @@ def test_a_file_found_by_its_name_holds_many_records() -> None:
 
 
 def test_formats_are_guessed_in_the_order_of_the_registry() -> None:
-    assert list(RECORD_FILES) == ["parquet", "jsonl", "archive"]  # the first keeps a folder's name
+    assert list(RECORD_FILES) == ["parquet", "jsonl", "warc", "archive"]  # the first keeps a folder's name
 
 
 def test_every_format_is_a_method_of_the_readers() -> None:

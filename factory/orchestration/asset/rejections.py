@@ -7,8 +7,8 @@ most common reason and one example.
 One limit applies to two shares. A row is a document or a rejected record, also one that shares its row of the
 table with others (`factory.lake.rejected`). A file of many records is lost if none of its records is a
 document: a Parquet file without the text column is one rejected row however many rows it has, so the share of
-rows alone would hide it. Records rejected as `empty` count in neither share, because they hold nothing to
-lose.
+rows alone would hide it. Records that hold nothing to lose, such as empty ones and redirects, count in
+neither share (`spark_udfs.ingest.rows.NOTHING_LOST`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from factory.lake.schemas.ingest import REJECTED
 from factory.lake.tables import Lake
 from factory.orchestration.asset.branch import Branch
 from factory.orchestration.asset.declaration import Output
-
-EMPTY = "empty"  # the reason for records without content
+from spark_udfs.ingest.rows import NOTHING_LOST
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Rejections:
         """Return a clause on the share that exceeds the limit, None if neither does."""
         if self.rejected and not self.documents:
             return f"no row is a document ({self.rejected:,} rejected)"
-        lost = self.rejected - self.by_reason.get(EMPTY, 0)
+        lost = self.rejected - sum(self.by_reason.get(reason, 0) for reason in NOTHING_LOST)
         for noun, part, whole in (
             ("rows", lost, lost + self.documents),
             ("files", self.lost_files, self.files),
@@ -92,7 +91,7 @@ def require_documents(
 
 def _most_common(rejected: Branch, key: str | None, of: Rejections) -> str:
     """Return a sentence with the most common reason and the first record, by key, that has it."""
-    reason, n = min(of.by_reason.items(), key=lambda it: (it[0] == EMPTY, -it[1], it[0]))
+    reason, n = min(of.by_reason.items(), key=lambda it: (it[0] in NOTHING_LOST, -it[1], it[0]))
     rows = rejected.made.where((F.col("reason") == reason) & F.col("partition").eqNullSafe(key))
     first = rows.agg(F.min(F.struct("key", "location", "detail")).alias("at")).first()
     assert first is not None

@@ -14,7 +14,7 @@ from pydantic import Field, field_validator
 
 from factory.errors import ConfigurationError
 from factory.ingest.listing import UNWANTED
-from factory.ingest.readers import Fields, Ingested, Ingests
+from factory.ingest.readers import HTML_FILES, Captures, Fields, Ingested, Ingests
 from factory.orchestration.datasets.dataset import Dataset, WordList
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
 from spark_udfs.ingest.compression import content
@@ -139,6 +139,36 @@ class Files(Chosen):
         return ingests.files(paths, self.include, self.unwanted, **self.about)
 
 
+class Html(Chosen):
+    """Main texts of HTML files below folders."""
+
+    format: Literal["html"]
+    source: str | None = Field(default=None, description="name of the source; default: name of each path")
+    repository: str | None = Field(default=None, description="repository of all files")
+    include: WordList = Field(
+        default=HTML_FILES, description="patterns of paths to read; `**/` is any folders"
+    )
+    max_bytes: int = Field(default=MAX_TEXT_BYTES, ge=1, description="longest page to read, in bytes")
+
+    def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
+        return ingests.html(paths, self.include, self.unwanted, **self.about, max_bytes=self.max_bytes)
+
+
+class Warc(Dataset):
+    """Main texts of the pages in `.warc` and `.warc.gz`, and texts of `.wet.gz`."""
+
+    noun = "a web archive"
+    format: Literal["warc"]
+    source: str | None = Field(default=None, description="name of the source; default: name of each path")
+    captures: Captures = Field(default="all", description="`latest` keeps one document an address")
+    max_bytes: int = Field(default=MAX_TEXT_BYTES, ge=1, description="longest page to read, in bytes")
+
+    def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
+        return ingests.warc(
+            paths, source=self.source, license=self.license, captures=self.captures, max_bytes=self.max_bytes
+        )
+
+
 class Repositories(Chosen):
     """Folders whose subfolders are repositories."""
 
@@ -173,6 +203,8 @@ FORMATS: tuple[type[Dataset], ...] = (  # in the order in which errors name them
     Jsonl,
     Parquet,
     Archive,
+    Html,
+    Warc,
     Repositories,
 )
 CLASS_OF_FORMAT: dict[str, type[Dataset]] = {

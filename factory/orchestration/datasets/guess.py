@@ -25,7 +25,8 @@ from spark_udfs.ingest.registry import RECORD_FILES
 
 MOST_FILES = 100_000  # listed of a folder; a larger one is guessed from its first files
 MOST_PATHS = 12  # folders with a dataset each, or loose files of one dataset; more are read as one folder
-_PROSE = {"md", "markdown", "rst", "txt", "tex", "htm", "html"}
+_PROSE = {"md", "markdown", "rst", "txt", "tex"}
+_HTML = {"htm", "html", "xhtml"}
 
 _TEXT_FIELDS = ("text", "content", "body", "document", "raw_content", "markdown", "article", "code")
 _KEY_FIELDS = ("id", "doc_id", "uuid", "hexsha", "url")
@@ -109,6 +110,7 @@ def _datasets(folder: Path, path: str, *, deep: bool = True) -> Iterator[Guess]:
     extensions = Counter(_extension(name) for name in rest)
     code = {extension: n for extension, n in extensions.items() if kind_of(f"a.{extension}").language in CODE}
     prose = {extension: n for extension, n in extensions.items() if extension in _PROSE}
+    html = {extension: n for extension, n in extensions.items() if extension in _HTML}
     if code and sum(code.values()) >= sum(prose.values()):
         whole = (folder / ".git").exists() or any(
             b"/" not in name for name in rest if _extension(name) in code
@@ -116,6 +118,8 @@ def _datasets(folder: Path, path: str, *, deep: bool = True) -> Iterator[Guess]:
         yield _texts(folder, path, "code", "files" if whole else "repositories", code, deep)
     elif prose:
         yield _texts(folder, path, "prose", "files", prose, deep)
+    if html:
+        yield _texts(folder, path, "prose", "html", html, deep)
 
 
 def _texts(

@@ -1,0 +1,40 @@
+"""Which Parquet files can stay where they are: those that Iceberg can read there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from factory.ingest.listing import Work
+from factory.lake.files.location import SCHEME
+from factory.lake.registration import Candidates
+from spark_udfs.ingest.files import Input, key_of, opened
+from spark_udfs.ingest.parquet_schema import refuse_deep_footer
+from spark_udfs.ingest.rows import BadRecord
+
+
+def registering(work: Iterable[Work], candidates: Candidates, warehouse: str) -> Iterator[Work]:
+    """Yield the items, with the format `registered` for every file that qualifies."""
+    reachable = warehouse.startswith(SCHEME)
+    for work_of_file in work:
+        [name] = work_of_file.names
+        if not reachable:
+            candidates.refused[key_of(os.fsdecode(name))] = (
+                f"the warehouse {warehouse} is on another storage than this file"
+            )
+        elif danger := _danger(Input(work_of_file.origin, work_of_file.root, name)):
+            candidates.refused[key_of(os.fsdecode(name))] = danger
+        elif candidates.offer(work_of_file.root + b"/" + name, key_of(os.fsdecode(name))):
+            work_of_file = replace(work_of_file, format="registered")
+        yield work_of_file
+
+
+def _danger(source: Input) -> str | None:
+    """Say why this process must not even read the footer of a Parquet file; its reader records it too."""
+    try:
+        with opened(source) as file:
+            refuse_deep_footer(file)
+    except BadRecord as bad:
+        return bad.detail
+    return None

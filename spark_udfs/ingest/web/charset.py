@@ -1,0 +1,152 @@
+"""The text of a page's bytes, by the charset that it declares if that is plausible, else by one that is.
+
+The order is that of browsers: byte order mark, header, meta element. Browsers trust the first of them, and
+show nonsense where it is wrong; people then choose another charset in a menu. Here a declared charset is
+passed over if the bytes are no text in it, or no plausible one, and bytes that are UTF-8 are UTF-8, whatever
+is declared: text in another charset is hardly ever valid UTF-8.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
+
+from spark_udfs.ingest.rows import BadRecord
+
+_BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_META_BYTES = 4096  # browsers look at 1,024; scripts in front of the element have grown
+_META = re.compile(rb"""<meta\b[^>]{0,200}?\bcharset\s*=\s*["']?\s*([-\w.:]{2,40})""", re.IGNORECASE)
+# Tried where nothing is declared and detection fails: those of languages whose pages still have them.
+_LEGACY = ("cp1252", "cp1250", "cp1251", "cp1254", "gb18030", "big5", "euc-kr", "shift_jis", "euc-jp")
+_DETECTED_BYTES = 64 << 10  # of a page, for detection and plausibility
+_LEAST_PLAUSIBLE = 0.9  # share of the letters beyond ASCII
+
+# What text in a wrong charset has and text in the right one hardly ever: controls, signs and cases inside
+# words, runs of accented Latin letters, letters of two scripts in a word.
+_LETTER = r"[^\W\d_]"
+_ACCENTED = "[\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f]"
+_SIGN = "[\u00a1-\u00a9\u00ab-\u00b4\u00b6\u00b8\u00b9\u00bb-\u00bf\u00d7\u00f7\u2020-\u2026\u20ac\u2122]"
+_IMPLAUSIBLE = re.compile(
+    rf"[\x80-\x9f\ufffd\ue000-\uf8ff]|(?<={_LETTER}){_SIGN}(?={_LETTER})|{_ACCENTED}{{5,}}"
+    r"|[а-яё][А-ЯЁ]|[α-ω][Α-Ω]|[\uff61-\uff9f]{4,}|[\uac00-\ud7a3][\u4e00-\u9fff]"
+    rf"|[\u0370-\u04ff](?:[A-Za-z]|{_ACCENTED})|(?:[A-Za-z]|{_ACCENTED})[\u0370-\u04ff]"
+)
+# Turkish as Western European has the letters of Icelandic, but not those beside which they stand there.
+_TURKISH, _ICELANDIC = re.compile("[ðþýÐÞÝ]"), re.compile("[áíóúæ]")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f\s]")
+# Letters that are two fifths of any text in Cyrillic, and fewer in a wrong charset.
+_CYRILLIC, _COMMON_CYRILLIC = re.compile("[\u0400-\u04ff]"), re.compile("[оеаинтОЕАИНТ]")
+_ENOUGH = 20  # letters to tell
+# A wrong multi-byte charset makes rare characters of common ones, which no other sign tells.
+_COMMON = re.compile(
+    "[的一是不了在人有我他这這中大来來上国國之以年个個为為和地出要到时時会會\u3040-\u30ff\uac00-\ud7a3]"
+)
+_IDEOGRAPH = re.compile("[\u3400-\u9fff\uac00-\ud7a3\u3040-\u30ff]")
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A page's text, its charset, and what told it: `bom`, `header`, `meta`, `bytes`, `detection`.
+
+    `n_replaced` characters stand for bytes that are no text in the charset.
+    """
+
+    text: str
+    charset: str
+    charset_from: str
+    n_replaced: int = 0
+
+
+def decode_page(body: bytes, header: str | None = None) -> Decoded:
+    """Return the text of a page; `header` is the charset that its HTTP header declares.
+
+    Raises BadRecord `unknown_charset` if no charset makes plausible text of the bytes.
+    """
+    for mark, charset in _BOMS.items():
+        if body.startswith(mark) and (text := _text(body[len(mark) :], charset)) is not None:
+            return Decoded(text, charset, "bom")
+    charsets = [(source, _charset(label)) for source, label in _labels(body, header)]
+    text = _text(body, "utf-8")
+    if text is not None and not (text.isascii() and "\x1b" in text):
+        told_by = next((source for source, charset in charsets if charset == "utf-8"), "bytes")
+        return Decoded(text, "utf-8", told_by)
+    for source, label in charsets:
+        text = _text(body, label) if label else None
+        if label and text is not None and plausible(text) >= _LEAST_PLAUSIBLE:
+            return Decoded(text, label, source)
+    return _mostly_utf8(body) or _detected(body)
+
+
+def plausible(text: str) -> float:
+    """Return the share of the characters beyond ASCII that text in a right charset may have."""
+    beginning = text[:_DETECTED_BYTES]
+    n_beyond = len(_BEYOND_ASCII.findall(beginning))
+    n_implausible = sum(len(match[0]) for match in _IMPLAUSIBLE.finditer(beginning))
+    if not _ICELANDIC.search(beginning):
+        n_implausible += len(_TURKISH.findall(beginning))
+    n_cyrillic = len(_CYRILLIC.findall(beginning))
+    if n_cyrillic > _ENOUGH and len(_COMMON_CYRILLIC.findall(beginning)) < n_cyrillic / 4:
+        n_implausible += n_cyrillic
+    n_ideographs = len(_IDEOGRAPH.findall(beginning))
+    if n_ideographs > _ENOUGH and not _COMMON.search(beginning):
+        n_implausible += n_ideographs
+    return 1 - min(1.0, n_implausible / max(1, n_beyond))
+
+
+def _labels(body: bytes, header: str | None) -> Iterator[tuple[str, str]]:
+    if header:
+        yield "header", header
+    if match := _META.search(body[:_META_BYTES]):
+        yield "meta", match[1].decode("ascii", "replace")
+
+
+def _charset(label: str) -> str | None:
+    """Return the charset that a browser takes for a label, None for an unknown label.
+
+    A page that says in ASCII that it is UTF-16 is none.
+    """
+    charset = map_encoding_to_html5(label, fallback_utf8=False)
+    if charset is None:
+        return None
+    return "utf-8" if charset.startswith("utf-16") else str(charset)
+
+
+def _text(body: bytes, charset: str) -> str | None:
+    try:
+        return body.decode(charset)
+    except (UnicodeDecodeError, LookupError):
+        return None
+
+
+def _mostly_utf8(body: bytes) -> Decoded | None:
+    """Return UTF-8 with replaced bytes: a page cut inside a character, or with parts in another charset."""
+    text = body.decode("utf-8", "replace")
+    n_replaced = text.count("\ufffd")
+    n_right = len(_BEYOND_ASCII.findall(text)) - n_replaced
+    return Decoded(text, "utf-8", "bytes", n_replaced) if n_right > 4 * n_replaced else None
+
+
+def _detected(body: bytes) -> Decoded:
+    guess = detect_encoding(body[:_DETECTED_BYTES])
+    best: tuple[float, float, Decoded] | None = None
+    for charset in dict.fromkeys([*([guess] if guess else []), *_LEGACY]):
+        text = _text(body, charset)
+        if text is None:
+            continue
+        likely = (plausible(text), _common(text))
+        if best is None or likely > best[:2]:
+            best = (*likely, Decoded(text, charset, "detection"))
+    if best is None or best[0] < _LEAST_PLAUSIBLE:
+        raise BadRecord("unknown_charset", "The bytes of the page are plausible text in no charset.")
+    return best[2]
+
+
+def _common(text: str) -> float:
+    """Return the share of a text's ideographs and syllables that are common ones; 0 without any."""
+    beginning = text[:_DETECTED_BYTES]
+    n_ideographs = len(_IDEOGRAPH.findall(beginning))
+    return round(len(_COMMON.findall(beginning)) / n_ideographs, 3) if n_ideographs else 0.0

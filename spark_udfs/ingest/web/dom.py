@@ -1,0 +1,47 @@
+"""What the readers of pages ask of a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from resiliparse.parse.html import ElementNode, HTMLTree
+
+
+def root_of(tree: HTMLTree) -> ElementNode:
+    """Return the `html` element, which every tree has."""
+    root = tree.document.document_element if tree.document is not None else None
+    assert root is not None
+    return root
+
+
+def body_of_tree(tree: HTMLTree) -> ElementNode:
+    """Return the `body` element; of a page of frames the root."""
+    return tree.body if tree.body is not None else root_of(tree)
+
+
+def select(node: ElementNode, selector: str) -> list[ElementNode]:
+    """Return the elements below a node that match, in order."""
+    return node.query_selector_all(selector).values()  # to iterate the collection takes quadratic time
+
+
+def children(element: ElementNode) -> Iterator[ElementNode]:
+    """Yield the elements directly below one."""
+    child = element.first_element_child
+    while child is not None:
+        yield child
+        child = child.next_element_sibling
+
+
+def text_of(element: ElementNode) -> str:
+    """Return the text of an element and all below."""
+    return str(element.text_content or "")
+
+
+def n_letters(text: str) -> int:
+    """Return the length of a text without white space."""
+    return sum(map(len, text.split()))
+
+
+def attribute(element: ElementNode | None, name: str) -> str:
+    """Return an attribute without white space around it, empty without one."""
+    return str(element.get_attribute(name) or "").strip() if element is not None else ""

@@ -1,0 +1,48 @@
+"""Header fields, of WARC records and of HTTP messages."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MAX_HEADER_BYTES = 256 << 10
+_END = re.compile(rb"\r?\n\r?\n")
+_FOLD = re.compile(rb"\r?\n[ \t]+")
+_CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Headers:
+    """Header fields by lower-case name; of repeated fields the first counts."""
+
+    fields: dict[str, str]
+
+    @classmethod
+    def parse(cls, block: bytes) -> Headers:
+        """Read `name: value` lines; folded lines are joined, and lines without a name are left out."""
+        fields: dict[str, str] = {}
+        for line in _FOLD.sub(b" ", block).splitlines():
+            name, colon, content = line.partition(b":")
+            if colon and name.strip():
+                decoded_name = name.strip().decode("utf-8", "replace").lower()
+                fields.setdefault(decoded_name, content.strip().decode("utf-8", "replace"))
+        return cls(fields)
+
+    def get(self, name: str) -> str:
+        """Return the value of a field, empty if there is none."""
+        return self.fields.get(name, "")
+
+    @property
+    def media_type(self) -> str:
+        return self.get("content-type").partition(";")[0].strip().lower()
+
+    @property
+    def charset(self) -> str | None:
+        match = _CHARSET.search(self.get("content-type"))
+        return match[1] if match else None
+
+
+def header_end(block: bytes) -> tuple[int, int] | None:
+    """Return where a block of headers ends and where what follows begins, None without an end."""
+    match = _END.search(block, 0, MAX_HEADER_BYTES)
+    return match.span() if match else None

@@ -1,0 +1,119 @@
+"""An HTTP response as an archive stores it: status, headers, and the body without its codings.
+
+Crawlers differ in what they keep. Some store the body as it came, with its transfer and content codings;
+some store it decoded beside the headers of the encoded one. So a body that is plain markup is taken as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable
+
+import brotli
+import zstandard
+
+from spark_udfs.ingest.rows import BadRecord
+from spark_udfs.ingest.web.headers import MAX_HEADER_BYTES, Headers, header_end
+
+_STATUS = re.compile(rb"HTTP/\d(?:\.\d)? +(\d{3})\b")
+_CHUNK = re.compile(rb"[0-9a-fA-F]{1,8}[ \t]*(?:;[^\r\n]{0,1000})?\r\n")
+_MARKUP = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*<[!?a-zA-Z]")
+
+
+def status_of(message: bytes) -> tuple[int, Headers, bytes]:
+    """Return status, headers and the encoded body of a response; raises BadRecord `not_http`."""
+    match = _STATUS.match(message)
+    if not match:
+        raise BadRecord("not_http", "The record of a response does not begin with a status line of HTTP.")
+    end = header_end(message)
+    block, rest = (message[: end[0]], message[end[1] :]) if end else (message[:MAX_HEADER_BYTES], b"")
+    return int(match[1]), Headers.parse(block.partition(b"\n")[2]), rest
+
+
+def body_of(headers: Headers, body: bytes, max_bytes: int) -> bytes:
+    """Return the body without transfer and content codings.
+
+    Raises BadRecord `wrong_coding` for a body that breaks off or is not in the coding that the headers name,
+    `unknown_coding` for one that is not supported, and `too_large` beyond `max_bytes`.
+    """
+    if "chunked" in headers.get("transfer-encoding").lower() and _CHUNK.match(body):
+        body = _joined_chunks(body)
+    codings = [coding.strip().lower() for coding in headers.get("content-encoding").split(",")]
+    for coding in reversed([coding for coding in codings if coding not in ("", "identity", "none")]):
+        if coding not in _DECODERS:
+            raise BadRecord("unknown_coding", f"The content coding `{coding[:40]}` of the body is not known.")
+        if not body or _MARKUP.match(body):  # stored decoded, beside the header of the encoded body
+            continue
+        try:
+            body = _DECODERS[coding](body, max_bytes)
+        except (zlib.error, brotli.error, zstandard.ZstdError, EOFError):
+            detail = f"The body is not {coding}, as its header says, or it breaks off."
+            raise BadRecord("wrong_coding", detail) from None
+        if len(body) > max_bytes:
+            raise BadRecord("too_large", f"The body expands to more than {max_bytes:,} bytes.")
+    return body
+
+
+def _joined_chunks(body: bytes) -> bytes:
+    parts: list[bytes] = []
+    begin = 0
+    while match := _CHUNK.match(body, begin):
+        size = int(match[0].partition(b";")[0], 16)
+        if not size:
+            return b"".join(parts)
+        parts.append(body[match.end() : match.end() + size])
+        begin = match.end() + size + 2
+    raise BadRecord("wrong_coding", "The body is cut between its chunks, or their lengths are wrong.")
+
+
+def _inflated(body: bytes, max_bytes: int) -> bytes:
+    """Gzip members, zlib, or a raw deflate stream, which some servers send as `deflate`."""
+    if body[:2] == b"\x1f\x8b":
+        return _members(body, max_bytes)
+    try:
+        return _one_stream(zlib.decompressobj(), body, max_bytes)
+    except zlib.error:
+        return _one_stream(zlib.decompressobj(-zlib.MAX_WBITS), body, max_bytes)
+
+
+def _members(body: bytes, max_bytes: int) -> bytes:
+    content = b""
+    while body[:2] == b"\x1f\x8b" and len(content) <= max_bytes:
+        member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        content += _one_stream(member, body, max_bytes - len(content))
+        body = member.unused_data
+    return content
+
+
+def _one_stream(stream: zlib._Decompress, body: bytes, max_bytes: int) -> bytes:
+    content = stream.decompress(body, max_bytes + 1)
+    if not stream.eof and len(content) <= max_bytes:
+        raise EOFError
+    return content
+
+
+def _brotli(body: bytes, max_bytes: int) -> bytes:
+    stream = brotli.Decompressor()
+    content = bytearray(stream.process(body, output_buffer_limit=1 << 20))
+    while not stream.is_finished() and len(content) <= max_bytes:
+        piece = stream.process(b"", output_buffer_limit=1 << 20)
+        if not piece and stream.can_accept_more_data():
+            raise EOFError
+        content += piece
+    return bytes(content)
+
+
+def _zstd(body: bytes, max_bytes: int) -> bytes:
+    if zstandard.frame_content_size(body) > max_bytes:
+        return bytes(max_bytes + 1)  # as good as its content, which is refused for its length
+    return zstandard.ZstdDecompressor().decompress(body, max_output_size=max_bytes + 1)
+
+
+_DECODERS: dict[str, Callable[[bytes, int], bytes]] = {
+    "gzip": _inflated,
+    "x-gzip": _inflated,
+    "deflate": _inflated,
+    "br": _brotli,
+    "zstd": _zstd,
+}

@@ -1,0 +1,176 @@
+"""What is mended on the tree of a page before resiliparse reads its main text.
+
+By itself resiliparse keeps what stands around a headline (the name and slogan of a site, author and date) and
+boxes whose class it does not know, and drops lists near the root. The rules here are on structure: they know
+the headline, the element with most of the text, and elements of HTML. They name no generator of pages.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from resiliparse.parse.html import ElementNode, HTMLTree
+
+from spark_udfs.ingest.web.dom import body_of_tree, children, n_letters, select, text_of
+
+_NOTICES = ", ".join(
+    [
+        "[role=dialog]",
+        *(f'[{name}*="{word}" i]' for word in ("cookie", "consent", "gdpr") for name in ("class", "id")),
+        *(f'[class*="{word}" i]' for word in ("promo", "newsletter")),
+    ]
+)
+_NOTICE_LETTERS = 600  # an article on cookies has more
+_BLOCKS = frozenset("p pre h1 h2 h3 h4 h5 h6 ul ol dl table blockquote figure hr".split())  # noqa: SIM905
+_CELLS = frozenset(("tr", "td", "div"))
+_MOST_OF_THE_TEXT = 0.6  # of an element, which its largest child has
+_LITTLE = 0.35  # of the core's text, which a box beside it has at most
+_LITTLE_BEFORE = 0.2
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_BYLINE_LETTERS = 120
+_OF_AN_AUTHOR = "[rel=author], [itemprop=author], time"
+_BYLINES = frozenset(("p", "div", "span", "ul", "time", "address", "small"))
+_NEAR_THE_HEADLINE = 3  # elements
+_DEPTH_OF_LISTS = 3  # below the body; resiliparse takes lists above for menus
+_LETTERS_A_LINK = 60  # in a list of texts with links; a list of links has fewer
+
+
+def mend(tree: HTMLTree) -> None:
+    """Drop what is beside the main text, and keep lists of texts, in place."""
+    body = body_of_tree(tree)
+    for notice in select(body, _NOTICES):
+        if _size(notice) < _NOTICE_LETTERS and not _has_headline(notice):
+            notice.decompose()
+    _drop_beside_the_core(body)
+    headline = body.query_selector("h1")
+    if headline is not None:
+        _drop_before(headline, _LITTLE_BEFORE * _size(body))
+        _drop_bylines(headline)
+    for header in select(body, "header"):
+        if not _has_headline(header) and header.closest("article") is None:
+            header.decompose()
+    _keep_lists_of_texts(tree)
+
+
+@dataclass(frozen=True)
+class _Level:
+    """The children of an element, their letters, and the number of the largest."""
+
+    elements: list[ElementNode]
+    sizes: list[int]
+    largest: int
+
+    @property
+    def has_a_core(self) -> bool:
+        """Whether the largest child is the text, not one part of it among others."""
+        core = self.elements[self.largest]
+        if self.sizes[self.largest] < _MOST_OF_THE_TEXT * sum(self.sizes):
+            return False
+        if core.tag in _BLOCKS and core.tag != "table":
+            return False
+        return not any(
+            (size > 0 and other.tag in _BLOCKS) or _alike(core, other)
+            for number, (other, size) in enumerate(zip(self.elements, self.sizes, strict=True))
+            if number != self.largest
+        )
+
+
+def _drop_beside_the_core(body: ElementNode) -> None:
+    """Drop small boxes beside the element that has most of the text, and beside those around it."""
+    core, levels = body, []
+    while elements := list(children(core)):
+        sizes = [_size(element) for element in elements]
+        level = _Level(elements, sizes, max(range(len(sizes)), key=sizes.__getitem__))
+        if not level.has_a_core:
+            break
+        levels.append(level)
+        core = elements[level.largest]
+    most = _LITTLE * _size(core)
+    for level in levels:
+        first = level.largest  # between the headline and the core stands what leads to it
+        for number in range(level.largest):
+            if _has_headline(level.elements[number]):
+                first = number
+                break
+        for number, (element, size) in enumerate(zip(level.elements, level.sizes, strict=True)):
+            if not first <= number <= level.largest and size < most:
+                element.decompose()
+
+
+def _alike(core: ElementNode, other: ElementNode) -> bool:
+    """Whether two elements are parts of one kind, such as sections; boxes without a class tell nothing."""
+    same = core.tag == other.tag and core.class_name == other.class_name
+    return same and bool(core.class_name or core.tag not in _CELLS)
+
+
+def _drop_before(headline: ElementNode, most: float) -> None:
+    """Drop small boxes without paragraphs before the headline and before the elements around it."""
+    element: ElementNode | None = headline
+    while element is not None and element.tag != "body":
+        before = element.previous_element_sibling
+        while before is not None:
+            box, before = before, before.previous_element_sibling
+            if box.tag in ("header", "nav") or (box.query_selector("p, pre") is None and _size(box) < most):
+                box.decompose()
+        element = element.parent_element
+
+
+def _drop_bylines(headline: ElementNode) -> None:
+    """Drop short lines with a date or an author behind the headline, and behind its header."""
+    above = headline.parent_element
+    for element in (headline, above if above is not None and above.tag in ("header", "hgroup") else None):
+        if element is None:
+            return
+        for line in _siblings_behind(element):
+            text = text_of(line).strip()
+            if len(text) > _BYLINE_LETTERS:
+                break
+            names_an_author = line.matches(_OF_AN_AUTHOR) or line.query_selector(_OF_AN_AUTHOR) is not None
+            if line.tag in _BYLINES and (names_an_author or _YEAR.search(text)):
+                line.decompose()
+
+
+def _siblings_behind(element: ElementNode) -> list[ElementNode]:
+    siblings: list[ElementNode] = []
+    following = element.next_element_sibling
+    while following is not None and len(siblings) < _NEAR_THE_HEADLINE:
+        siblings.append(following)
+        following = following.next_element_sibling
+    return siblings
+
+
+def _keep_lists_of_texts(tree: HTMLTree) -> None:
+    """Make outer lists of texts such as resiliparse drops nowhere: deep in the tree, and without links."""
+    for element in select(body_of_tree(tree), "ul:not(ul ul)"):
+        n_links = len(element.query_selector_all("a"))
+        is_text = not n_links or _size(element) > _LETTERS_A_LINK * n_links
+        if is_text and element.closest("nav, header, footer, aside") is None:
+            for link in select(element, "a"):
+                _replace(tree, link, "span")
+            for _ in range(_DEPTH_OF_LISTS):
+                _wrap(tree, element)
+
+
+def _replace(tree: HTMLTree, element: ElementNode, tag: str) -> None:
+    """Put an element of another tag, with the same content, in the place of one."""
+    other = tree.create_element(tag)
+    assert other is not None
+    while element.first_child is not None:
+        other.append_child(element.first_child)
+    element.replace_with(other)
+
+
+def _wrap(tree: HTMLTree, element: ElementNode) -> None:
+    box = tree.create_element("div")
+    assert box is not None
+    element.before(box)
+    box.append_child(element)
+
+
+def _has_headline(element: ElementNode) -> bool:
+    return element.tag == "h1" or element.query_selector("h1") is not None
+
+
+def _size(element: ElementNode) -> int:
+    return n_letters(text_of(element))

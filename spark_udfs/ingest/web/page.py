@@ -1,0 +1,65 @@
+"""A page as a document: its bytes decoded, its main text, and what it states about itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from resiliparse.parse.html import HTMLTree
+
+from spark_udfs.ingest.file_types import PLAIN
+from spark_udfs.ingest.rows import Origin, Row, document
+from spark_udfs.ingest.web.charset import decode_page
+from spark_udfs.ingest.web.dom import body_of_tree, n_letters, select, text_of
+from spark_udfs.ingest.web.main_text import main_text
+from spark_udfs.ingest.web.tree import facts_of, parse
+
+_SAMPLED_LINKS = 200  # of a page, for its density of links
+
+
+@dataclass(frozen=True)
+class WebPage:
+    """The main text of a page, and its facts by key of `metadata`."""
+
+    text: str
+    facts: dict[str, str]
+
+
+def page_of(body: bytes, url: str = "", charset: str | None = None, robots: str = "") -> WebPage:
+    """Return the page of an HTML body; `charset` and `robots` are those of its HTTP headers.
+
+    Besides what the page states, its facts are charset, charset_from, replacement_chars, extractor, and, as
+    shares of its letters, main_share and link_density. Raises BadRecord as its parts do.
+    """
+    text_of_page = decode_page(body, charset)
+    tree = parse(text_of_page.text)
+    facts = facts_of(tree, url, robots)
+    n_visible = n_letters(text_of(body_of_tree(tree)))
+    n_in_links = _n_letters_in_links(tree)
+    text, extractor = main_text(tree, n_visible)
+    facts |= {
+        "charset": text_of_page.charset,
+        "charset_from": text_of_page.charset_from,
+        "extractor": extractor,
+        "main_share": f"{min(1.0, n_letters(text) / max(1, n_visible)):.3f}",
+        "link_density": f"{min(1.0, n_in_links / max(1, n_visible)):.3f}",
+    }
+    if text_of_page.n_replaced:
+        facts["replacement_chars"] = str(text_of_page.n_replaced)
+    return WebPage(text, facts)
+
+
+def page_document(origin: Origin, key: str, page: WebPage, **columns: Any) -> Row:
+    """Return the document of a page; raises BadRecord as `document` does."""
+    metadata = {**page.facts, **columns.pop("metadata", {})}
+    language = metadata.pop("language", None) or origin.language
+    return document(
+        origin, key, page.text, media_type=PLAIN.media_type, language=language, metadata=metadata, **columns
+    )
+
+
+def _n_letters_in_links(tree: HTMLTree) -> int:
+    """Return the letters of all links, from the mean of the first ones."""
+    links = select(body_of_tree(tree), "a")
+    sizes = [n_letters(text_of(link)) for link in links[:_SAMPLED_LINKS]]
+    return round(sum(sizes) / len(sizes) * len(links)) if sizes else 0

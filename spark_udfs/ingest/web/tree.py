@@ -1,0 +1,70 @@
+"""A page as a tree of bounded depth and size, and the facts that its elements state."""
+
+from __future__ import annotations
+
+import re
+
+from resiliparse.parse.html import HTMLTree
+
+from spark_udfs.ingest.bounds import MAX_DEPTH, MAX_ELEMENTS
+from spark_udfs.ingest.rows import BadRecord
+from spark_udfs.ingest.web.address import host_of
+from spark_udfs.ingest.web.dom import attribute, body_of_tree, root_of, select, text_of
+
+# Elements of exactly that depth below the root; the selector is matched natively, by one walk up an element.
+_AT_MAX_DEPTH = "html > " + " > ".join(["*"] * (MAX_DEPTH - 1))
+_INVISIBLE = "script, style, noscript, template, iframe, svg, object, embed"
+_LANGUAGE = re.compile(r"\s*([a-zA-Z]{2,3})(?:[-_]|\s*$)")
+MAX_FACT_LETTERS = 500
+
+
+def parse(html: str) -> HTMLTree:
+    """Return the tree of a page without elements that nobody sees.
+
+    What is nested deeper than `MAX_DEPTH` becomes the text of the element at that depth. Raises BadRecord
+    `too_complex` beyond `MAX_ELEMENTS`.
+    """
+    tree = HTMLTree.parse(html)
+    root = root_of(tree)
+    for element in select(root, _AT_MAX_DEPTH):
+        element.text_content = text_of(element)
+    n_elements = len(root.query_selector_all("*"))
+    if n_elements > MAX_ELEMENTS:
+        raise BadRecord(
+            "too_complex", f"The page has {n_elements:,} elements, at most {MAX_ELEMENTS:,} are read."
+        )
+    for element in select(body_of_tree(tree), _INVISIBLE):
+        element.decompose()
+    return tree
+
+
+def facts_of(tree: HTMLTree, url: str, robots: str = "") -> dict[str, str]:
+    """Return what a page and its address state, by key of `metadata`; `robots` is its X-Robots-Tag.
+
+    The keys are url, host, title, language, canonical, robots and noai; what is not stated has no key.
+    """
+    directives = ", ".join(filter(None, [robots, _meta(tree, "robots")])).lower()
+    facts = {
+        "url": url,
+        "host": host_of(url),
+        "title": " ".join((tree.title or "").split()),
+        "language": _language(tree),
+        "canonical": _canonical(tree),
+        "robots": directives,
+        "noai": "true" if re.search(r"\bno(?:image)?ai\b", directives) else "",
+    }
+    return {name: fact[:MAX_FACT_LETTERS] for name, fact in facts.items() if fact}
+
+
+def _meta(tree: HTMLTree, name: str) -> str:
+    return attribute(root_of(tree).query_selector(f'meta[name="{name}" i]'), "content")
+
+
+def _language(tree: HTMLTree) -> str:
+    match = _LANGUAGE.match(attribute(root_of(tree), "lang"))
+    return match[1].lower() if match else ""
+
+
+def _canonical(tree: HTMLTree) -> str:
+    address = attribute(root_of(tree).query_selector('link[rel="canonical" i]'), "href")
+    return address if address.startswith(("http://", "https://")) else ""

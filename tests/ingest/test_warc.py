@@ -1,0 +1,110 @@
+"""Web archives: each record is a document or a rejected record with its offset."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import UTC, datetime
+
+import pytest
+
+from spark_udfs.ingest.html import WebPages, html_file
+from spark_udfs.ingest.warc import warc_file
+from tests.ingest.inputs import Rows, read, rejected, texts
+from tests.ingest.web.archives import SENTENCE, Fetch, archive, page, pages
+
+
+def rows(content: bytes, name: str = "a.warc.gz", options: WebPages = WebPages()) -> Rows:  # noqa: B008
+    return read(warc_file, name, content, options)
+
+
+def test_a_page_is_a_document_with_its_id_place_and_facts() -> None:
+    content = pages(2, gzip=True)
+    first, second = rows(content)
+    assert first["key"] == "urn:uuid:00000000-0000-0000-0000-000000000000"
+    assert first["text"].startswith("Page 0\n")
+    assert first["created_at"] == datetime(2024, 3, 1, 10, tzinfo=UTC)
+    facts = dict(first["metadata"])
+    assert (facts["url"], facts["host"], facts["title"]) == ("http://a.example/0", "a.example", "Page 0")
+    place = dict(second["metadata"])
+    begin, length = int(place["warc_offset"]), int(place["warc_length"])
+    assert b"Page 1" in gzip.decompress(content[begin : begin + length])
+    assert (place["warc_file"], second["location"]) == ("a.warc.gz", f"byte {begin}")
+
+
+def test_what_is_no_page_is_counted_by_reason() -> None:
+    content = archive(
+        [
+            Fetch("http://a.example/", page(1)),
+            Fetch("http://a.example/moved", b"", status="301 Moved", headers={"Location": "/"}),
+            Fetch("http://a.example/gone", page(2), status="404 Not Found"),
+            Fetch("http://a.example/x.png", b"\x89PNG", headers={"Content-Type": "image/png"}),
+            Fetch("http://a.example/r", b"", kind="metadata", headers={"Content-Type": "text/plain"}),
+            Fetch("http://a.example/e", b"<html></html>"),
+        ],
+        requests=True,
+    )
+    found = rows(content)
+    reasons = [row["reason"] for row in rejected(found)]
+    assert sorted(reasons) == sorted(
+        ["no_page"] * 7 + ["redirect", "http_error", "other_media", "no_main_text"]
+    )
+    assert len(texts(found)) == 1
+    assert len({row["location"] for row in found}) == len(found) == 12
+
+
+def test_resources_and_the_texts_of_wet_files_are_documents() -> None:
+    html = {"Content-Type": "text/html"}
+    wet = {"Content-Type": "text/plain"}
+    content = archive(
+        [
+            Fetch("file:///a.html", page(1), kind="resource", headers=html),
+            Fetch(
+                "http://a.example/2",
+                SENTENCE.encode(),
+                kind="conversion",
+                headers=wet,
+                fields={"WARC-Identified-Content-Language": "eng,deu"},
+            ),
+        ]
+    )
+    first, second = rows(content)
+    assert first["text"].startswith("Page 1")
+    assert second["text"] == SENTENCE
+    assert (
+        dict(second["metadata"]).items()
+        >= {"extractor": "wet", "languages": "eng,deu", "host": "a.example"}.items()
+    )
+
+
+def test_codings_and_charsets_are_undone_on_the_way() -> None:
+    text = "<h1>Łódź</h1>" + "<p>Zażółć gęślą jaźń. Łódź leży nad rzeką, a kůň úpěl ódy tam.</p>" * 3
+    headers = {"Content-Type": "text/html; charset=iso-8859-2", "Content-Encoding": "gzip"}
+    [row] = rows(
+        archive([Fetch("http://a.example/", gzip.compress(text.encode("iso8859-2")), headers=headers)])
+    )
+    assert row["text"].startswith("Łódź")
+    assert dict(row["metadata"])["charset_from"] == "header"
+
+
+def test_a_cut_page_says_so() -> None:
+    [row] = rows(archive([Fetch("http://a.example/", page(1), fields={"WARC-Truncated": "length"})]))
+    assert dict(row["metadata"])["truncated"] == "length"
+
+
+@pytest.mark.parametrize("name, content", [("a.warc", b""), ("a.warc.gz", b"")])
+def test_an_empty_file_is_one_rejected_record(name: str, content: bytes) -> None:
+    [row] = rows(content, name)
+    assert row["reason"] == "empty"
+
+
+def test_a_page_beyond_the_limit_is_rejected_at_its_place() -> None:
+    found = rows(pages(3), options=WebPages(max_bytes=200))
+    assert [row["reason"] for row in rejected(found)] == ["too_large"] * 3
+
+
+def test_an_html_file_is_a_document_of_its_path() -> None:
+    [row] = read(html_file, "a.html", page(7), WebPages())
+    assert (row["key"], row["path"], row["media_type"]) == ("a.html", "a.html", "text/plain")
+    assert row["text"].startswith("Page 7")
+    [bad] = read(html_file, "a.html", b"x" * 100, WebPages(max_bytes=10))
+    assert bad["reason"] == "too_large"

@@ -1,0 +1,87 @@
+"""Responses are read with all codings that servers send, and with those that archives undid."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from contextlib import suppress
+
+import brotli
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_udfs.ingest.rows import BadRecord
+from spark_udfs.ingest.web.headers import Headers
+from spark_udfs.ingest.web.http_message import body_of, status_of
+
+PLAIN = b"<html><body>" + b"text " * 2_000 + b"</body></html>"
+raw_deflate = zlib.compressobj(wbits=-15)
+CODED = {
+    "gzip": gzip.compress(PLAIN),
+    "x-gzip": gzip.compress(PLAIN[:100]) + gzip.compress(PLAIN[100:]),
+    "deflate": zlib.compress(PLAIN),
+    "deflate, identity": raw_deflate.compress(PLAIN) + raw_deflate.flush(),
+    "br": brotli.compress(PLAIN),
+    "zstd": zstandard.compress(PLAIN),
+    "gzip, br": brotli.compress(gzip.compress(PLAIN)),
+}
+
+
+def body(content: bytes, max_bytes: int = 1 << 20, **fields: str) -> bytes:
+    headers = Headers({name.replace("_", "-"): value for name, value in fields.items()})
+    return body_of(headers, content, max_bytes)
+
+
+@pytest.mark.parametrize("coding", CODED)
+def test_codings_are_undone(coding: str) -> None:
+    assert body(CODED[coding], content_encoding=coding) == PLAIN
+
+
+@pytest.mark.parametrize("coding", CODED)
+def test_a_body_that_the_archive_decoded_is_taken_as_it_is(coding: str) -> None:
+    assert body(PLAIN, content_encoding=coding, transfer_encoding="chunked") == PLAIN
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+def test_a_body_that_breaks_off_is_rejected(coding: str) -> None:
+    for content in (CODED[coding][: len(CODED[coding]) // 2], b"\x07 nothing of the kind"):
+        with pytest.raises(BadRecord) as error:
+            body(content, content_encoding=coding)
+        assert error.value.reason == "wrong_coding"
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+def test_a_body_that_expands_too_far_is_rejected(coding: str) -> None:
+    with pytest.raises(BadRecord) as error:
+        body(CODED[coding], max_bytes=1_000, content_encoding=coding)
+    assert error.value.reason == "too_large"
+
+
+def test_an_unknown_coding_is_named() -> None:
+    with pytest.raises(BadRecord, match="`compress` of the body is not known"):
+        body(b"\x1f\x9d", content_encoding="compress")
+
+
+def test_chunks_are_joined_and_their_lengths_checked() -> None:
+    chunked = b"5\r\nhello\r\n6;x=y\r\n world\r\n0\r\n\r\n"
+    assert body(chunked, transfer_encoding="chunked") == b"hello world"
+    for cut in (chunked[:12], chunked.replace(b"6;", b"5;")):
+        with pytest.raises(BadRecord) as error:
+            body(cut, transfer_encoding="chunked")
+        assert error.value.reason == "wrong_coding"
+
+
+def test_lines_that_are_no_header_are_left_out() -> None:
+    lines = [b"HTTP/1.1 200 OK", b"Content-Type: text/html;", b" charset='UTF-8'"]
+    lines += [b"nonsense", b": x", b"\xff\xfe: y"]
+    message = b"\r\n".join([*lines, b"", b"body"])
+    status, headers, content = status_of(message)
+    assert (status, headers.media_type, headers.charset, content) == (200, "text/html", "UTF-8", b"body")
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_a_response_or_rejected(message: bytes) -> None:
+    with suppress(BadRecord):
+        assert 0 <= status_of(message)[0] <= 999

@@ -1,0 +1,134 @@
+"""The main text of a page: what stays, what goes, in which order, and within which bounds."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_udfs.ingest.rows import BadRecord
+from spark_udfs.ingest.web.page import WebPage, page_of
+from tests.ingest.web.archives import SENTENCE
+
+CODE = "def total(rows):\n    for row in rows:\n        yield row.size\n    return None"
+
+
+def page(body: str, head: str = "", url: str = "") -> WebPage:
+    return page_of(f"<html lang='de-AT'><head>{head}</head><body>{body}</body></html>".encode(), url)
+
+
+def paragraphs(n: int) -> str:
+    return "".join(f"<p>{SENTENCE} Number {number}.</p>" for number in range(n))
+
+
+def test_what_stands_around_the_text_goes() -> None:
+    text = page(
+        "<header><b>The Site</b><span>A slogan for all</span><ul><li><a href=/>Home</a></li></ul></header>"
+        "<div id=cookie-bar><p>We use cookies to improve your experience here.</p></div>"
+        f"<div class=x9><h1>Rivers</h1><p><small>Jane Doe, 3 May 2023</small></p>{paragraphs(4)}</div>"
+        "<div class=y8><h4>More to read</h4><ul><li><a href=/a>Another page</a></li></ul></div>"
+        "<footer>All rights reserved, the Site</footer>"
+    ).text
+    assert text.startswith("Rivers")
+    assert text.count(SENTENCE) == 4
+    for other in ("slogan", "Home", "cookies", "Jane Doe", "More to read", "Another page", "reserved"):
+        assert other not in text
+
+
+def test_code_lists_and_tables_keep_their_lines_and_blocks_their_order() -> None:
+    text = page(
+        f"<h1>Title</h1>{paragraphs(1)}<pre>{CODE}</pre><ul><li>first item<li>second item</ul>"
+        "<table><tr><td>a<td>1</tr><tr><td>b<td>2</tr></table><p>The end of it all is here now.</p>"
+    ).text
+    assert CODE in text
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    assert lines[0] == "Title"
+    assert lines[-5:] == [
+        "• first item",
+        "• second item",
+        "a\t\t1",
+        "b\t\t2",
+        "The end of it all is here now.",
+    ]
+
+
+def test_a_page_states_facts() -> None:
+    facts = page(
+        f"<h1>T</h1>{paragraphs(2)}",
+        "<title> A  title </title><link rel=canonical href=https://b.example/x>"
+        "<meta name=ROBOTS content='noindex, noai'>",
+        "http://A.Example:80/y",
+    ).facts
+    assert (
+        facts.items()
+        >= {
+            "title": "A title",
+            "canonical": "https://b.example/x",
+            "robots": "noindex, noai",
+            "noai": "true",
+            "language": "de",
+            "host": "a.example",
+            "url": "http://A.Example:80/y",
+            "extractor": "resiliparse",
+            "charset": "utf-8",
+            "charset_from": "bytes",
+            "link_density": "0.000",
+        }.items()
+    )
+    assert float(facts["main_share"]) > 0.99
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "<script>var a = 1;</script><div id=app></div>",
+        "<ul>" + "".join(f"<li><a href=/{n}>Link number {n}</a>" for n in range(50)) + "</ul>",
+        "<form><h1>Log in</h1><label>Name</label><input><button>Go</button></form>",
+    ],
+)
+def test_a_page_without_a_main_text_is_rejected(body: str) -> None:
+    with pytest.raises(BadRecord) as error:
+        page(body)
+    assert error.value.reason == "no_main_text"
+
+
+def test_where_the_first_extractor_finds_nothing_the_second_keeps_code() -> None:
+    hidden = f"<div class='sidebar'><h2>Title</h2>{paragraphs(5)}<pre>{CODE}</pre></div>"
+    found = page(f"<div><div>{hidden}</div></div>")
+    assert found.facts["extractor"] == "trafilatura"
+    assert found.text.count(SENTENCE) == 5
+    assert CODE in found.text
+
+
+def test_depth_is_bounded_and_the_text_below_kept() -> None:
+    began = time.process_time()
+    text = page("<div>" * 100_000 + paragraphs(3) + "</div>" * 100_000).text
+    assert text.count(SENTENCE) == 3
+    assert time.process_time() - began < 20  # quadratic time would be minutes
+
+
+def test_a_page_of_very_many_elements_is_rejected() -> None:
+    with pytest.raises(BadRecord) as error:
+        page("<b></b>" * 1_100_000)
+    assert error.value.reason == "too_complex"
+
+
+def test_a_vast_span_reaches_no_library() -> None:
+    table = f"<table><tr><td colspan=9007199254740991 rowspan=99999>{paragraphs(5)}</td></tr></table>"
+    assert page(f"<div class=sidebar>{table}</div>").text.count(SENTENCE) == 5
+
+
+def test_very_many_links_take_no_quadratic_time() -> None:
+    began = time.process_time()
+    page(paragraphs(9) + "<p>" + "<a href=/x>link</a> text of a line " * 30_000 + "</p>")
+    assert time.process_time() - began < 20
+
+
+@given(st.text(max_size=300), st.sampled_from(["", "<pre>", "<ul><li>", "<table><tr><td>", "<h1>", "<!--"]))
+def test_any_markup_is_a_page_or_rejected(text: str, opening: str) -> None:
+    with suppress(BadRecord):
+        assert page(f"{opening}{text}").text

@@ -1,0 +1,145 @@
+"""Every record of an archive that is whole is read, whatever happened to the bytes around it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tempfile
+from pathlib import Path
+
+import pytest
+from fastwarc.warc import ArchiveIterator
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_udfs.ingest.rows import BadRecord
+from spark_udfs.ingest.web.records import WarcRecord, records
+from tests.ingest.web.archives import pages
+
+N_PAGES = 6
+MOST = 1 << 20
+
+
+def read(content: bytes, max_bytes: int = MOST) -> list[WarcRecord]:
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        return list(records(file, max_bytes))
+
+
+ARCHIVES = {"gzip": pages(N_PAGES), "plain": pages(N_PAGES, gzip=False)}
+WHOLE = {kind: read(content) for kind, content in ARCHIVES.items()}
+
+
+def covered(content: bytes, found: list[WarcRecord]) -> bool:
+    """Whether records and damaged ranges follow each other from the first byte to the last."""
+    ends = [record.offset + record.length for record in found]
+    return [record.offset for record in found] == [0, *ends][: len(found)] and [0, *ends][-1] == len(content)
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_records_are_those_of_fastwarc_with_their_places(kind: str) -> None:
+    content = ARCHIVES[kind]
+    expected = [
+        (record.stream_pos, record.record_id, record.reader.read())
+        for record in ArchiveIterator(io.BytesIO(content), parse_http=False)
+    ]
+    found = [(it.offset, it.headers.get("warc-record-id").strip("<>"), it.content) for it in WHOLE[kind]]
+    assert found == [(place, name.strip("<>"), body) for place, name, body in expected]
+    assert covered(content, WHOLE[kind])
+
+
+changes = st.one_of(
+    st.tuples(st.just("cut"), st.integers(0, 10_000), st.integers(1, 3_000)),
+    st.tuples(st.just("zeros"), st.integers(0, 10_000), st.integers(1, 3_000)),
+    st.tuples(st.just("flip"), st.integers(0, 10_000), st.integers(0, 7)),
+    st.tuples(st.just("insert"), st.integers(0, 10_000), st.binary(min_size=1, max_size=300)),
+)
+
+
+def changed(content: bytes, change: tuple[str, int, int | bytes]) -> tuple[bytes, int, int, int]:
+    """The changed bytes, the range that is touched, and by how much what follows it moves."""
+    how, place, extent = change
+    begin = place % len(content)
+    if isinstance(extent, bytes):
+        return content[:begin] + extent + content[begin:], begin, begin, len(extent)
+    if how == "flip":
+        return (
+            content[:begin] + bytes([content[begin] ^ 1 << extent]) + content[begin + 1 :],
+            begin,
+            begin + 1,
+            0,
+        )
+    end = min(len(content), begin + extent)
+    middle = b"" if how == "cut" else bytes(end - begin)
+    return content[:begin] + middle + content[end:], begin, end, len(middle) - (end - begin)
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+@given(change=changes)
+def test_any_damage_loses_only_the_records_that_it_touches(
+    kind: str, change: tuple[str, int, int | bytes]
+) -> None:
+    content, begin, end, moved = changed(ARCHIVES[kind], change)
+    found = read(content)
+    assert covered(content, found)
+    whole = {(it.offset, it.content) for it in found if it.trouble is None}
+    for record in WHOLE[kind]:
+        if record.offset + record.length <= begin:
+            assert (record.offset, record.content) in whole
+        elif record.offset >= end and not (record.offset == begin == end):
+            assert (record.offset + moved, record.content) in whole
+    if kind == "gzip":  # a trailer tells any change; a plain record has only the digest of its content
+        contents = {record.content for record in WHOLE[kind]}
+        assert all(content_of_record in contents for _, content_of_record in whole)
+
+
+def test_a_lying_length_costs_its_own_record() -> None:
+    member = gzip.compress(b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 99\r\n\r\nabc\r\n\r\n")
+    between = WHOLE["gzip"][2].offset
+    content = ARCHIVES["gzip"][:between] + member + ARCHIVES["gzip"][between:]
+    found = read(content)
+    [bad] = [record for record in found if record.trouble is not None]
+    assert bad.offset == between
+    assert bad.trouble is not None
+    assert (bad.trouble.reason, len(found)) == ("wrong_length", N_PAGES + 1)
+
+
+def test_a_file_that_is_compressed_as_a_whole_says_how_to_compress_it() -> None:
+    [record] = read(gzip.compress(ARCHIVES["plain"]))
+    assert record.trouble is not None
+    assert record.trouble.reason == "not_by_record"
+    assert "warcio recompress" in record.trouble.detail
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_an_arc_file_says_how_to_convert_it(compress) -> None:  # type: ignore[no-untyped-def]
+    arc = b"filedesc://a.arc 0.0.0.0 20240301 text/plain 76\n1 0 Archive\nURL IP\n\n"
+    [record] = read(compress(arc))
+    assert record.trouble is not None
+    assert (record.trouble.reason, record.length) == ("arc", len(compress(arc)))
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_a_record_beyond_the_limit_is_passed_over(kind: str) -> None:
+    found = read(ARCHIVES[kind], max_bytes=100)
+    assert [record.trouble.reason for record in found if record.trouble] == ["too_large"] * N_PAGES
+
+
+def test_a_bomb_ends_the_file(tmp_path: Path) -> None:
+    head = b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 400000000\r\n\r\n"
+    path = tmp_path / "a.warc.gz"
+    with gzip.open(path, "wb", compresslevel=1) as out:
+        out.write(head)
+        for _ in range(400):
+            out.write(bytes(1_000_000))
+    with path.open("rb") as file, pytest.raises(BadRecord) as error:
+        list(records(file, MOST))
+    assert error.value.reason == "bomb"
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8b", b"\x1f\x8b\x08", b"WARC/1.0\r\n", b"garbage", b"\0" * 100])
+def test_what_is_no_archive_is_one_damaged_range(content: bytes) -> None:
+    [record] = read(content)
+    assert record.trouble is not None
+    assert (record.offset, record.length) == (0, len(content))
