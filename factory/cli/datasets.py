@@ -49,7 +49,7 @@ def check(path: Path | None, console: Console) -> None:
             dataset.name,
             dataset.kind,
             dataset.format,
-            f"{dataset.files:,}",
+            f"{dataset.files:,}" if dataset.made_from is None else f"from {dataset.made_from}",
             escape(", ".join(dataset.variants)),
         )
     console.print(table)

@@ -38,6 +38,7 @@ def as_plain(trace: DocumentTrace) -> dict[str, Any]:
         **asdict(trace),
         "tables": {table: str(at) for table, at in trace.tables.items()},
         "variants": {name: as_plain(of) for name, of in trace.variants.items()},
+        "descendants": [as_plain(child) for child in trace.descendants],
     }
 
 
@@ -87,6 +88,8 @@ def document_tree(trace: DocumentTrace) -> Tree:
     _add_way(tree, trace, trace.tables)
     for name, variant in trace.variants.items():
         _add_way(tree.add(f"variant [bold]{name}[/]"), variant, variant.tables.keys() - trace.tables.keys())
+    for child in trace.descendants:
+        tree.add(f"made from it, in [bold]{child.dataset}[/]").add(document_tree(child))
     return tree
 
 

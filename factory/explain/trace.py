@@ -15,7 +15,7 @@ from factory.errors import NotFound
 from factory.explain.evidence import Evidence
 from factory.explain.find import search_raw_tables
 from factory.explain.stages.document_trace import UNDER_WAY, DocumentTrace, Rejection, Serving, StoredStep
-from factory.explain.stages.ingest import BAD_RECORD, origins
+from factory.explain.stages.ingest import BAD_RECORD, REJECTED, descendants, origins
 from factory.explain.stages.registry import STAGES
 from factory.explain.stages.removals import Read
 from factory.explain.stages.serving import Served
@@ -67,7 +67,30 @@ def trace_known(
         for name, in_dataset in {dataset: members, **variants}.items():
             _follow(Read(lake, tables, dataset=name), in_dataset, served)
             _explain(lake, names.verdicts(tables, name), in_dataset)
+    for dataset, members in by_dataset.items():
+        _add_descendants(lake, tables, dataset, members, blends, first)
     return traces
+
+
+def _add_descendants(
+    lake: Lake,
+    tables: frozenset[TableName],
+    dataset: str,
+    traces: Sequence[DocumentTrace],
+    blends: Sequence[Blend],
+    first: int,
+) -> None:
+    """Add the traces of the documents that other datasets make from those of one."""
+    raw = names.raw(dataset)
+    for table in sorted(tables):
+        is_raw = table.namespace == raw.namespace and not table.name.endswith(REJECTED)
+        if is_raw and str(raw) in lake.published(table).lineage.upstream:
+            ids = descendants(lake, table, [trace.doc_id for trace in traces])
+            children = trace_known(
+                lake, [child for of_one in ids.values() for child in of_one], blends, first
+            )
+            for trace in traces:
+                trace.descendants += [children[child] for child in ids.get(trace.doc_id, ())]
 
 
 def _explain(lake: Lake, verdicts: TableName, traces: Sequence[DocumentTrace]) -> None:

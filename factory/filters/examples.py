@@ -27,6 +27,7 @@ from factory.filters.rounds import Round
 from factory.filters.rule import Rule
 from factory.filters.shares import by_share
 from factory.filters.stage import by_part, decide, join_parts, measure
+from factory.lake import names
 from factory.lake.names import TableName
 from factory.models.sampling import unit_interval
 
@@ -70,7 +71,15 @@ class Examples(Round):
     @property
     def tables(self) -> set[TableName]:
         """Every table that its documents and rules need."""
-        return {self.documents, *(table for rule in self.build() for table in rule.reads.values())}
+        return {self.documents, *(table for rule in self._judges() for table in rule.reads.values())}
+
+    @property
+    def _predicates(self) -> set[str]:
+        return {rule.name for rule in self.predicates.values()}
+
+    def _judges(self) -> list[Rule]:
+        """The rules, as they judge the dataset of the documents."""
+        return [rule.of_dataset(names.base(self.documents.name)) for rule in self.build()]
 
     def sample(self, tables: Mapping[TableName, DataFrame], source: str | None, n_bytes: int) -> pa.Table:
         """Return (doc_id, source, key, text) of at most `n_bytes` of examples, by the order of a hash.
@@ -81,7 +90,8 @@ class Examples(Round):
         if no document with a text is left.
         """
         documents = tables[self.documents].where("text IS NOT NULL").withColumn("unit", unit_interval())
-        members = _judged(documents, list(self.predicates.values()), tables, "kept")
+        predicates = [rule for rule in self._judges() if rule.name in self._predicates]
+        members = _judged(documents, predicates, tables, "kept")
         total = members.agg(F.sum("n_bytes").alias("total")).collect()[0].total
         if not total:
             which = "that its predicates select" if self.predicates else "with a text"
@@ -99,8 +109,7 @@ class Examples(Round):
 
     def _members(self, documents: DataFrame, tables: Mapping[TableName, DataFrame]) -> DataFrame:
         """The documents that fit the rules, of those that the predicates select."""
-        predicates = {rule.name for rule in self.predicates.values()}
-        rules = [rule for rule in self.build() if rule.name not in predicates]
+        rules = [rule for rule in self._judges() if rule.name not in self._predicates]
         condition = f"size(rejections) >= {self.fails}" if self.fails else "kept"
         return _judged(documents, rules, tables, condition)
 

@@ -7,6 +7,7 @@
     predicate("metadata.topic", {"one_of": ["web"]})
     predicate("metadata.score", {"at_least": 0.5})
     predicate("filtered.web__strict.kept", {"at_least": 1})  # a column of a table with a row per document
+    predicate("facts.rank", {"at_most": 100_000})            # what `facts` of the dataset say
 
 A predicate is a rule like any other: it has a name, a value and a limit. The signals table copies its column
 of `raw` or of the table, so that a change of list or bound measures nothing again. A missing number has no
@@ -16,15 +17,17 @@ compared with a number or a date and is none counts as missing (`not_comparable`
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from factory.errors import ConfigurationError
 from factory.filters.limits import AtLeast, Limit, limit_between
 from factory.filters.rule import Kind, Rule
+from factory.lake import names
 from factory.lake.names import STAGE_OF_NAMESPACE, TableName
 from factory.suggestions import quoted, unknown_name
 
@@ -33,7 +36,7 @@ WORDS = (
     *("source", "key", "media_type", "language", "repository"),
     *("path", "revision", "license", "fork_of"),
 )
-METADATA = "metadata."
+METADATA, FACTS = "metadata.", "facts."
 ANY_CASE = ("language", "license")  # `MIT` and `mit` are the same license
 OR, AND = " OR ", " AND "  # of an SPDX expression
 
@@ -48,13 +51,22 @@ class Predicate(Rule):
         if table := table_of(field):
             self.reads = {"values": table}
 
+    def of_dataset(self, dataset: str) -> Self:
+        if not self.name.startswith(FACTS):
+            return self
+        reading = copy.copy(self)
+        reading.reads = {"values": names.facts(dataset)}
+        return reading
+
     @property
     def part(self) -> str:
         return column(self.name) if self.reads else ""
 
     @property
     def field(self) -> str:
-        """The column, of `raw` or of the table that the predicate reads."""
+        """The column, of `raw` or of the table that the predicate reads; of facts, the name of one."""
+        if self.name.startswith(FACTS):
+            return self.name.removeprefix(FACTS)
         return self.name.rpartition(".")[2] if self.reads else self.name
 
 
@@ -75,7 +87,7 @@ class NumberPredicate(Predicate):
 
 
 class WrittenNumberPredicate(NumberPredicate):
-    """The number or date that a value of `metadata` spells; the signals hold the value itself."""
+    """The number or date that a value of `metadata` or a fact spells; the signals hold the value itself."""
 
     def __init__(self, field: str, limit: Limit, *, dates: bool) -> None:
         super().__init__(field, limit)
@@ -178,10 +190,10 @@ def predicate(field: str, condition: Condition) -> Rule:
         return _number(field, condition)
     if field in WORDS:
         return _word(field, condition)
-    if table_of(field) or (field.startswith(METADATA) and field != METADATA):
+    if table_of(field) or (field.startswith((METADATA, FACTS)) and field not in (METADATA, FACTS)):
         is_compared = isinstance(condition, Mapping) and {"at_least", "at_most"} & condition.keys()
         return _number(field, condition) if is_compared else _word(field, condition)
-    further = (f"{METADATA}<key>", "<namespace>.<table>.<column>")
+    further = (f"{METADATA}<key>", f"{FACTS}<name>", "<namespace>.<table>.<column>")
     raise ConfigurationError(unknown_name("field", field, [*NUMBERS, *WORDS, *further]))
 
 
@@ -207,7 +219,7 @@ def _number(field: str, condition: Condition) -> Rule:
     _keys(field, condition, ("at_least", "at_most"))
     bounds = {key: _plain(field, value) for key, value in condition.items()}
     limit = limit_between(bounds.get("at_least"), bounds.get("at_most"))
-    if not field.startswith(METADATA):
+    if not field.startswith((METADATA, FACTS)):
         return NumberPredicate(field, limit)
     dates = {isinstance(value, dt.date) for value in condition.values()}
     if len(dates) > 1:

@@ -71,6 +71,10 @@ class Rule(ABC):
         changed.limit = limit
         return changed
 
+    def of_dataset(self, _dataset: str) -> Self:
+        """Return the rule as it judges a dataset; a predicate on facts reads those of the dataset."""
+        return self
+
     @property
     def source(self) -> str | None:
         """A hash of the code that measures it, None for the platform's own, whose files every hash covers.

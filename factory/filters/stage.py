@@ -24,6 +24,7 @@ from factory.errors import ConfigurationError, NotFound
 from factory.filters.limits import bounds
 from factory.filters.metadata import (
     AND,
+    FACTS,
     METADATA,
     OR,
     LicensePredicate,
@@ -162,6 +163,9 @@ def _send_with_code(rule: Rule) -> None:
 
 def _with_values(documents: DataFrame, rule: Predicate, table: DataFrame) -> DataFrame:
     """Return the documents with the column of another table that a predicate tests."""
+    if rule.name.startswith(FACTS):
+        values = table.select("doc_id", F.col("facts")[rule.field].alias(column(rule.name)))
+        return documents.join(values, "doc_id", "left")
     if not {"doc_id", rule.field} <= set(table.columns):
         raise ConfigurationError(
             f"{rule.reads['values']} lacks `doc_id` or `{rule.field}`, which `{rule.name}` compares. "

@@ -37,7 +37,6 @@ from factory.ingest.state import state
 from factory.lake.registration import Candidates
 from factory.lake.schemas.ingest import RAW, REJECTED, TEXT_AT
 from factory.settings import CATALOG_NAME
-from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
 from spark_udfs.ingest.html import WebPages
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.registry import OF_MANY_RECORDS
@@ -211,33 +210,33 @@ class Ingests:
         paths: Paths,
         include: Patterns = HTML_FILES,
         exclude: Patterns = UNWANTED,
+        options: WebPages | None = None,
         *,
         source: str | None = None,
         repository: str | None = None,
         revision: str | None = None,
         license: str | None = None,
         metadata: Mapping[str, str] | None = None,
-        max_bytes: int = MAX_TEXT_BYTES,
     ) -> Ingested:
         """Read the main text of each HTML file below the folders `paths`, with the arguments of `files`.
 
-        What a page states, such as its title and language, and how it was read is in its `metadata`. Pages
-        longer than `max_bytes`, or without a main text, are rejected. Needs the extra `html`.
+        What a page states, such as its title and language, and how it was read is in its `metadata`. A page
+        without a main text is rejected. Needs the extra `html`.
         """
         require_html()
         origin = Origin(source or "", repository, revision, license, dict(metadata or {}))
         trees = [Tree(folder, named(origin, folder)) for folder in folders(paths)]
         work = files_in(trees, include, exclude, format="html")
-        return self._ingest(work, paths, WebPages(max_bytes))
+        return self._ingest(work, paths, options or WebPages())
 
     def warc(
         self,
         paths: Paths,
+        options: WebPages | None = None,
         *,
         source: str | None = None,
         license: str | None = None,
         captures: Captures = "all",
-        max_bytes: int = MAX_TEXT_BYTES,
     ) -> Ingested:
         """Read the main text of each page in WARC archives, and the texts of WET archives.
 
@@ -249,7 +248,7 @@ class Ingests:
         origin = Origin(source or "", license=license)
         resolve = [first_of_each_key, *([latest_captures] if captures == "latest" else [])]
         work = files_of("warc", paths, origin)
-        return self._ingest(work, paths, WebPages(max_bytes), resolve=resolve)
+        return self._ingest(work, paths, options or WebPages(), resolve=resolve)
 
     def archive(
         self,

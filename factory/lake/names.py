@@ -23,6 +23,7 @@ DEPSORT, MODELS, PACKING = "depsort", "models", "packing"
 STAGE_OF_NAMESPACE = {
     "raw": INGEST,
     "registered": INGEST,
+    "facts": INGEST,
     "signals": FILTERS,
     "filtered": FILTERS,
     "clusters": CLUSTERS,
@@ -37,7 +38,8 @@ STAGE_OF_NAMESPACE = {
 }
 
 VARIANT = "__"  # between the names of a dataset and its variant
-PARTS = ("rejected", "symbols", "dependencies", "placements", "verdicts", "limits")  # suffixes of side tables
+# Suffixes of side tables.
+PARTS = ("rejected", "symbols", "dependencies", "placements", "verdicts", "limits", "rows")
 BY = "_by_"  # between the names of a round and of a rule with signals of its own
 
 _PART = re.compile(r"[a-z][a-z0-9_]*")
@@ -167,6 +169,11 @@ packed = partial(TableName, "packed")
 def raw(dataset: str) -> TableName:
     """The documents of a dataset; variants share their dataset's table."""
     return TableName("raw", base(dataset))
+
+
+def facts(dataset: str) -> TableName:
+    """What others know about the documents of a dataset; variants share their dataset's table."""
+    return TableName("facts", base(dataset))
 
 
 def rejected(dataset: str) -> TableName:

@@ -9,12 +9,12 @@ from typing import Any
 
 from spark_udfs.ingest.archive import archive_file
 from spark_udfs.ingest.files import Input, text_file
-from spark_udfs.ingest.html import WebPages, html_file
+from spark_udfs.ingest.html import WebPages, html_file, html_text
 from spark_udfs.ingest.installation import description_file, topics_file
 from spark_udfs.ingest.jsonl import jsonl_file
 from spark_udfs.ingest.parquet import parquet_file
 from spark_udfs.ingest.records import Fields
-from spark_udfs.ingest.rows import Row
+from spark_udfs.ingest.rows import Origin, Row
 from spark_udfs.ingest.warc import warc_file
 
 _WARCS = ("warc", "warc.gz", "wet", "wet.gz", "arc", "arc.gz")  # of ARC the reader says how to convert it
@@ -27,14 +27,16 @@ class FileReader:
 
     Of files that hold `many_records`, `max_rejected` also limits the share that yields no document. A reader
     with `patterns` takes the files below a folder that match one of them; to any other reader the driver
-    gives the files by name. `options` is the class of the function's second argument, whose fields a datasets
-    file may give; one object of it reaches the workers in each scan.
+    gives the files by name. `options` is the class of the function's second argument, whose fields a
+    datasets file may give; one object of it reaches the workers in each scan. `of_text` reads the text of a
+    document of another dataset, with its key and address, in place of a file.
     """
 
     rows_of: Callable[[Input, Any], Iterator[Row]]
     many_records: bool  # without a default, so that no reader escapes the limit by omission
     patterns: tuple[str, ...] = ()
     options: type | None = None
+    of_text: Callable[[Origin, str, str, str, Any], Row] | None = None
 
 
 def _without_options(rows_of: Callable[[Input], Iterator[Row]]) -> Callable[[Input, Any], Iterator[Row]]:
@@ -50,7 +52,7 @@ READERS: dict[str, FileReader] = {  # in the order in which formats are guessed
     "text": FileReader(_without_options(text_file), many_records=False),
     "description": FileReader(_without_options(description_file), many_records=False),
     "topics": FileReader(_without_options(topics_file), many_records=False),
-    "html": FileReader(html_file, many_records=False, options=WebPages),
+    "html": FileReader(html_file, many_records=False, options=WebPages, of_text=html_text),
     "parquet": FileReader(parquet_file, many_records=True, patterns=_endings("parquet"), options=Fields),
     "registered": FileReader(partial(parquet_file, registered=True), many_records=True, options=Fields),
     "jsonl": FileReader(

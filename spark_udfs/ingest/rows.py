@@ -39,6 +39,8 @@ NOTHING_LOST = frozenset(
     {"empty", "no_page", "revisit", "redirect", "http_error", "other_media", "older_capture"}
 )
 
+DERIVED_FROM = "derived_from"  # the fact that names the document that one is made from
+
 SAMPLE_BYTES = 256  # bytes of a rejected record to keep, for a person to read
 BATCH_ROWS = 1024
 BATCH_BYTES = 8 << 20  # bytes of text in a batch, without the row that fills it

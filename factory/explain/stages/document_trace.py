@@ -52,7 +52,8 @@ class DocumentTrace:
 
     `tables` are the tables that hold it, with their snapshots, in pipeline order. `outcome` is `bad_record`,
     the word of a removal (`filtered`, `duplicate`, `repository`, ...), `packed`, `served` or `under_way`, and
-    `reason` one sentence on it. `variants` are its traces through the variants of its dataset, by name.
+    `reason` one sentence on it. `variants` are its traces through the variants of its dataset, by name, and
+    `descendants` those of the documents that are made from it in other datasets.
     """
 
     doc_id: str
@@ -72,6 +73,7 @@ class DocumentTrace:
     servings: list[Serving] = field(default_factory=list)
     stored: list[StoredStep] = field(default_factory=list)
     variants: dict[str, DocumentTrace] = field(default_factory=dict)
+    descendants: list[DocumentTrace] = field(default_factory=list)
 
     def in_variant(self, name: str) -> DocumentTrace:
         """Start a trace with the same origin in `variants`."""

@@ -12,11 +12,12 @@ from factory.explain.stages.stage import Figure, Section, StageView, SummaryScop
 from factory.lake import names
 from factory.lake.names import INGEST, TableName
 from factory.lake.tables import Lake, Published
+from spark_udfs.ingest.rows import DERIVED_FROM
 
 BAD_RECORD = "bad_record"
-_ABOUT = ("doc_id", "source", "key", "n_bytes", "repository", "path", "revision", "license")
+_ABOUT = ("doc_id", "source", "key", "n_bytes", "repository", "path", "revision", "license", "metadata")
 _OF_BAD_RECORD = ("doc_id", "source", "key", "n_bytes", "location", "reason", "detail")
-_REJECTED = "_rejected"
+REJECTED = "_rejected"
 
 
 class IngestView(StageView):
@@ -41,20 +42,36 @@ class IngestView(StageView):
 VIEW = IngestView()
 
 
+def descendants(lake: Lake, table: TableName, ids: Sequence[str]) -> dict[str, list[str]]:
+    """Return the ids of the documents of a raw table that are made from each of `ids`.
+
+    Reads the facts of the whole table, because no index leads from a document to those made from it.
+    """
+    rows = lake.read(table, ["doc_id", "metadata"])
+    ids_of_parent: dict[str, list[str]] = {}
+    for doc_id, facts in zip(rows["doc_id"].to_pylist(), rows["metadata"].to_pylist(), strict=True):
+        if (parent := dict(facts or ()).get(DERIVED_FROM)) in ids:
+            ids_of_parent.setdefault(str(parent), []).append(doc_id)
+    return ids_of_parent
+
+
 def origins(lake: Lake, table: TableName, ids: Sequence[str]) -> dict[str, DocumentTrace]:
     """Return the beginning of the trace of each id that a raw table holds; of a bad record, also its end."""
     if lake.table(table).current_snapshot() is None:
         return {}
-    is_bad = table.name.endswith(_REJECTED)
+    is_bad = table.name.endswith(REJECTED)
     rows = lake.read(table, _OF_BAD_RECORD if is_bad else _ABOUT, In("doc_id", list(ids))).to_pylist()
     traces = {}
     for row in rows:
+        facts = dict(row.pop("metadata", None) or ())
+        if DERIVED_FROM in facts:
+            row |= {DERIVED_FROM: facts[DERIVED_FROM]}
         about = {
             name: value
             for name, value in row.items()
             if value is not None and name not in ("doc_id", "source", "key")
         }
-        dataset = table.name.removesuffix(_REJECTED)
+        dataset = table.name.removesuffix(REJECTED)
         trace = DocumentTrace(row["doc_id"], dataset, row["source"], row["key"], about)
         trace.note(table, lake.published(table).snapshot_id)
         if is_bad:

@@ -68,3 +68,18 @@ REJECTED = table(
     about="The records that the reader rejected, each with its reason and location.",
     chart="ingest.rejected",
 )
+
+_FACTS = required("facts", pa.map_(pa.string(), pa.string()), "what is known, by name")
+
+FACT_ROWS = table(
+    required("source", pa.int32(), "number of its declaration, from 0"),
+    required("by", pa.string(), "the field of documents that it is joined by: key, host or repository"),
+    required("value", pa.string(), "the key, host or repository"),
+    _FACTS,
+    required("file", pa.string(), "name of the file"),
+    required("row", pa.int64(), "number of the row in its file, from 1"),
+    key=("source", "file", "row"),
+    about="What files say about keys, hosts and repositories, a row each.",
+)
+
+FACTS = table(DOC_ID, _FACTS)

@@ -136,7 +136,7 @@ def _rounds(dataset: str, rounds: Sequence[Round], measured: Sequence[Measured])
     passed: tuple[Rule, ...] = ()
     for number, declared in enumerate(rounds, start=1):
         name = names.in_round(dataset, number, len(rounds))
-        rules = declared.build()
+        rules = [rule.of_dataset(names.base(dataset)) for rule in declared.build()]
         parts = []
         for part, rules_of_part in by_part(rules).items():
             signals = next((table for table in available if table.serves(rules_of_part, passed)), None)

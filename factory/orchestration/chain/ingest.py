@@ -1,4 +1,4 @@
-"""`@source`: a function that reads raw material, declared as the `raw` table of a dataset."""
+"""`@source` and `@made_from`: functions that read raw material or a dataset as the `raw` table of another."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 import dagster as dg
 from pydantic import BaseModel
+from pyspark.sql import DataFrame
 
 from factory.ingest.readers import Ingested
+from factory.lake import names
 from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.orchestration.asset.groups import dataset_group
 from factory.orchestration.asset.table_asset import table_asset
@@ -40,6 +42,40 @@ def source(
             asset_group=dataset_group(dataset),
             schema=RAW,
             side_tables={"rejected": REJECTED},
+            config=config,
+            description=description,
+            owners=owners,
+            partitions_def=partitions_def,
+        )(function)
+
+    return declare
+
+
+def made_from(
+    parent: str,
+    *,
+    name: str | None = None,
+    config: BaseModel | Mapping[str, Any] | None = None,
+    description: str | None = None,
+    owners: Sequence[str] = (),
+    partitions_def: dg.PartitionsDefinition[str] | None = None,
+) -> Callable[[Callable[[DataFrame], Ingested]], dg.AssetsDefinition]:
+    """Declare the decorated function as the source of dataset `name`, made from the documents of another.
+
+    The function takes the raw `documents` of `parent` and returns those of its own, such as
+    `factory.ingest.derived.read_again` gives, each with the id of the one that it is made from in
+    `metadata.derived_from`, which `factory trace` follows both ways. `partitions_def` is that of the other.
+    """
+
+    def declare(function: Callable[[DataFrame], Ingested]) -> dg.AssetsDefinition:
+        dataset = name or function.__name__
+        return table_asset(
+            namespace="raw",
+            name=dataset,
+            asset_group=dataset_group(dataset),
+            schema=RAW,
+            side_tables={"rejected": REJECTED},
+            upstream={"documents": names.raw(parent)},
             config=config,
             description=description,
             owners=owners,

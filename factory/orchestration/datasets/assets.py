@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
+from pyspark.sql import DataFrame
 
 from factory.errors import ConfigurationError
+from factory.ingest.derived import read_again
 from factory.ingest.readers import Ingested, Ingests
 from factory.orchestration.chain.dedup import DedupGroup
-from factory.orchestration.chain.ingest import source
+from factory.orchestration.chain.ingest import made_from, source
+from factory.orchestration.chain.ingest_facts import Facts
 from factory.orchestration.chain.link import Chain
 from factory.orchestration.chain.models import tokenizer, tokenizer_from
 from factory.orchestration.chain.refine import refine, variant
@@ -25,6 +29,7 @@ from factory.orchestration.datasets.corpus import Corpus
 from factory.orchestration.datasets.cross_checks import check_entries
 from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.dedup_groups import dedup_groups
+from factory.orchestration.datasets.facts import check_facts
 from factory.orchestration.datasets.file import DatasetsFile, TokenizerEntry
 from factory.orchestration.datasets.located_yaml import InvalidValue, LocatedYaml, YamlPath
 from factory.orchestration.datasets.models import ModelEntry
@@ -55,12 +60,24 @@ def _corpus(located: LocatedYaml, file: DatasetsFile) -> Corpus:
         for entry in file.datasets
         if entry.partitions is not None
     }
+    above = {entry.name: entry.from_ for entry in file.datasets}
+    for name in above:
+        root = name
+        while (next_above := above[root]) is not None:
+            root = next_above
+        if root in partitions:
+            partitions[name] = partitions[root]
     for number, entry in enumerate(file.datasets):
         datasets_of_tokenizer[entry.tokenizer].append(entry.name)
-        assets.append(_source(located, number, entry, partitions.get(entry.name)))
+        partitions_def = partitions.get(entry.name)
+        if entry.from_ is None:
+            assets.append(_source(located, number, entry, partitions_def))
+        else:
+            assets.append(_derived(entry, entry.from_, partitions_def))
+        assets += _facts(located, number, entry, partitions_def)
         around = file.tokenizers.get(entry.tokenizer, TokenizerEntry()).around
-        for chain in _chains(located, number, entry, groups, around, partitions.get(entry.name)):
-            assets += chain
+        for chain_of_dataset in _chains(located, number, entry, groups, around, partitions_def):
+            assets += chain_of_dataset
     models = {place: _model(located, *place, model) for place, model in file.entries().items()}
     assets += models.values()
     for name, datasets in datasets_of_tokenizer.items():
@@ -77,6 +94,7 @@ def _corpus(located: LocatedYaml, file: DatasetsFile) -> Corpus:
         paths={
             entry.name: tuple(_paths(located, ("datasets", number, "paths"), entry))
             for number, entry in enumerate(file.datasets)
+            if entry.from_ is None
         },
         partitions=partitions,
     )
@@ -139,6 +157,40 @@ def _source(
     return declare(documents if partitions is None else of_partition)
 
 
+def _derived(
+    entry: Dataset, parent: str, partitions: dg.PartitionsDefinition[str] | None
+) -> dg.AssetsDefinition:
+    """The asset that reads the texts of another dataset."""
+
+    @made_from(
+        parent,
+        name=entry.name,
+        config=entry.reading(),
+        description=f"The documents of `{entry.name}`, made from `{parent}`: its texts as {entry.format}.",
+        owners=entry.owners,
+        partitions_def=partitions,
+    )
+    def documents(documents: DataFrame) -> Ingested:
+        return read_again(documents, entry.name, entry.format, entry.options).limited(entry.max_rejected)
+
+    return documents
+
+
+def _facts(
+    yaml: LocatedYaml, number: int, entry: Dataset, partitions: dg.PartitionsDefinition[str] | None
+) -> Iterator[dg.AssetsDefinition]:
+    """The assets of a dataset's facts; raises InvalidValue for facts that do not exist."""
+    folder = yaml.path.parent
+    rounds = [*entry.in_rounds(), *chain(*(variant.in_rounds() for variant in entry.variants.values()))]
+    try:
+        check_facts(entry.facts, rounds, folder)
+    except ConfigurationError as error:
+        raise InvalidValue(("datasets", number, "facts"), str(error)) from error
+    if entry.facts:
+        link = Facts([facts.source(folder) for facts in entry.facts])
+        yield from link.extend(Chain.from_raw(entry.name, entry.owners, partitions))
+
+
 def _paths(located: LocatedYaml, place: YamlPath, entry: Dataset) -> Iterator[Path]:
     """Yield the absolute paths of a dataset; raises InvalidValue if a path or partition folder is missing."""
     for number, written in enumerate(entry.paths):
@@ -182,7 +234,7 @@ def _chains(
             raise InvalidValue((*below, "token_bytes"), "It follows from the tokenizer. Leave it out.")
         return located.part(below, PackConfig, options) if options else None
 
-    chain = refine(
+    of_dataset = refine(
         entry.name,
         dedup_group=groups[entry.dedup_group()],
         rounds=entry.in_rounds(),
@@ -192,10 +244,10 @@ def _chains(
         owners=entry.owners,
         partitions_def=partitions,
     )
-    yield chain
+    yield of_dataset
     for name, options in entry.variants.items():
         yield variant(
-            chain,
+            of_dataset,
             name,
             rounds=None if options.shares_comparisons else options.in_rounds(),
             dedup_group=groups[entry.dedup_group(name)],

@@ -18,13 +18,14 @@ from factory.orchestration.datasets.partition_paths import keys_at, path_of
 
 @dataclass(frozen=True)
 class CheckedDataset:
-    """A dataset with the number of its files."""
+    """A dataset with the number of its files, or the dataset that it is made from."""
 
     name: str
     kind: str
     format: str
     variants: tuple[str, ...]
     files: int
+    made_from: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,13 @@ def check(path: Path) -> CheckedFile:
     datasets: list[CheckedDataset] = []
     wrong: list[str] = []
     for number, entry in enumerate(located.build(DatasetsFile).datasets):
-        paths = list(_paths(declared, entry))
+        paths = list(_paths(declared, entry)) if entry.from_ is None else []
         n_files = files_to_read(entry, paths)
-        if not n_files:
+        if not n_files and entry.from_ is None:
             said = no_file_to_read(entry, paths or declared.paths[entry.name], path.parent)
             wrong.append(located.sentence(("datasets", number, "paths"), said))
-        datasets.append(CheckedDataset(entry.name, entry.kind, entry.format, tuple(entry.variants), n_files))
+        variants = tuple(entry.variants)
+        datasets.append(CheckedDataset(entry.name, entry.kind, entry.format, variants, n_files, entry.from_))
     if wrong:
         raise ConfigurationError("\n".join(wrong))
     return CheckedFile(declared, tuple(datasets))

@@ -21,6 +21,7 @@ def check_entries(file: DatasetsFile) -> None:
     _check_tokenizers(file)
     _check_models(file)
     _check_paths(file)
+    _check_from(file)
     _check_blend(file)
 
 
@@ -126,6 +127,20 @@ def _check_paths(file: DatasetsFile) -> None:
                     f"`{path}` contains `{PARTITION}`, but the dataset has no partitions by key or time. "
                     "Declare them in `partitions`, or name the folder above.",
                 )
+
+
+def _check_from(file: DatasetsFile) -> None:
+    """Raise InvalidValue for a dataset from one that does not exist, or that is made from it."""
+    dataset_of = {entry.name: entry.from_ for entry in file.datasets}
+    for number, entry in enumerate(file.datasets):
+        above = [entry.name]
+        while (parent := dataset_of[above[-1]]) is not None:
+            if parent not in dataset_of:
+                raise InvalidValue(("datasets", number, "from"), unknown_name("dataset", parent, dataset_of))
+            if parent in above:
+                way = " from ".join(f"`{name}`" for name in [*above[above.index(parent) :], parent])
+                raise InvalidValue(("datasets", number, "from"), f"It is made {way}. Name another dataset.")
+            above.append(parent)
 
 
 def _check_blend(file: DatasetsFile) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import fields as dataclass_fields
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -25,8 +26,10 @@ from factory.filters.rounds import Round
 from factory.ingest.listing import UNWANTED
 from factory.ingest.readers import MAX_REJECTED, Ingested, Ingests
 from factory.lake import names
+from factory.orchestration.datasets.facts import FactsEntries
 from factory.orchestration.datasets.partitions_file import Partitioned
-from spark_udfs.ingest.registry import RECORD_FILES
+from factory.suggestions import quoted
+from spark_udfs.ingest.registry import READERS, RECORD_FILES
 
 RULES = {"prose": ["gopher_quality", "gopher_repetition"], "code": ["code"]}  # default rules by kind
 FILTERS = tuple(Round.model_fields)
@@ -81,7 +84,13 @@ class Dataset(FilterOptions):
     name: str = Field(description="name of its tables")
     kind: Literal["prose", "code"] = Field(description="code is sorted by dependency; both choose the rules")
     format: str = Field(description="how its files are read")
-    paths: WordList = Field(min_length=1, description="files and folders, relative to the folder of the file")
+    paths: WordList = Field(default=(), description="files and folders, relative to the folder of the file")
+    from_: str | None = Field(
+        default=None, alias="from", description="dataset whose texts are read, in place of files"
+    )
+    facts: FactsEntries = Field(
+        default=(), description="what others know about its keys, hosts or repositories"
+    )
     partitions: Partitioned | None = Field(default=None, description="partitions, each read by itself")
     license: str | None = Field(default=None, description="default license of documents")
     max_rejected: float = Field(
@@ -127,6 +136,43 @@ class Dataset(FilterOptions):
         if isinstance(variants, Mapping):
             values["variants"] = {name: _over(values, variant) for name, variant in variants.items()}
         return values
+
+    @model_validator(mode="after")
+    def _paths_or_from(self) -> Dataset:
+        if bool(self.paths) == bool(self.from_):
+            remedy = "Leave one out" if self.paths else "Name the files, or the dataset whose texts it reads"
+            raise PydanticCustomError(
+                "paths_or_from",
+                "A dataset has `paths` or `from`. {remedy}.",
+                {"field": "paths", "remedy": remedy},
+            )
+        if self.from_ is None:
+            return self
+        if READERS[self.format].of_text is None:
+            formats = quoted([format for format, reader in READERS.items() if reader.of_text], " or ")
+            raise PydanticCustomError(
+                "format_of_from",
+                "`{format}` reads files, and the texts of a dataset can be read as {formats}.",
+                {"field": "format", "format": self.format, "formats": formats},
+            )
+        if self.partitions is not None:
+            raise PydanticCustomError(
+                "partitions_of_from",
+                "It has the partitions of `{of}`. Leave `partitions` out.",
+                {"field": "partitions", "of": self.from_},
+            )
+        return self
+
+    @property
+    def options(self) -> Any:
+        """The options of its reader: the fields of the same name; None if it has none."""
+        kind = READERS[self.format].options
+        if kind is None:
+            return None
+        own = type(self).model_fields
+        return kind(
+            **{field.name: getattr(self, field.name) for field in dataclass_fields(kind) if field.name in own}
+        )
 
     @field_validator("name", "group", "tokenizer")
     @classmethod
@@ -184,7 +230,17 @@ class Dataset(FilterOptions):
         return self.model_dump(mode="json", exclude={*FilterOptions.model_fields, *_LATER_FIELDS})
 
 
-_LATER_FIELDS = ("kind", "partitions", "max_rejected", "group", "tokenizer", "owners", "variants")
+_LATER_FIELDS = (
+    "from_",
+    "facts",
+    "kind",
+    "partitions",
+    "max_rejected",
+    "group",
+    "tokenizer",
+    "owners",
+    "variants",
+)
 
 
 def _table_name(name: str) -> str:

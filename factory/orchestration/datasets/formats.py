@@ -45,18 +45,6 @@ class RecordFiles(Dataset):
             raise ValueError(str(error)) from error
         return columns
 
-    @property
-    def fields(self) -> Fields:
-        """The fields of a record by their meaning."""
-        return Fields(
-            text=self.text,
-            key=self.key,
-            columns=self.columns,
-            metadata=self.metadata,
-            language=self.language,
-            max_bytes=self.max_bytes,
-        )
-
     @staticmethod
     @abstractmethod
     def text_fields(file: Path) -> dict[str, int]:
@@ -70,7 +58,7 @@ class Jsonl(RecordFiles):
     format: Literal["jsonl"]
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        return ingests.jsonl(paths, self.fields, source=self.source, license=self.license)
+        return ingests.jsonl(paths, self.options, source=self.source, license=self.license)
 
     @staticmethod
     def text_fields(file: Path) -> dict[str, int]:
@@ -87,7 +75,7 @@ class Parquet(RecordFiles):
     format: Literal["parquet"]
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        return ingests.parquet(paths, self.fields, source=self.source, license=self.license)
+        return ingests.parquet(paths, self.options, source=self.source, license=self.license)
 
     @staticmethod
     def text_fields(file: Path) -> dict[str, int]:
@@ -151,7 +139,7 @@ class Html(Chosen):
     max_bytes: int = Field(default=MAX_TEXT_BYTES, ge=1, description="longest page to read, in bytes")
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        return ingests.html(paths, self.include, self.unwanted, **self.about, max_bytes=self.max_bytes)
+        return ingests.html(paths, self.include, self.unwanted, self.options, **self.about)
 
 
 class Warc(Dataset):
@@ -164,9 +152,8 @@ class Warc(Dataset):
     max_bytes: int = Field(default=MAX_TEXT_BYTES, ge=1, description="longest page to read, in bytes")
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        return ingests.warc(
-            paths, source=self.source, license=self.license, captures=self.captures, max_bytes=self.max_bytes
-        )
+        about = self.model_dump(include={"source", "license", "captures"})
+        return ingests.warc(paths, self.options, **about)
 
 
 class Repositories(Chosen):

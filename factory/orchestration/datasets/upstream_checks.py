@@ -96,7 +96,8 @@ def _rules_of_tables(file: DatasetsFile) -> Iterator[tuple[YamlPath, str, Rule]]
         ]
         for place, dataset, of_dataset in rounds:
             for round_of_rules in of_dataset:
-                yield from ((place, dataset, rule) for rule in round_of_rules.build() if rule.reads)
+                rules = [rule.of_dataset(names.base(dataset)) for rule in round_of_rules.build()]
+                yield from ((place, dataset, rule) for rule in rules if rule.reads)
 
 
 def _above(table: str, upstream: Mapping[str, AbstractSet[str]]) -> set[str]:

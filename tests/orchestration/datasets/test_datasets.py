@@ -70,7 +70,7 @@ WRONG = [
     ("kind: prose", "kind: prse", "line 3, datasets[0].kind: Unknown value `prse`. Did you mean `prose`?"),
     ("format: files", "format: fils", "line 4, datasets[0].format: Unknown value `fils`. Did"),
     ("    format: files\n", "", "line 2, datasets[0].format: `format` is missing. Add it."),
-    ("    paths: notes\n", "", "line 2, datasets[0].paths: `paths` is missing. Add it."),
+    ("    paths: notes\n", "", "line 2, datasets[0].paths: A dataset has `paths` or `from`. Name the files"),
     ("name: pages", "name: notes", "line 12, datasets[1].name: `notes` is the name of"),
     (
         "gopher_quality",
@@ -107,7 +107,11 @@ WRONG = [
         "{value_bits: 3, threshold",
         "line 28, groups.prose.value_bits: Unknown value `3`. Use one of `1`, `2`, `4`, `8`, `16`.",
     ),
-    ("paths: [p.jsonl]", "paths: []", "line 15, datasets[1].paths: It is empty. Give at least one."),
+    (
+        "paths: [p.jsonl]",
+        "paths: []",
+        "line 15, datasets[1].paths: A dataset has `paths` or `from`. Name the files",
+    ),
     ("paths: notes", "paths: {a: b}", "line 5, datasets[0].paths: `{'a': 'b'}` does not fit."),
     ("name: mine", "name: mine_r1", "line 21, datasets[2].name: `mine_r1` is not a dataset name"),
     ("name: mine", "name: mine__x", "line 21, datasets[2].name: `mine__x` contains two underscores"),

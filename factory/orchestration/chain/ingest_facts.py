@@ -1,0 +1,104 @@
+"""The link of facts: tables beside the raw documents, which predicates read as `facts.<name>`.
+
+    files -> facts.<dataset>_rows -> facts.<dataset> <- raw.<dataset>
+
+The files are read in every run. Where they are as they were, nothing else is made again; where they changed,
+facts are joined to the documents and predicates decide anew, and no text is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import dagster as dg
+from pyspark.sql import DataFrame
+
+from factory.ingest.fact_files import By, FactFiles, fact_rows
+from factory.ingest.facts import facts_of, first_of_each, rejected_rows, rows_about_nothing, rows_of_table
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.lake.schemas.ingest import FACT_ROWS, FACTS, REJECTED
+from factory.orchestration.asset.declaration import Tables
+from factory.orchestration.chain.link import Chain
+
+
+@dataclass(frozen=True)
+class FactTable:
+    """Facts from a table of the lake: `facts` are its columns by their names; rows are joined by `column`."""
+
+    table: TableName
+    by: By
+    column: str
+    facts: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Join facts to the raw documents of a dataset; the chain stays as it is."""
+
+    sources: Sequence[FactFiles | FactTable]
+
+    def extend(self, chain: Chain) -> Chain:
+        files = [source for source in self.sources if isinstance(source, FactFiles)]
+        return chain.adding(*([_rows(chain, files)] if files else []), self._facts(chain, bool(files)))
+
+    def _facts(self, chain: Chain, from_files: bool) -> dg.AssetsDefinition:
+        tables = {
+            f"table_{number}": (number, source)
+            for number, source in enumerate(self.sources)
+            if isinstance(source, FactTable)
+        }
+        name = names.facts(chain.dataset)
+
+        @chain.table_asset(
+            namespace=name.namespace,
+            name=name.name,
+            schema=FACTS,
+            side_tables={"rejected": REJECTED},
+            upstream={
+                "documents": chain.documents,
+                **({"rows": name.suffixed("rows")} if from_files else {}),
+                **{argument: source.table for argument, (_, source) in tables.items()},
+            },
+            config={"sources": [repr(source) for _, source in tables.values()]},
+            description=f"What others know about the documents of `{chain.documents}`, by name.",
+            partitions_def=chain.partitions_def,
+        )
+        def facts(documents: DataFrame, **upstream: DataFrame) -> Tables:
+            parts = [
+                rows_of_table(
+                    upstream[argument], str(source.table), number, source.by, source.column, source.facts
+                )
+                for argument, (number, source) in tables.items()
+            ]
+            first_part, *further = [*([upstream["rows"]] if from_files else []), *parts]
+            rows = first_part
+            for part in further:
+                rows = rows.unionByName(part)
+            first, others = first_of_each(rows)
+            bad_rows = rejected_rows(others, "key_taken", "An earlier row has the %s `%s`.")
+            if chain.partitions_def is None:  # a row may be about a document of another partition
+                alone = rows_about_nothing(documents, first)
+                bad_rows = bad_rows.unionByName(
+                    rejected_rows(alone, "no_document", "No document has the %s `%s`.")
+                )
+            return Tables(facts_of(documents, first), {"rejected": bad_rows}, max_rejected=1)
+
+        return facts
+
+
+def _rows(chain: Chain, files: Sequence[FactFiles]) -> dg.AssetsDefinition:
+    name = names.facts(chain.dataset).suffixed("rows")
+
+    @chain.table_asset(
+        namespace=name.namespace,
+        name=name.name,
+        schema=FACT_ROWS,
+        description=f"The rows of the files of facts about the documents of `{chain.documents}`.",
+        config={"files": [repr((file.by, file.column, file.columns)) for file in files]},
+    )
+    def rows(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
+        return pyspark.spark_session.createDataFrame(fact_rows(files))
+
+    return rows

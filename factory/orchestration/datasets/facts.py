@@ -1,0 +1,102 @@
+"""The facts that a datasets file joins to the documents of a dataset."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from factory.errors import ConfigurationError
+from factory.filters.metadata import FACTS, METADATA
+from factory.filters.rounds import Round
+from factory.frozen_model import FrozenModel
+from factory.ingest.fact_files import By, FactFiles, columns_of, files_at
+from factory.lake.names import TableName
+from factory.orchestration.chain.ingest_facts import FactTable
+from factory.suggestions import unknown_name
+
+Words = Annotated[
+    tuple[str, ...], BeforeValidator(lambda words: [words] if isinstance(words, str) else words)
+]
+
+
+class FactsEntry(FrozenModel):
+    """Files, or a table, with a row for each key, host or repository that something is known of."""
+
+    paths: Words = Field(default=(), description="files of facts, or folders of them")
+    table: str | None = Field(default=None, description="a table of the lake, in place of files")
+    by: By = Field(description="the field of documents that rows are joined by")
+    column: str | None = Field(
+        default=None, description="the column with its value; default: the one of its name"
+    )
+    columns: Words = Field(default=(), description="the facts to take; default: every other column of a file")
+
+    @model_validator(mode="after")
+    def _files_or_a_table(self) -> FactsEntry:
+        if bool(self.paths) == bool(self.table):
+            raise ValueError("Facts come from `paths` or from a `table`. Give one of the two.")
+        if self.table and not self.columns:
+            raise ValueError("Of a table the facts are named. List its `columns`, such as `metadata.score`.")
+        return self
+
+    def source(self, folder: Path) -> FactFiles | FactTable:
+        """What is joined; paths are relative to `folder`."""
+        column = self.column or self.by
+        if self.table is not None:
+            facts = {name.removeprefix(METADATA): name for name in self.columns}
+            return FactTable(TableName.parse(self.table), self.by, column, facts)
+        paths = tuple(folder / Path(path).expanduser() for path in self.paths)
+        return FactFiles(paths, self.by, column, self.columns)
+
+    def names(self, folder: Path) -> list[str]:
+        """The names of its facts.
+
+        Raises ConfigurationError for files that do not exist or cannot be read, and for a column they lack.
+        """
+        source = self.source(folder)
+        if isinstance(source, FactTable):
+            return list(source.facts)
+        names: dict[str, None] = {}
+        for name_of_path, path in zip(self.paths, source.paths, strict=True):
+            files = files_at(path)
+            if not files:
+                raise ConfigurationError(
+                    f"`{name_of_path}` holds no file of facts. Paths are relative to the folder "
+                    f"of this file, {folder}."
+                )
+            for file in files:
+                columns = columns_of(file)
+                for name in (source.column, *source.columns):
+                    if name not in columns:
+                        raise ConfigurationError(unknown_name(f"column of `{file.name}`:", name, columns))
+                names |= dict.fromkeys(self.columns or [name for name in columns if name != source.column])
+        return list(names)
+
+
+FactsEntries = Annotated[
+    tuple[FactsEntry, ...],
+    BeforeValidator(lambda facts: [facts] if isinstance(facts, Mapping) else facts),
+]
+
+
+def check_facts(facts: Sequence[FactsEntry], rounds: Sequence[Round], folder: Path) -> None:
+    """Raise ConfigurationError for two entries with a fact of one name, and for a predicate on none."""
+    every = [name for entry in facts for name in entry.names(folder)]
+    twice = [name for name, n in Counter(every).items() if n > 1]
+    if twice:
+        raise ConfigurationError(
+            f"Two entries of `facts` have a column `{twice[0]}`. List the `columns` to take of each."
+        )
+    for field in _fields(rounds):
+        if field not in every:
+            raise ConfigurationError(unknown_name("fact", field, every))
+
+
+def _fields(rounds: Sequence[Round]) -> Iterator[str]:
+    for round_of_rules in rounds:
+        yield from (
+            field.removeprefix(FACTS) for field in round_of_rules.predicates if field.startswith(FACTS)
+        )
