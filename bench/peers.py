@@ -72,9 +72,23 @@ LANCE = Peer("pages-lance", ("pylance==14.0.2",))
 DATATROVE = Peer(
     "datatrove", ("datatrove[processing]==0.10.1", "spacy==3.8.18", "numpy==2.4.6", "pyarrow==26.0.1")
 )
+DATATROVE_WARC = Peer(
+    "datatrove-warc",
+    (
+        "datatrove==0.10.1",
+        "warcio==1.8.1",
+        "faust-cchardet==2.1.19",
+        "python-magic==0.4.27",
+        "orjson==3.11.4",
+    ),
+)
 MINHASH = Peer("minhash", ("datasketch==2.0.0", "rensa==0.5.0", "scipy==1.17.1", "pyarrow==26.0.1"))
 SEQPACKER = Peer("seqpacker", ("seqpacker==0.1.3", "numpy==2.4.6"))
 FLORET = Peer("floret", ("floret==0.10.5", "numpy==1.26.4"))  # its predict fails with numpy 2
+HTML = Peer(
+    "html",
+    ("resiliparse==2.0.1", "trafilatura==2.3.1", "lxml-html-clean==0.4.6", "justext==3.0.2"),
+)
 NLTK = Peer("nltk", ("nltk==3.9.2",))
 CLANG = Peer("libclang", ("libclang==18.1.1",))
 

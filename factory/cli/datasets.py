@@ -53,6 +53,14 @@ def check(path: Path | None, console: Console) -> None:
             escape(", ".join(dataset.variants)),
         )
     console.print(table)
+    for dataset in found.datasets:
+        if dataset.pages:
+            console.print(
+                f"`{dataset.name}` takes {counted(dataset.pages, 'web page')} for text, markup and all. "
+                "`format: html` reads their main text.",
+                markup=False,
+                soft_wrap=True,
+            )
     n_tables = len(found.corpus.assets)  # as runs count them: without tables of rejected records and the like
     console.print(
         f"{path.name} is correct: {counted(len(found.datasets), 'dataset')}, {counted(n_tables, 'table')}. "

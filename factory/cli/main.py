@@ -159,15 +159,22 @@ def sample(
     rejected_by: Annotated[
         str | None, typer.Option(help="Only documents this rule rejected (filtered tables).")
     ] = None,
+    page: Annotated[
+        bool, typer.Option("--page", help="Show each page beside its main text (raw tables of web pages).")
+    ] = False,
 ) -> None:
     """Show rows of a table; the same seed shows the same rows."""
-    from factory.cli.tables import show_sample
+    from factory.cli.tables import show_pages, show_sample
     from factory.explain.tables import sample as chosen
     from factory.lake.names import TableName
     from factory.lake.tables import Lake
 
-    name = TableName.parse(table)
-    show_sample(chosen(Lake(_settings()), name, n, seed, rejected_by), name, console)
+    lake, name = Lake(_settings()), TableName.parse(table)
+    rows = chosen(lake, name, n, seed, rejected_by)
+    if page:
+        show_pages(lake, name, rows, console)
+    else:
+        show_sample(rows, name, console)
 
 
 @app.command()

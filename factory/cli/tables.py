@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group
@@ -87,3 +89,29 @@ def _short(value: object) -> str:
     if isinstance(value, list) and value and isinstance(value[0], dict) and "rule" in value[0]:
         return ", ".join(f"{it['rule']} = {it['value']:g} (limit {it['threshold']:g})" for it in value)
     return _cut(str(value), _LONGEST_FACT)
+
+
+def show_pages(lake: Lake, table: TableName, rows: Sequence[dict[str, Any]], console: Console) -> None:
+    """Print each page beside its main text; what is not in the main text is dim."""
+    from factory.explain.pages import whole_text
+
+    paths = _paths_of(lake, table)
+    for row in rows:
+        main = row["text"] or ""
+        main_lines = {" ".join(line.split()) for line in main.splitlines()}
+        page = Text()
+        for line in _cut(whole_text(lake, table, row, paths), _LONGEST).splitlines():
+            page.append(f"{line}\n", "" if " ".join(line.split()) in main_lines else "dim")
+        beside = Table(title=f"{row['source']} / {row['key']}", title_justify="left", show_lines=True)
+        for column in ("page", "main text"):
+            beside.add_column(column, ratio=1)
+        beside.add_row(page, Text(_cut(main, _LONGEST)))
+        console.print(beside)
+
+
+def _paths_of(lake: Lake, table: TableName) -> Sequence[Path]:
+    """The paths that a datasets file declares for the dataset of a raw table; none without such a file."""
+    from factory.orchestration.datasets.assets import corpus
+
+    file = lake.settings.datasets
+    return corpus(file).paths.get(table.name, ()) if file is not None else ()

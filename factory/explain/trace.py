@@ -7,11 +7,11 @@ scanned once for all of them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from blender.opened.blend import Blend
-from factory.errors import NotFound
+from factory.errors import NotFound, TableNotFound
 from factory.explain.evidence import Evidence
 from factory.explain.find import search_raw_tables
 from factory.explain.stages.document_trace import UNDER_WAY, DocumentTrace, Rejection, Serving, StoredStep
@@ -67,30 +67,33 @@ def trace_known(
         for name, in_dataset in {dataset: members, **variants}.items():
             _follow(Read(lake, tables, dataset=name), in_dataset, served)
             _explain(lake, names.verdicts(tables, name), in_dataset)
-    for dataset, members in by_dataset.items():
-        _add_descendants(lake, tables, dataset, members, blends, first)
+    for table, parent in _made_from(lake, tables):
+        _add_descendants(lake, table, by_dataset.get(parent, ()), blends, first)
     return traces
 
 
-def _add_descendants(
-    lake: Lake,
-    tables: frozenset[TableName],
-    dataset: str,
-    traces: Sequence[DocumentTrace],
-    blends: Sequence[Blend],
-    first: int,
-) -> None:
-    """Add the traces of the documents that other datasets make from those of one."""
-    raw = names.raw(dataset)
+def _made_from(lake: Lake, tables: frozenset[TableName]) -> Iterator[tuple[TableName, str]]:
+    """Yield the raw tables that are made from others, each with the dataset of the other."""
     for table in sorted(tables):
-        is_raw = table.namespace == raw.namespace and not table.name.endswith(REJECTED)
-        if is_raw and str(raw) in lake.published(table).lineage.upstream:
-            ids = descendants(lake, table, [trace.doc_id for trace in traces])
-            children = trace_known(
-                lake, [child for of_one in ids.values() for child in of_one], blends, first
-            )
-            for trace in traces:
-                trace.descendants += [children[child] for child in ids.get(trace.doc_id, ())]
+        if table.namespace == "raw" and not table.name.endswith(REJECTED):
+            try:
+                upstream = lake.published(table).lineage.upstream
+            except TableNotFound:  # no run has published it yet
+                continue
+            parents = map(TableName.parse, upstream)
+            yield from ((table, parent.name) for parent in parents if parent.namespace == "raw")
+
+
+def _add_descendants(
+    lake: Lake, table: TableName, traces: Sequence[DocumentTrace], blends: Sequence[Blend], first: int
+) -> None:
+    """Add the traces of the documents that a raw table makes from those of another."""
+    ids = descendants(lake, table, [trace.doc_id for trace in traces]) if traces else {}
+    if not ids:
+        return
+    children = trace_known(lake, [child for of_one in ids.values() for child in of_one], blends, first)
+    for trace in traces:
+        trace.descendants += [children[child] for child in ids.get(trace.doc_id, ())]
 
 
 def _explain(lake: Lake, verdicts: TableName, traces: Sequence[DocumentTrace]) -> None:

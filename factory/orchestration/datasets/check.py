@@ -12,13 +12,16 @@ from factory.orchestration.datasets.corpus import Corpus
 from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.datasets.located_yaml import LocatedYaml
-from factory.orchestration.datasets.no_files import files_to_read, no_file_to_read
+from factory.orchestration.datasets.no_files import files_to_read, no_file_to_read, pages_as_text
 from factory.orchestration.datasets.partition_paths import keys_at, path_of
 
 
 @dataclass(frozen=True)
 class CheckedDataset:
-    """A dataset with the number of its files, or the dataset that it is made from."""
+    """A dataset with the number of its files, or the dataset that it is made from.
+
+    `pages` of its files are web pages that it takes for text.
+    """
 
     name: str
     kind: str
@@ -26,6 +29,7 @@ class CheckedDataset:
     variants: tuple[str, ...]
     files: int
     made_from: str | None = None
+    pages: int = 0
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,17 @@ def check(path: Path) -> CheckedFile:
         if not n_files and entry.from_ is None:
             said = no_file_to_read(entry, paths or declared.paths[entry.name], path.parent)
             wrong.append(located.sentence(("datasets", number, "paths"), said))
-        variants = tuple(entry.variants)
-        datasets.append(CheckedDataset(entry.name, entry.kind, entry.format, variants, n_files, entry.from_))
+        datasets.append(
+            CheckedDataset(
+                name=entry.name,
+                kind=entry.kind,
+                format=entry.format,
+                variants=tuple(entry.variants),
+                files=n_files,
+                made_from=entry.from_,
+                pages=pages_as_text(entry, paths),
+            )
+        )
     if wrong:
         raise ConfigurationError("\n".join(wrong))
     return CheckedFile(declared, tuple(datasets))

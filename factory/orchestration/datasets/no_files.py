@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from factory.counted import counted
+from factory.ingest.globs import compiled
 from factory.ingest.listing import UNWANTED, files_below
+from factory.ingest.readers import HTML_FILES
 from factory.orchestration.datasets.dataset import Dataset
-from factory.orchestration.datasets.formats import Chosen
+from factory.orchestration.datasets.formats import Chosen, Files
 from factory.suggestions import quoted
 
 _EVERY = ("**/*",)
@@ -19,6 +21,15 @@ def files_to_read(entry: Dataset, paths: Sequence[Path]) -> int:
     """Return the number of files at `paths` that the reader of `entry` takes; it opens none."""
     n_single = 0 if isinstance(entry, Chosen) else sum(path.is_file() for path in paths)
     return n_single + len(_below(entry.folders(paths), entry.patterns, entry.unwanted))
+
+
+def pages_as_text(entry: Dataset, paths: Sequence[Path]) -> int:
+    """Return how many of the files that a dataset of prose takes as they are look like web pages."""
+    if entry.kind != "prose" or not isinstance(entry, Files):
+        return 0
+    pages = compiled(HTML_FILES)
+    files = _below(entry.folders(paths), entry.patterns, entry.unwanted)
+    return sum(pages.fullmatch(name) is not None for name in files)
 
 
 def no_file_to_read(entry: Dataset, paths: Sequence[Path], folder: Path) -> str:

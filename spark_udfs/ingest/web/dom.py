@@ -38,8 +38,8 @@ def text_of(element: ElementNode) -> str:
 
 
 def n_letters(text: str) -> int:
-    """Return the length of a text without white space."""
-    return sum(map(len, text.split()))
+    """Return the length of a text without spaces and line ends."""
+    return len(text) - text.count(" ") - text.count("\n")
 
 
 def attribute(element: ElementNode | None, name: str) -> str:

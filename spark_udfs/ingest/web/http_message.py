@@ -13,6 +13,7 @@ from collections.abc import Callable
 import brotli
 import zstandard
 
+from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
 from spark_udfs.ingest.rows import BadRecord
 from spark_udfs.ingest.web.headers import MAX_HEADER_BYTES, Headers, header_end
 
@@ -117,3 +118,20 @@ _DECODERS: dict[str, Callable[[bytes, int], bytes]] = {
     "br": _brotli,
     "zstd": _zstd,
 }
+
+
+def page_at(record: bytes) -> tuple[bytes, str | None]:
+    """Return the decoded body of the record of an archive, as it lies in its file, and its charset.
+
+    Raises BadRecord for bytes that are no such record.
+    """
+    content = zlib.decompress(record, zlib.MAX_WBITS | 16) if record[:2] == b"\x1f\x8b" else record
+    end = header_end(content)
+    if end is None:
+        raise BadRecord("not_warc", "No header of a WARC record is there.")
+    own = Headers.parse(content[: end[0]].partition(b"\n")[2])
+    block = content[end[1] :].removesuffix(b"\r\n\r\n")
+    if not _STATUS.match(block):
+        return block, own.charset
+    _, headers, body = status_of(block)
+    return body_of(headers, body, MAX_TEXT_BYTES), headers.charset

@@ -50,7 +50,6 @@ def _by_resiliparse(tree: HTMLTree, *selectors: str) -> str:
         tree,
         main_content=True,
         comments=False,
-        post_meta=False,
         alt_texts=False,
         skip_elements=list(selectors),
     )

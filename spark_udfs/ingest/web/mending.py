@@ -146,9 +146,9 @@ def _keep_lists_of_texts(tree: HTMLTree) -> None:
         n_links = len(element.query_selector_all("a"))
         is_text = not n_links or _size(element) > _LETTERS_A_LINK * n_links
         if is_text and element.closest("nav, header, footer, aside") is None:
-            for link in select(element, "a"):
+            for link in select(element, "a") if n_links else ():
                 _replace(tree, link, "span")
-            for _ in range(_DEPTH_OF_LISTS):
+            for _ in range(_DEPTH_OF_LISTS - _depth(element, _DEPTH_OF_LISTS)):
                 _wrap(tree, element)
 
 
@@ -166,6 +166,14 @@ def _wrap(tree: HTMLTree, element: ElementNode) -> None:
     assert box is not None
     element.before(box)
     box.append_child(element)
+
+
+def _depth(element: ElementNode, most: int) -> int:
+    """Return how many elements are between an element and the body, up to `most`."""
+    depth, above = 0, element.parent_element
+    while above is not None and above.tag != "body" and depth < most:
+        depth, above = depth + 1, above.parent_element
+    return depth
 
 
 def _has_headline(element: ElementNode) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLTree
 
 from spark_udfs.ingest.file_types import PLAIN
@@ -63,3 +64,8 @@ def _n_letters_in_links(tree: HTMLTree) -> int:
     links = select(body_of_tree(tree), "a")
     sizes = [n_letters(text_of(link)) for link in links[:_SAMPLED_LINKS]]
     return round(sum(sizes) / len(sizes) * len(links)) if sizes else 0
+
+
+def visible_text(body: bytes, charset: str | None = None) -> str:
+    """Return everything that a reader sees of a page, its main text and what is beside it."""
+    return str(extract_plain_text(parse(decode_page(body, charset).text), alt_texts=False))

@@ -1,0 +1,57 @@
+"""The page of a main text is found again at its place, with what the main text leaves out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from factory.errors import ConfigurationError, NotFound
+from factory.explain.pages import whole_text
+from factory.lake import names
+from factory.lake.tables import Lake
+from factory.orchestration.datasets.assets import corpus
+from factory.settings import Settings
+from tests.ingest.web.archives import SENTENCE, Fetch, archive
+from tests.orchestration.runs import run
+
+pytestmark = pytest.mark.spark
+
+PAGE = f"<nav>Beside it</nav><h1>Title</h1><p>{SENTENCE}</p><p>{SENTENCE}</p>"
+
+
+def test_a_page_is_read_again_from_its_archive_its_file_or_its_document(
+    spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
+) -> None:
+    lake = Lake(lake_settings)
+    (tmp_path / "a.warc.gz").write_bytes(
+        archive([Fetch("http://a.example/", b"<p>"), Fetch("http://a.example/2", PAGE.encode())])
+    )
+    (tmp_path / "b.html").write_text(PAGE)
+    (tmp_path / "c.jsonl").write_text(f'{{"html": "{PAGE}"}}\n')
+    (tmp_path / "all.yaml").write_text(
+        "datasets:\n"
+        f"  - {{name: {unique}a, kind: prose, format: warc, paths: a.warc.gz}}\n"
+        f"  - {{name: {unique}b, kind: prose, format: html, paths: .}}\n"
+        f"  - {{name: {unique}c, kind: prose, format: jsonl, text: html, paths: c.jsonl}}\n"
+        f"  - {{name: {unique}d, kind: prose, format: html, from: {unique}c}}\n"
+    )
+    declared = corpus(tmp_path / "all.yaml")
+    wanted = {str(names.raw(f"{unique}{letter}")) for letter in "abcd"}
+    raw = [asset for asset in declared.assets if wanted & {key.to_user_string() for key in asset.keys}]
+    assert run(lake_settings, *raw).success
+    for letter in "abd":
+        table = names.raw(f"{unique}{letter}")
+        [row] = lake.read(table).to_pylist()
+        paths = declared.paths.get(table.name, ())
+        text = whole_text(lake, table, row, paths)
+        assert "Beside it" in text
+        assert "Beside it" not in row["text"]
+        assert text.count(SENTENCE) == row["text"].count(SENTENCE) == 2
+        if paths:
+            with pytest.raises(NotFound, match="have no file"):
+                whole_text(lake, table, row, [tmp_path / "elsewhere"])
+    [row] = lake.read(names.raw(f"{unique}c")).to_pylist()
+    with pytest.raises(ConfigurationError, match="is no main text of a page"):
+        whole_text(lake, names.raw(f"{unique}c"), row, ())
