@@ -49,6 +49,7 @@ MAX_TOPICS_BYTES = 2 * MIB  # of a parsed module; its syntax tree takes about 20
 # Of a page. Extraction takes time quadratic in the depth, and browsers stop at this one.
 MAX_DEPTH = 512
 MAX_ELEMENTS = 1_000_000
+MAX_ATTRIBUTES = 1_000  # of a tag; the parser takes time quadratic in their number
 MAX_SPAN = 999  # columns or rows of a cell; HTML allows a thousand
 MAX_FALLBACK_BYTES = 2 * MIB  # of a page that the slow extractor may read
 

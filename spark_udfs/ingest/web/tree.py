@@ -6,7 +6,7 @@ import re
 
 from resiliparse.parse.html import HTMLTree
 
-from spark_udfs.ingest.bounds import MAX_DEPTH, MAX_ELEMENTS
+from spark_udfs.ingest.bounds import MAX_ATTRIBUTES, MAX_DEPTH, MAX_ELEMENTS
 from spark_udfs.ingest.rows import BadRecord
 from spark_udfs.ingest.web.address import host_of
 from spark_udfs.ingest.web.dom import attribute, body_of_tree, root_of, select, text_of
@@ -14,6 +14,8 @@ from spark_udfs.ingest.web.dom import attribute, body_of_tree, root_of, select, 
 # Elements of exactly that depth below the root; the selector is matched natively, by one walk up an element.
 _AT_MAX_DEPTH = "html > " + " > ".join(["*"] * (MAX_DEPTH - 1))
 _INVISIBLE = "script, style, noscript, template, iframe, svg, object, embed"
+_TAG = re.compile(r"<[a-zA-Z][^\s/<]*")
+_LONG_TAG = 20_000  # letters; a shorter tag may have any attributes
 _LANGUAGE = re.compile(r"\s*([a-zA-Z]{2,3})(?:[-_]|\s*$)")
 MAX_FACT_LETTERS = 500
 
@@ -21,10 +23,10 @@ MAX_FACT_LETTERS = 500
 def parse(html: str) -> HTMLTree:
     """Return the tree of a page without elements that nobody sees.
 
-    What is nested deeper than `MAX_DEPTH` becomes the text of the element at that depth. Raises BadRecord
-    `too_complex` beyond `MAX_ELEMENTS`.
+    What is nested deeper than `MAX_DEPTH` becomes the text of the element at that depth, and a tag of very
+    many attributes has none. Raises BadRecord `too_complex` beyond `MAX_ELEMENTS`.
     """
-    tree = HTMLTree.parse(html)
+    tree = HTMLTree.parse(_with_bounded_tags(html))
     root = root_of(tree)
     for element in select(root, _AT_MAX_DEPTH):
         element.text_content = text_of(element)
@@ -36,6 +38,24 @@ def parse(html: str) -> HTMLTree:
     for element in select(body_of_tree(tree), _INVISIBLE):
         element.decompose()
     return tree
+
+
+def _with_bounded_tags(html: str) -> str:
+    """Return the page with tags of more than `MAX_ATTRIBUTES` cut to their names.
+
+    The parser compares every attribute of a tag with all before it, which takes quadratic time.
+    """
+    pieces = html.split(">")
+    if max(map(len, pieces)) <= _LONG_TAG:
+        return html
+    return ">".join(piece if len(piece) <= _LONG_TAG else _bounded(piece) for piece in pieces)
+
+
+def _bounded(piece: str) -> str:
+    tag = _TAG.search(piece)
+    if tag is None or len(piece[tag.end() :].split()) <= MAX_ATTRIBUTES:
+        return piece
+    return piece[: tag.end()]
 
 
 def facts_of(tree: HTMLTree, url: str, robots: str = "") -> dict[str, str]:
