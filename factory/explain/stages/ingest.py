@@ -17,6 +17,7 @@ from spark_udfs.ingest.rows import DERIVED_FROM
 BAD_RECORD = "bad_record"
 _ABOUT = ("doc_id", "source", "key", "n_bytes", "repository", "path", "revision", "license", "metadata")
 _OF_BAD_RECORD = ("doc_id", "source", "key", "n_bytes", "location", "reason", "detail")
+_SHOWN_FACTS = (DERIVED_FROM, "url", "warc_file", "warc_offset")  # where it comes from
 REJECTED = "_rejected"
 
 
@@ -64,8 +65,7 @@ def origins(lake: Lake, table: TableName, ids: Sequence[str]) -> dict[str, Docum
     traces = {}
     for row in rows:
         facts = dict(row.pop("metadata", None) or ())
-        if DERIVED_FROM in facts:
-            row |= {DERIVED_FROM: facts[DERIVED_FROM]}
+        row |= {name: facts[name] for name in _SHOWN_FACTS if name in facts}
         about = {
             name: value
             for name, value in row.items()

@@ -94,7 +94,7 @@ class StageView(Protocol):
     def explain(self, removals: Sequence[Removal]) -> str:
         """Return one sentence on the removals of a document."""
         rules = [
-            f"{removal.reason} is {removal.value:g} (limit {removal.limit:g})"
+            f"{removal.reason} is {' (limit '.join(_apart(removal.value, removal.limit))})"
             for removal in removals
             if removal.limit is not None
         ]
@@ -143,3 +143,10 @@ def counts_figure(section: str, subject: str, counts: Mapping[str, int]) -> Figu
     """A figure of counts by word, in one line."""
     line = ", ".join(f"{word} {count:,}" for word, count in counts.items())
     return Figure(section, subject, dict(counts), [line or "none"])
+
+
+def _apart(measurement: float | None, limit: float) -> tuple[str, str]:
+    """Return a measurement and its limit with as many digits as tell them apart."""
+    number = float("nan") if measurement is None else measurement
+    pairs = ((f"{number:.{digits}g}", f"{limit:.{digits}g}") for digits in range(6, 18))
+    return next((pair for pair in pairs if pair[0] != pair[1]), (f"{number:g}", f"{limit:g}"))

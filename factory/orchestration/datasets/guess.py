@@ -111,12 +111,13 @@ def _datasets(folder: Path, path: str, *, deep: bool = True) -> Iterator[Guess]:
     code = {extension: n for extension, n in extensions.items() if kind_of(f"a.{extension}").language in CODE}
     prose = {extension: n for extension, n in extensions.items() if extension in _PROSE}
     html = {extension: n for extension, n in extensions.items() if extension in _HTML}
-    if code and sum(code.values()) >= sum(prose.values()):
+    if code and sum(code.values()) >= sum(prose.values()) + sum(html.values()):
         whole = (folder / ".git").exists() or any(
             b"/" not in name for name in rest if _extension(name) in code
         )
         yield _texts(folder, path, "code", "files" if whole else "repositories", code, deep)
-    elif prose:
+        return
+    if prose:
         yield _texts(folder, path, "prose", "files", prose, deep)
     if html:
         yield _texts(folder, path, "prose", "html", html, deep)

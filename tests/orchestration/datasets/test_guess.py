@@ -115,3 +115,22 @@ def test_a_folder_of_nothing_known_names_what_it_holds(tmp_path: Path) -> None:
         guess(tmp_path)
     with pytest.raises(ConfigurationError, match="is not a folder"):
         guess(tmp_path / "a.png")
+
+
+def test_pages_and_archives_are_web_datasets_and_pages_among_code_are_none(tmp_path: Path) -> None:
+    fill(tmp_path, "site/a.html", "site/deep/b.htm", "site/notes.md", "crawl/a.warc.gz", "crawl/b.wet.gz")
+    fill(tmp_path, "tool/a.py", "tool/b.py", "tool/page.html")
+    assert guess(tmp_path) == [
+        Guess("crawl", "prose", "warc", ("crawl",), 2),
+        Guess("site", "prose", "files", ("site",), 1, ("**/*.md",)),
+        Guess("site_html", "prose", "html", ("site",), 2, ("**/*.htm", "**/*.html")),
+        Guess("tool", "code", "files", ("tool",), 2, ("**/*.py",)),
+    ]
+
+
+def test_a_check_tells_pages_that_are_taken_for_text(tmp_path: Path) -> None:
+    fill(tmp_path, "site/a.html", "site/b.txt")
+    (tmp_path / "d.yaml").write_text("datasets: [{name: a, kind: prose, format: files, paths: site}]\n")
+    assert [dataset.pages for dataset in check(tmp_path / "d.yaml").datasets] == [1]
+    (tmp_path / "d.yaml").write_text("datasets: [{name: a, kind: prose, format: html, paths: site}]\n")
+    assert [dataset.pages for dataset in check(tmp_path / "d.yaml").datasets] == [0]
