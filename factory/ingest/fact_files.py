@@ -46,14 +46,18 @@ def fact_rows(sources: Sequence[FactFiles]) -> pa.Table:
     Raises ConfigurationError, which names the file, for one that cannot be read, lacks a column or has two of
     one name, and for files that are too large.
     """
-    files = [(number, source, file) for number, source in enumerate(sources) for file in _files(source)]
-    n_bytes = sum(file.stat().st_size for _, _, file in files)
+    files = [
+        (number, source, name, file)
+        for number, source in enumerate(sources)
+        for name, file in _files(source).items()
+    ]
+    n_bytes = sum(file.stat().st_size for *_, file in files)
     if n_bytes > MAX_BYTES:
         raise ConfigurationError(
             f"The files of facts have {n_bytes:,} bytes, and at most {MAX_BYTES:,} are read. Make a dataset "
             "of them, and join its table."
         )
-    rows = [row for number, source, file in files for row in _rows(number, source, file)]
+    rows = [row for number, source, name, file in files for row in _rows(number, source, name, file)]
     return pa.Table.from_pylist(rows, schema=FACT_ROWS.columns)
 
 
@@ -67,12 +71,17 @@ def columns_of(file: Path) -> list[str]:
     return list(_read(file, _json_lines).column_names)
 
 
-def _files(source: FactFiles) -> Iterator[Path]:
-    for path in source.paths:
-        files = files_at(path)
-        if not files:
+def _files(source: FactFiles) -> dict[str, Path]:
+    """The files of a source by a name of their own: the path below the folder, or that and its number."""
+    files: dict[str, Path] = {}
+    for number, path in enumerate(source.paths):
+        below = files_at(path)
+        if not below:
             raise ConfigurationError(f"`{path}` holds no file of facts. Name one of {quoted(_ENDINGS)}.")
-        yield from files
+        for file in below:
+            name = file.relative_to(path if path.is_dir() else path.parent).as_posix()
+            files[f"{number}/{name}" if name in files else name] = file
+    return files
 
 
 def files_at(path: Path) -> list[Path]:
@@ -81,7 +90,7 @@ def files_at(path: Path) -> list[Path]:
     return [file for file in below if file.is_file() and file.suffix.lower() in _ENDINGS]
 
 
-def _rows(number: int, source: FactFiles, file: Path) -> Iterator[dict[str, Any]]:
+def _rows(number: int, source: FactFiles, name_of_file: str, file: Path) -> Iterator[dict[str, Any]]:
     table = _read(file, _table)
     twice = [name for name, n in Counter(table.column_names).items() if n > 1]
     if twice:
@@ -98,7 +107,7 @@ def _rows(number: int, source: FactFiles, file: Path) -> Iterator[dict[str, Any]
                 "by": source.by,
                 "value": word.strip().rstrip(".").lower() if source.by == "host" else word,
                 "facts": [(name, _word(row[name])) for name in facts if row[name] is not None],
-                "file": file.name,
+                "file": name_of_file,
                 "row": number_of_row,
                 "partition": None,
             }
@@ -126,7 +135,7 @@ def _table(file: Path) -> pa.Table:
 
 
 def _json_lines(file: Path) -> pa.Table:
-    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines() if line.strip()]
+    lines = [json.loads(line) for line in file.read_text("utf-8-sig").split("\n") if line.strip()]
     columns = list(dict.fromkeys(name for line in lines for name in dict(line)))
     return pa.table({name: [_word_or_none(line.get(name)) for line in lines] for name in columns})
 
@@ -137,6 +146,6 @@ def _word_or_none(fact: object) -> str | None:
 
 def _word(fact: object) -> str:
     """Return a fact as `metadata` spells its values."""
-    if isinstance(fact, bool):
-        return str(fact).lower()
-    return fact if isinstance(fact, str) else json.dumps(fact, ensure_ascii=False, default=str)
+    if isinstance(fact, bool | int | float | list | dict):
+        return json.dumps(fact, ensure_ascii=False, default=str)
+    return str(fact)

@@ -52,6 +52,11 @@ MAX_ELEMENTS = 1_000_000
 MAX_ATTRIBUTES = 1_000  # of a tag; the parser takes time quadratic in their number
 MAX_SPAN = 999  # columns or rows of a cell; HTML allows a thousand
 MAX_FALLBACK_BYTES = 2 * MIB  # of a page that the slow extractor may read
+MAX_FALLBACK_BLOCKS = 5_000  # of such a page; it compares each with its neighbors
+
+
+# How often the bytes of a plain web archive may be read, where places look like beginnings of records.
+MAX_REREADS = 16
 
 
 def most_bytes(file_bytes: int) -> int:

@@ -80,7 +80,7 @@ def _document(source: Input, record: WarcRecord, options: WebPages) -> Row:
 
 def _page(record: WarcRecord, options: WebPages, *, has_http: bool) -> WebPage:
     """The page of a response with HTTP headers, or of a resource without."""
-    from spark_udfs.ingest.web.http_message import body_of, status_of
+    from spark_udfs.ingest.web.http_message import body_of, is_markup, status_of
     from spark_udfs.ingest.web.page import page_of
 
     headers, body = record.headers, record.content
@@ -90,9 +90,12 @@ def _page(record: WarcRecord, options: WebPages, *, has_http: bool) -> WebPage:
             raise BadRecord("redirect", f"The response has the status {status} and leads to another address.")
         if status != 200:
             raise BadRecord("http_error", f"The response has the status {status}.")
-    if headers.media_type not in _PAGES:
-        raise BadRecord("other_media", f"The media type `{headers.media_type[:100]}` is none of a page.")
+    media_type = headers.media_type or record.headers.get("warc-identified-payload-type").lower()
+    if media_type and media_type not in _PAGES:
+        raise BadRecord("other_media", f"The media type `{media_type[:100]}` is none of a page.")
     body = body_of(headers, body, options.max_bytes)
+    if not media_type and not is_markup(body):
+        raise BadRecord("no_media_type", "No media type is stated, and the body does not begin with markup.")
     url = record.headers.get("warc-target-uri").strip("<>")
     return page_of(body, url, headers.charset, headers.get("x-robots-tag"))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +113,16 @@ def test_columns_and_metadata_of_a_table_are_facts(spark: SparkSession) -> None:
     )
     rows = rows_of_table(table, "raw.others", 0, "key", "key", {"stars": "stars", "score": "metadata.score"})
     assert facts_by_document(facts_of(documents(spark), rows)) == {"2": {"stars": "3", "score": "8"}, "4": {}}
+
+
+def test_files_of_one_name_and_values_of_other_types_are_told_apart(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        rows = [{"host": folder, "seen": date(2024, 1, 1), "price": Decimal("1.50"), "tags": ["x"]}]
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / folder / "hosts.parquet")
+    apart = fact_rows([files(tmp_path / "a", tmp_path / "b")])
+    assert apart["file"].to_pylist() == ["hosts.parquet", "1/hosts.parquet"]
+    assert fact_rows([files(tmp_path)])["file"].to_pylist() == ["a/hosts.parquet", "b/hosts.parquet"]
+    assert apart["facts"][0].as_py() == [("seen", "2024-01-01"), ("price", "1.50"), ("tags", '["x"]')]
+    (tmp_path / "c.jsonl").write_text('\ufeff{"host": "c", "title": "one\u2028two"}\n', "utf-8")
+    assert fact_rows([files(tmp_path / "c.jsonl")])["facts"][0].as_py() == [("title", "one\u2028two")]

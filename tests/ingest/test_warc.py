@@ -108,3 +108,24 @@ def test_an_html_file_is_a_document_of_its_path() -> None:
     assert row["text"].startswith("Page 7")
     [bad] = read(html_file, "a.html", b"x" * 100, WebPages(max_bytes=10))
     assert bad["reason"] == "too_large"
+
+
+def test_a_page_without_a_media_type_is_told_by_its_markup() -> None:
+    none: dict[str, str] = {}
+    identified = {"WARC-Identified-Payload-Type": "image/png"}
+    content = archive(
+        [
+            Fetch("http://a.example/1", b"\n <!-- a page -->" + page(1), headers=none),
+            Fetch("http://a.example/2", b"\x89PNG", headers=none),
+            Fetch("http://a.example/3", page(3), headers=none, fields=identified),
+        ]
+    )
+    first, second, third = rows(content)
+    assert first["text"].startswith("Page 1")
+    assert (second["reason"], third["reason"]) == ("no_media_type", "other_media")
+
+
+def test_long_addresses_are_kept_whole() -> None:
+    address = f"http://a.example/?q={'x' * 900}&id=1"
+    [row] = rows(archive([Fetch(address, page(1))]))
+    assert dict(row["metadata"])["url"] == address

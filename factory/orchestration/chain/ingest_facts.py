@@ -78,7 +78,9 @@ class Facts:
                 rows = rows.unionByName(part)
             first, others = first_of_each(rows)
             bad_rows = rejected_rows(others, "key_taken", "An earlier row has the %s `%s`.")
-            if chain.partitions_def is None:  # a row may be about a document of another partition
+            if chain.partitions_def is not None:  # each partition would tell the same rows, and more
+                bad_rows = bad_rows.where("false")
+            else:
                 alone = rows_about_nothing(documents, first)
                 bad_rows = bad_rows.unionByName(
                     rejected_rows(alone, "no_document", "No document has the %s `%s`.")

@@ -21,15 +21,30 @@ _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_
 _META_BYTES = 4096  # browsers look at 1,024; scripts in front of the element have grown
 _META = re.compile(rb"""<meta\b[^>]{0,200}?\bcharset\s*=\s*["']?\s*([-\w.:]{2,40})""", re.IGNORECASE)
 # Tried where nothing is declared and detection fails: those of languages whose pages still have them.
-_LEGACY = ("cp1252", "cp1250", "cp1251", "cp1254", "gb18030", "big5", "euc-kr", "shift_jis", "euc-jp")
+_LEGACY = (
+    *("cp1252", "cp1250", "cp1251", "cp1254", "gb18030"),
+    *("cp950", "big5hkscs", "cp949", "cp932", "euc-jp"),
+)
+# What browsers decode by these labels is more than Python's codecs of the same names do.
+_AS_BROWSERS = {
+    "shift_jis": ("cp932",),
+    "euc_kr": ("cp949",),
+    "big5": ("cp950", "big5hkscs"),
+    "x-mac-cyrillic": ("mac_cyrillic",),
+}
+_MOST_REPLACED = 1 / 500  # bytes of a declared charset that are no text in it: one sign of a vendor's, a slip
 _DETECTED_BYTES = 64 << 10  # of a page, for detection and plausibility
 _LEAST_PLAUSIBLE = 0.9  # share of the letters beyond ASCII
+_CLEARLY_BETTER, _DOUBTFUL = 0.1, 0.6  # what another charset must gain, and a declared one must have
 
 # What text in a wrong charset has and text in the right one hardly ever: controls, signs and cases inside
 # words, runs of accented Latin letters, letters of two scripts in a word.
 _LETTER = r"[^\W\d_]"
 _ACCENTED = "[\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f]"
-_SIGN = "[\u00a1-\u00a9\u00ab-\u00b4\u00b6\u00b8\u00b9\u00bb-\u00bf\u00d7\u00f7\u2020-\u2026\u20ac\u2122]"
+_SIGN = (
+    "[\u00a1-\u00a9\u00ab\u00ac\u00ae-\u00b3\u00b6\u00b8\u00b9"
+    "\u00bb-\u00bf\u00d7\u00f7\u2020-\u2026\u20ac\u2122]"
+)
 _IMPLAUSIBLE = re.compile(
     rf"[\x80-\x9f\ufffd\ue000-\uf8ff]|(?<={_LETTER}){_SIGN}(?={_LETTER})|{_ACCENTED}{{5,}}"
     r"|[а-яё][А-ЯЁ]|[α-ω][Α-Ω]|[\uff61-\uff9f]{4,}|[\uac00-\ud7a3][\u4e00-\u9fff]"
@@ -41,6 +56,10 @@ _BEYOND_ASCII = re.compile(r"[^\x00-\x7f\s]")
 # Letters that are two fifths of any text in Cyrillic, and fewer in a wrong charset.
 _CYRILLIC, _COMMON_CYRILLIC = re.compile("[\u0400-\u04ff]"), re.compile("[оеаинтОЕАИНТ]")
 _ENOUGH = 20  # letters to tell
+_LATIN = re.compile("[A-Za-z]")
+_INSIDE_LATIN = re.compile(
+    "[\u3400-\u9fff\uac00-\ud7a3\uff61-\uff9f](?=[A-Za-z])|(?<=[A-Za-z])[\u3400-\u9fff\uac00-\ud7a3\uff61-\uff9f]"
+)
 # A wrong multi-byte charset makes rare characters of common ones, which no other sign tells.
 _COMMON = re.compile(
     "[的一是不了在人有我他这這中大来來上国國之以年个個为為和地出要到时時会會\u3040-\u30ff\uac00-\ud7a3]"
@@ -69,16 +88,20 @@ def decode_page(body: bytes, header: str | None = None) -> Decoded:
     for mark, charset in _BOMS.items():
         if body.startswith(mark) and (text := _text(body[len(mark) :], charset)) is not None:
             return Decoded(text, charset, "bom")
-    charsets = [(source, _charset(label)) for source, label in _labels(body, header)]
+    charsets = [(source, charset) for source, label in _labels(body, header) for charset in _charsets(label)]
     text = _text(body, "utf-8")
     if text is not None and not (text.isascii() and "\x1b" in text):
         told_by = next((source for source, charset in charsets if charset == "utf-8"), "bytes")
         return Decoded(text, "utf-8", told_by)
-    for source, label in charsets:
-        text = _text(body, label) if label else None
-        if label and text is not None and plausible(text) >= _LEAST_PLAUSIBLE:
-            return Decoded(text, label, source)
-    return _mostly_utf8(body) or _detected(body)
+    doubtful: Decoded | None = None
+    for source, charset in charsets:
+        if (in_charset := _nearly(body, charset, source)) is not None:
+            if plausible(in_charset.text) >= _LEAST_PLAUSIBLE:
+                return in_charset
+            doubtful = doubtful or in_charset
+    if (utf8 := _mostly_utf8(body)) is not None:
+        return utf8
+    return _detected(body, doubtful)
 
 
 def plausible(text: str) -> float:
@@ -88,6 +111,10 @@ def plausible(text: str) -> float:
     n_implausible = sum(len(match[0]) for match in _IMPLAUSIBLE.finditer(beginning))
     if not _ICELANDIC.search(beginning):
         n_implausible += len(_TURKISH.findall(beginning))
+    n_latin = len(_LATIN.findall(beginning))
+    n_inside = len(_INSIDE_LATIN.findall(beginning))
+    if n_latin > 10 * len(_IDEOGRAPH.findall(beginning)):  # few ideographs, and these inside words
+        n_implausible += n_inside
     n_cyrillic = len(_CYRILLIC.findall(beginning))
     if n_cyrillic > _ENOUGH and len(_COMMON_CYRILLIC.findall(beginning)) < n_cyrillic / 4:
         n_implausible += n_cyrillic
@@ -104,15 +131,27 @@ def _labels(body: bytes, header: str | None) -> Iterator[tuple[str, str]]:
         yield "meta", match[1].decode("ascii", "replace")
 
 
-def _charset(label: str) -> str | None:
-    """Return the charset that a browser takes for a label, None for an unknown label.
+def _charsets(label: str) -> tuple[str, ...]:
+    """Return the charsets that a browser may take for a label, none for an unknown label.
 
     A page that says in ASCII that it is UTF-16 is none.
     """
     charset = map_encoding_to_html5(label, fallback_utf8=False)
     if charset is None:
+        return _AS_BROWSERS.get(label.lower(), ())
+    return ("utf-8",) if charset.startswith("utf-16") else _AS_BROWSERS.get(str(charset), (str(charset),))
+
+
+def _nearly(body: bytes, charset: str, source: str) -> Decoded | None:
+    """Return the text in a declared charset, with few replaced bytes; None with more."""
+    try:
+        text = body.decode(charset, "replace")
+    except LookupError:
         return None
-    return "utf-8" if charset.startswith("utf-16") else str(charset)
+    n_replaced = text.count("\ufffd")
+    return (
+        Decoded(text, charset, source, n_replaced) if n_replaced <= 1 + _MOST_REPLACED * len(body) else None
+    )
 
 
 def _text(body: bytes, charset: str) -> str | None:
@@ -130,19 +169,24 @@ def _mostly_utf8(body: bytes) -> Decoded | None:
     return Decoded(text, "utf-8", "bytes", n_replaced) if n_right > 4 * n_replaced else None
 
 
-def _detected(body: bytes) -> Decoded:
+def _detected(body: bytes, doubtful: Decoded | None) -> Decoded:
+    """Return the most plausible text; that in the declared charset if no other is clearly better."""
     guess = detect_encoding(body[:_DETECTED_BYTES])
+    guesses = _AS_BROWSERS.get(guess, (guess,)) if guess else ()
     best: tuple[float, float, Decoded] | None = None
-    for charset in dict.fromkeys([*([guess] if guess else []), *_LEGACY]):
+    for charset in dict.fromkeys([*guesses, *_LEGACY]):
         text = _text(body, charset)
         if text is None:
             continue
         likely = (plausible(text), _common(text))
         if best is None or likely > best[:2]:
             best = (*likely, Decoded(text, charset, "detection"))
-    if best is None or best[0] < _LEAST_PLAUSIBLE:
-        raise BadRecord("unknown_charset", "The bytes of the page are plausible text in no charset.")
-    return best[2]
+    as_declared = plausible(doubtful.text) if doubtful is not None else 0.0
+    if best is not None and best[0] >= max(_LEAST_PLAUSIBLE, as_declared + _CLEARLY_BETTER):
+        return best[2]
+    if doubtful is not None and as_declared >= _DOUBTFUL:
+        return doubtful
+    raise BadRecord("unknown_charset", "The bytes of the page are plausible text in no charset.")
 
 
 def _common(text: str) -> float:

@@ -6,6 +6,7 @@ some store it decoded beside the headers of the encoded one. So a body that is p
 
 from __future__ import annotations
 
+import codecs
 import re
 import zlib
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from spark_udfs.ingest.web.headers import MAX_HEADER_BYTES, Headers, header_end
 
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)? +(\d{3})\b")
 _CHUNK = re.compile(rb"[0-9a-fA-F]{1,8}[ \t]*(?:;[^\r\n]{0,1000})?\r\n")
-_MARKUP = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*<[!?a-zA-Z]")
+_MARKUP = re.compile(rb"<[!?a-zA-Z]")
 
 
 def status_of(message: bytes) -> tuple[int, Headers, bytes]:
@@ -44,7 +45,7 @@ def body_of(headers: Headers, body: bytes, max_bytes: int) -> bytes:
     for coding in reversed([coding for coding in codings if coding not in ("", "identity", "none")]):
         if coding not in _DECODERS:
             raise BadRecord("unknown_coding", f"The content coding `{coding[:40]}` of the body is not known.")
-        if not body or _MARKUP.match(body):  # stored decoded, beside the header of the encoded body
+        if not body or is_markup(body):  # stored decoded, beside the header of the encoded body
             continue
         try:
             body = _DECODERS[coding](body, max_bytes)
@@ -54,6 +55,11 @@ def body_of(headers: Headers, body: bytes, max_bytes: int) -> bytes:
         if len(body) > max_bytes:
             raise BadRecord("too_large", f"The body expands to more than {max_bytes:,} bytes.")
     return body
+
+
+def is_markup(body: bytes) -> bool:
+    """Whether a body begins with a tag, a comment or a declaration."""
+    return _MARKUP.match(body.lstrip().removeprefix(codecs.BOM_UTF8).lstrip()) is not None
 
 
 def _joined_chunks(body: bytes) -> bytes:

@@ -12,7 +12,7 @@ from itertools import islice
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import HTMLTree
 
-from spark_udfs.ingest.bounds import MAX_FALLBACK_BYTES, MAX_SPAN
+from spark_udfs.ingest.bounds import MAX_FALLBACK_BLOCKS, MAX_FALLBACK_BYTES, MAX_SPAN
 from spark_udfs.ingest.rows import BadRecord
 from spark_udfs.ingest.web.dom import attribute, body_of_tree, n_letters, select, text_of
 from spark_udfs.ingest.web.mending import mend
@@ -22,7 +22,8 @@ _LEAST_LETTERS = 60  # of a main text, without those of links
 _SHORT = 2_000  # letters; only of shorter texts the links are told apart
 _IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
 # In place of the white space of code, which trafilatura does not keep: letters that the page does not have.
-_RARE_LETTERS = [chr(code) for code in range(0x12000, 0x12100)]  # cuneiform
+_RARE_LETTERS = [chr(code) for code in (*range(0x12000, 0x12300), *range(0x13000, 0x13300))]  # cuneiform
+_BLOCK = re.compile(r"<(?:p|div|li|td|tr|h[1-6]|blockquote|pre|section|header|span|br)\b", re.IGNORECASE)
 _LEADING = re.compile(r"^[ \t]+", re.MULTILINE)
 
 
@@ -36,7 +37,7 @@ def main_text(tree: HTMLTree, n_visible: int) -> tuple[str, str]:
     text = _by_resiliparse(tree)
     if _is_enough(text, n_visible) and (len(text) >= _SHORT or _is_enough(_by_resiliparse(tree, "a"), 0)):
         return text, "resiliparse"
-    if n_visible and len(html) <= MAX_FALLBACK_BYTES:
+    if n_visible and len(html) <= MAX_FALLBACK_BYTES and _n_blocks(html) <= MAX_FALLBACK_BLOCKS:
         without_links = extract_plain_text(HTMLTree.parse(html), alt_texts=False, skip_elements=["a"])
         if _is_enough(without_links, 0):
             text = _by_trafilatura(html)
@@ -56,6 +57,10 @@ def _by_resiliparse(tree: HTMLTree, *selectors: str) -> str:
     return str(text).strip("\n")
 
 
+def _n_blocks(html: str) -> int:
+    return len(_BLOCK.findall(html))
+
+
 def _is_enough(text: str, n_visible: int) -> bool:
     size = n_letters(text)
     weight = size + 2 * len(_IDEOGRAPH.findall(text[:_SHORT]))
@@ -70,11 +75,13 @@ def _by_trafilatura(html: str) -> str:
         for name in ("colspan", "rowspan"):
             if len(attribute(cell, name)) > len(str(MAX_SPAN)):
                 cell.set_attribute(name, str(MAX_SPAN))
-    space, line_end = islice((letter for letter in _RARE_LETTERS if letter not in html), 2)
-    for block in select(body_of_tree(tree), "pre"):
-        block.text_content = _marked(text_of(block), space, line_end)
+    letters = list(islice((letter for letter in _RARE_LETTERS if letter not in html), 2))
+    for block in select(body_of_tree(tree), "pre") if len(letters) == 2 else ():
+        block.text_content = _marked(text_of(block), *letters)
     text = trafilatura.extract(str(tree), include_comments=False, deduplicate=False) or ""
-    return text.replace(space, " ").replace(line_end, "\n")
+    for letter, white_space in zip(letters, (" ", "\n"), strict=False):
+        text = text.replace(letter, white_space)
+    return text
 
 
 def _marked(code: str, space: str, line_end: str) -> str:

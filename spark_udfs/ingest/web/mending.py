@@ -14,21 +14,23 @@ from resiliparse.parse.html import ElementNode, HTMLTree
 
 from spark_udfs.ingest.web.dom import body_of_tree, children, n_letters, select, text_of
 
-_NOTICES = ", ".join(
-    [
-        "[role=dialog]",
-        *(f'[{name}*="{word}" i]' for word in ("cookie", "consent", "gdpr") for name in ("class", "id")),
-        *(f'[class*="{word}" i]' for word in ("promo", "newsletter")),
-    ]
+_ABOUT_COOKIES = ", ".join(
+    f'[{name}*="{word}" i]' for word in ("cookie", "consent", "gdpr") for name in ("class", "id")
+)
+_NOTICES = ", ".join(["[role=dialog]", *(f'[class*="{word}" i]' for word in ("promo", "newsletter"))])
+_OF_A_NOTICE = re.compile(
+    r"notice|banner|bar\b|box|popup|modal|dialog|overlay|message|alert|wall|law", re.IGNORECASE
 )
 _NOTICE_LETTERS = 600  # an article on cookies has more
 _BLOCKS = frozenset("p pre h1 h2 h3 h4 h5 h6 ul ol dl table blockquote figure hr".split())  # noqa: SIM905
-_CELLS = frozenset(("tr", "td", "div"))
+_PARTS = frozenset(("article", "section"))
+_RUNNING_LETTERS = 250  # of paragraphs; a notice or a slogan has fewer
 _MOST_OF_THE_TEXT = 0.6  # of an element, which its largest child has
 _LITTLE = 0.35  # of the core's text, which a box beside it has at most
 _LITTLE_BEFORE = 0.2
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _BYLINE_LETTERS = 120
+_SENTENCE_ENDS = (".", "!", "?", ":", "。", "！", "？")
 _OF_AN_AUTHOR = "[rel=author], [itemprop=author], time"
 _BYLINES = frozenset(("p", "div", "span", "ul", "time", "address", "small"))
 _NEAR_THE_HEADLINE = 3  # elements
@@ -39,8 +41,9 @@ _LETTERS_A_LINK = 60  # in a list of texts with links; a list of links has fewer
 def mend(tree: HTMLTree) -> None:
     """Drop what is beside the main text, and keep lists of texts, in place."""
     body = body_of_tree(tree)
-    for notice in select(body, _NOTICES):
-        if _size(notice) < _NOTICE_LETTERS and not _has_headline(notice):
+    notices = [*select(body, _NOTICES), *filter(_is_on_cookies, select(body, _ABOUT_COOKIES))]
+    for notice in notices:
+        if notice.tag not in _BLOCKS and _size(notice) < _NOTICE_LETTERS and not _has_headline(notice):
             notice.decompose()
     _drop_beside_the_core(body)
     headline = body.query_selector("h1")
@@ -48,7 +51,7 @@ def mend(tree: HTMLTree) -> None:
         _drop_before(headline, _LITTLE_BEFORE * _size(body))
         _drop_bylines(headline)
     for header in select(body, "header"):
-        if not _has_headline(header) and header.closest("article") is None:
+        if not _has_headline(header) and header.closest("article, section, main") is None:
             header.decompose()
     _keep_lists_of_texts(tree)
 
@@ -94,14 +97,29 @@ def _drop_beside_the_core(body: ElementNode) -> None:
                 first = number
                 break
         for number, (element, size) in enumerate(zip(level.elements, level.sizes, strict=True)):
-            if not first <= number <= level.largest and size < most:
+            is_beside = not first <= number <= level.largest and size < most
+            if is_beside and not _is_running_text(element):
                 element.decompose()
 
 
 def _alike(core: ElementNode, other: ElementNode) -> bool:
-    """Whether two elements are parts of one kind, such as sections; boxes without a class tell nothing."""
-    same = core.tag == other.tag and core.class_name == other.class_name
-    return same and bool(core.class_name or core.tag not in _CELLS)
+    """Whether two elements are parts of one kind: articles, sections, or boxes with a class in common."""
+    if core.tag != other.tag:
+        return False
+    classes = {*(core.class_name or "").split()} & {*(other.class_name or "").split()}
+    return core.tag in _PARTS or bool(classes)
+
+
+def _is_running_text(element: ElementNode) -> bool:
+    """Whether paragraphs of an element have several sentences that are no links."""
+    texts = [text_of(paragraph) for paragraph in select(element, "p") if not len(select(paragraph, "a"))]
+    return sum(map(n_letters, texts)) > _RUNNING_LETTERS
+
+
+def _is_on_cookies(element: ElementNode) -> bool:
+    """Whether an element whose class or id names cookies is a notice, not a part of a text on them."""
+    names = f"{element.class_name} {element.id}"
+    return bool(_OF_A_NOTICE.search(names)) or element.query_selector("button, [role=button]") is not None
 
 
 def _drop_before(headline: ElementNode, most: float) -> None:
@@ -127,7 +145,8 @@ def _drop_bylines(headline: ElementNode) -> None:
             if len(text) > _BYLINE_LETTERS:
                 break
             names_an_author = line.matches(_OF_AN_AUTHOR) or line.query_selector(_OF_AN_AUTHOR) is not None
-            if line.tag in _BYLINES and (names_an_author or _YEAR.search(text)):
+            is_line = line.tag != "ul" and not text.endswith(_SENTENCE_ENDS)
+            if line.tag in _BYLINES and (names_an_author or (is_line and _YEAR.search(text))):
                 line.decompose()
 
 

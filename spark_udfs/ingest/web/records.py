@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from spark_udfs.ingest.bounds import most_bytes
+from spark_udfs.ingest.bounds import MAX_REREADS, most_bytes
 from spark_udfs.ingest.compression import bomb
 from spark_udfs.ingest.rows import BadRecord
 from spark_udfs.ingest.web.headers import MAX_HEADER_BYTES, Headers, header_end
@@ -28,8 +28,8 @@ MEMBER = b"\x1f\x8b\x08"
 _VERSION = re.compile(rb"WARC/[01]\.\d+\r?\n")
 _START = re.compile(rb"WARC/[01]\.\d+\r?\n(?=[-\w]+:)")
 _BEHIND = b"\r\n\r\n"  # a record
-_PIECE_BYTES = 1 << 20
-_PROBED_BYTES = 1 << 10  # of a place that may begin a record
+_PIECE_BYTES, _FIRST_BYTES = 1 << 20, 16 << 10
+_PROBED_BYTES = 2 << 10  # of a place that may begin a record
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,13 @@ class _File:
 
     def __init__(self, file: BinaryIO) -> None:
         self._descriptor = file.fileno()
+        self.n_read = 0
         self.size = os.fstat(self._descriptor).st_size
 
     def part(self, begin: int, end: int) -> bytes:
-        return os.pread(self._descriptor, max(0, min(end, self.size) - begin), begin)
+        content = os.pread(self._descriptor, max(0, min(end, self.size) - begin), begin)
+        self.n_read += len(content)
+        return content
 
     def find(self, pattern: bytes, begin: int) -> int:
         """Return the first place of a pattern, at `begin` or behind it, -1 if there is none."""
@@ -76,6 +79,12 @@ def records(opened_file: BinaryIO, max_bytes: int) -> Iterator[WarcRecord]:
         n_expanded = 0
         if is_gzip:
             record, n_expanded = _gzip_member(file, place, max_bytes, budget)
+        elif file.n_read > MAX_REREADS * (file.size + _PIECE_BYTES):
+            detail = "So many places look like beginnings of records that the rest is not read."
+            yield WarcRecord(
+                place, file.size - place, Headers({}), b"", BadRecord("corrupt", detail, f"byte {place}")
+            )
+            return
         else:
             record = _plain_record(file, place, max_bytes)
         budget -= n_expanded
@@ -126,8 +135,9 @@ def _gzip_member(file: _File, place: int, max_bytes: int, budget: int) -> tuple[
     try:
         while not stream.eof:
             piece = stream.unconsumed_tail
-            if not piece:
-                piece = file.part(end_of_piece, end_of_piece + _PIECE_BYTES)
+            if not piece:  # most members are small, and what is read beyond one is read again
+                n_next = min(_PIECE_BYTES, max(_FIRST_BYTES, 2 * (end_of_piece - place)))
+                piece = file.part(end_of_piece, end_of_piece + n_next)
                 end_of_piece += len(piece)
             if not piece:
                 return None, n_bytes
@@ -175,18 +185,22 @@ def _wrong_length(behind: bytes, n_declared: int | None, n_bytes: int, offset: i
 
 def _plain_record(file: _File, place: int, max_bytes: int) -> WarcRecord | None:
     """Return the uncompressed record at `place`, None if its length does not fit."""
-    headers, begin, trouble = _header(file.part(place, place + MAX_HEADER_BYTES), place)
+    headers, begin, trouble = _header(file.part(place, place + _PROBED_BYTES), place)
+    if trouble is not None and trouble.reason == "not_warc":  # its header may be longer
+        headers, begin, trouble = _header(file.part(place, place + MAX_HEADER_BYTES), place)
     n_declared = _content_length(headers)
     end = place + begin + (n_declared or 0)
     if trouble is not None and trouble.reason == "arc":
-        return WarcRecord(place, file.size - place, headers, b"", trouble)
+        end_of_arc = _next_start(file, place + 1, is_gzip=False)
+        return WarcRecord(place, end_of_arc - place, headers, b"", trouble)
     if trouble is not None or n_declared is None or end > file.size:
         return None
     behind = file.part(end, end + len(_BEHIND))
     n_behind = len(behind) - len(behind.lstrip(_BEHIND))
     length = end + n_behind - place
     if n_declared > max_bytes:
-        return WarcRecord(place, length, headers, b"", _too_large(max_bytes, place))
+        begins = _begins(file, place + length)
+        return WarcRecord(place, length, headers, b"", _too_large(max_bytes, place)) if begins else None
     content = file.part(place + begin, end)
     fits = _digest_fits(headers.get("warc-block-digest"), content)
     if fits is False or (fits is None and not _begins(file, place + length)):

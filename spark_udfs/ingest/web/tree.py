@@ -18,6 +18,8 @@ _TAG = re.compile(r"<[a-zA-Z][^\s/<]*")
 _LONG_TAG = 20_000  # letters; a shorter tag may have any attributes
 _LANGUAGE = re.compile(r"\s*([a-zA-Z]{2,3})(?:[-_]|\s*$)")
 MAX_FACT_LETTERS = 500
+_ADDRESSES = ("url", "canonical")  # a part of one is another address
+_MAX_ADDRESS_LETTERS = 2_000  # of one that a page states
 
 
 def parse(html: str) -> HTMLTree:
@@ -52,8 +54,9 @@ def _with_bounded_tags(html: str) -> str:
 
 
 def _bounded(piece: str) -> str:
-    tag = _TAG.search(piece)
-    if tag is None or len(piece[tag.end() :].split()) <= MAX_ATTRIBUTES:
+    """Cut the tag that a piece ends in; the end of a script or a comment is none, and stays."""
+    tag = _TAG.match(piece, max(0, piece.rfind("<")))
+    if tag is None or piece.endswith("--") or len(piece[tag.end() :].split()) <= MAX_ATTRIBUTES:
         return piece
     return piece[: tag.end()]
 
@@ -73,7 +76,9 @@ def facts_of(tree: HTMLTree, url: str, robots: str = "") -> dict[str, str]:
         "robots": directives,
         "noai": "true" if re.search(r"\bno(?:image)?ai\b", directives) else "",
     }
-    return {name: fact[:MAX_FACT_LETTERS] for name, fact in facts.items() if fact}
+    return {
+        name: fact if name in _ADDRESSES else fact[:MAX_FACT_LETTERS] for name, fact in facts.items() if fact
+    }
 
 
 def _meta(tree: HTMLTree, name: str) -> str:
@@ -87,4 +92,5 @@ def _language(tree: HTMLTree) -> str:
 
 def _canonical(tree: HTMLTree) -> str:
     address = attribute(root_of(tree).query_selector('link[rel="canonical" i]'), "href")
-    return address if address.startswith(("http://", "https://")) else ""
+    is_one = address.startswith(("http://", "https://")) and len(address) <= _MAX_ADDRESS_LETTERS
+    return address if is_one else ""

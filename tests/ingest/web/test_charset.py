@@ -102,3 +102,36 @@ def test_utf8_is_always_itself(text: str) -> None:
     body = text.encode("utf-8", "ignore")
     if not body.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")) and b"\x1b" not in body:
         assert decode_page(body, "latin1").text == body.decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Plain English with co\xadop\xadera\xadtion and hy\xadphen\xadation in its words, and nothing else.",
+        "Joe\xb4s place. It\xb4s open daily, and we\xb4re glad to see you there.",
+        "Die Gr\xfc\xdfe sind \xfcber\xadall, und das \xad Wetter ist sch\xf6n.",
+        "T\xb7V n\xb012 a\xaeb are rare, but caf\xe9, na\xefve and fa\xe7ade are common words here.",
+    ],
+)
+def test_western_pages_with_odd_signs_stay_western(text: str) -> None:
+    assert decode_page(text.encode("latin-1"), "iso-8859-1").text == text
+
+
+@pytest.mark.parametrize(
+    "label, codec, text",
+    [
+        ("shift_jis", "cp932", "①東京は日本の首都です。㈱髙島屋のⅡ番館はとても大きいです。"),
+        ("big5", "big5hkscs", "佢哋嘅首都係臺北。這是一個測試文章,我們在這裡用來檢測編碼。"),
+        ("big5", "cp950", "裏面有碁盤。臺北是中華民國的首都,這是一個測試文章。"),
+        ("euc-kr", "cp949", "똠방각하 대한민국의 수도는 서울입니다. 이것은 시험용 문장입니다."),
+        ("x-mac-cyrillic", "mac_cyrillic", "Съешь же ещё этих мягких французских булок, да выпей чаю."),
+    ],
+)
+def test_labels_mean_what_they_mean_to_browsers(label: str, codec: str, text: str) -> None:
+    assert decode_page(text.encode(codec), label).text == text
+
+
+def test_a_stray_byte_of_a_declared_charset_is_replaced_and_counted() -> None:
+    body = ("Une façade naïve à l'été. " * 30).encode("cp1252") + b"\x81"
+    page = decode_page(body, "windows-1252")
+    assert (page.charset, page.n_replaced, page.text[-1]) == ("cp1252", 1, "\ufffd")

@@ -85,3 +85,9 @@ def test_lines_that_are_no_header_are_left_out() -> None:
 def test_any_bytes_are_a_response_or_rejected(message: bytes) -> None:
     with suppress(BadRecord):
         assert 0 <= status_of(message)[0] <= 999
+
+
+def test_a_body_of_white_space_is_looked_at_once() -> None:
+    with pytest.raises(BadRecord) as error:
+        body(b" " * 3_000_000, content_encoding="gzip", max_bytes=1 << 25)
+    assert error.value.reason == "wrong_coding"

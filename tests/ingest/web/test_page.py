@@ -135,3 +135,70 @@ def test_very_many_links_are_read() -> None:
 def test_any_markup_is_a_page_or_rejected(text: str, opening: str) -> None:
     with suppress(BadRecord):
         assert page(f"{opening}{text}").text
+
+
+LONG = " ".join([SENTENCE] * 3)
+
+
+@pytest.mark.parametrize(
+    "body, texts",
+    [
+        (
+            f"<main><article class='post-1 post'><h2>One</h2>{paragraphs(9)}</article>"
+            f"<article class='post-2 post'><h2>Two</h2><p>{SENTENCE} End of two.</p></article></main>",
+            ["One", "Two", "End of two."],
+        ),
+        (
+            f"<div class=page><div class='post bg2'>{paragraphs(9)}</div>"
+            f"<div class='post bg1'><p>{SENTENCE} A short reply.</p></div></div>",
+            ["A short reply."],
+        ),
+        (
+            f"<header><h1>Title</h1></header><main><section class=intro><p>{LONG} Intro.</p></section>"
+            f"<section class=body>{paragraphs(12)}</section>"
+            f"<section class=end><p>{LONG} End.</p></section></main>",
+            ["Title", "Intro.", "End."],
+        ),
+        (f"<div class=lead><p>{LONG} Lead.</p></div><div class=text>{paragraphs(12)}</div>", ["Lead."]),
+        (
+            f"<h1>Albert Einstein</h1><p>He was a physicist who died in 1955.</p>{paragraphs(4)}",
+            ["died in 1955."],
+        ),
+        (f"<h1>Diary</h1><p>12 May 2020: it rained all day long.</p>{paragraphs(4)}", ["it rained"]),
+        (f"<h1>News</h1><ul><li>Version 2, 2020<li>Version 1, 2019</ul>{paragraphs(4)}", ["Version 1, 2019"]),
+        (
+            f"<h1>HTTP</h1>{paragraphs(3)}<h2 id=set-cookie>The header Set-Cookie</h2>"
+            f"<section id=cookie-objects><h3>Cookies</h3><p>A cookie has a name.</p></section>",
+            ["The header Set-Cookie", "A cookie has a name."],
+        ),
+        (
+            f"<main><section><header><h2>First heading</h2></header>{paragraphs(3)}</section></main>",
+            ["First heading"],
+        ),
+    ],
+)
+def test_what_belongs_to_the_text_stays(body: str, texts: list[str]) -> None:
+    main = page(body).text
+    assert [text for text in texts if text not in main] == []
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "<script>for(var i=0;i<n;i++){f(i);} var data=[DATA];</script>",
+        "<script type=application/ld+json>{'articleBody': 'a <b DATA'}</script>",
+        "<!-- a <b DATA -->",
+        "<style>a<b{} DATA</style>",
+    ],
+)
+def test_a_long_script_or_comment_ends_where_it_ends(script: str) -> None:
+    text = page(script.replace("DATA", "1234567, " * 5_000) + paragraphs(3)).text
+    assert text.count(SENTENCE) == 3
+
+
+def test_letters_that_stand_for_white_space_may_all_be_taken() -> None:
+    cuneiform = "".join(map(chr, [*range(0x12000, 0x12300), *range(0x13000, 0x13300)]))
+    found = page(
+        f"<div class=sidebar>{paragraphs(5)}<pre>{CODE}</pre><table><tr><td>{cuneiform}</table></div>"
+    )
+    assert found.text.count(SENTENCE) == 5

@@ -143,3 +143,20 @@ def test_what_is_no_archive_is_one_damaged_range(content: bytes) -> None:
     [record] = read(content)
     assert record.trouble is not None
     assert (record.offset, record.length) == (0, len(content))
+
+
+def test_a_length_beyond_the_limit_that_lies_costs_its_own_record() -> None:
+    content = ARCHIVES["plain"]
+    place = content.index(b"Content-Length: ", WHOLE["plain"][2].offset)
+    end = content.index(b"\r\n", place)
+    lying = content[:place] + b"Content-Length: 2000" + content[end:]
+    whole = [record for record in read(lying, max_bytes=1_000) if record.trouble is None]
+    assert len(whole) == N_PAGES - 1
+
+
+def test_a_file_of_false_beginnings_is_left_in_time_that_its_size_bounds() -> None:
+    header = b"WARC/1.0\r\nContent-Length: 8000000\r\nWARC-Block-Digest: sha1:" + b"A" * 32 + b"\r\n\r\n"
+    found = read(header * 2_000 + bytes(8_000_000), max_bytes=1 << 25)
+    assert found[-1].trouble is not None
+    assert "the rest is not read" in found[-1].trouble.detail
+    assert found[-1].offset + found[-1].length == 2_000 * len(header) + 8_000_000
