@@ -52,7 +52,6 @@ def test_a_wrong_file_of_datasets_is_told_with_its_line(tmp_path: Path, command:
     assert (done.returncode, done.stdout) == (ConfigurationError.exit_code, "")
     assert done.stderr.splitlines() == [
         "my.yaml, line 2, datasets[0].pahts: Unknown field `pahts`. Did you mean `paths`?",
-        "my.yaml, line 2, datasets[0].paths: `paths` is missing. Add it.",
     ]
 
 

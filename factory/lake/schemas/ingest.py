@@ -80,6 +80,7 @@ FACT_ROWS = table(
     required("row", pa.int64(), "number of the row in its file, from 1"),
     key=("source", "file", "row"),
     about="What files say about keys, hosts and repositories, a row each.",
+    chart="ingest.facts",
 )
 
 FACTS = table(DOC_ID, _FACTS)

@@ -7,6 +7,7 @@ from factory.orchestration.asset.charts.totals import Figures
 
 CHARTS: dict[str, Chart] = {
     "bytes": powers_of_two("n_bytes", "documents by bytes"),
+    "facts": counts("by", "rows of facts by what they are about"),
     "rejected": counts("reason", "rows of rejected records by reason"),
 }
 FIGURES: dict[str, Figures] = {}

@@ -219,7 +219,7 @@ def test_of_many_groups_a_sample_is_counted_each_whole(spark: SparkSession, show
 def test_every_schema_names_its_chart_and_every_chart_is_named() -> None:
     named = {schema.chart for schema in SCHEMAS.values()}
     assert {name for name, schema in SCHEMAS.items() if not schema.chart} == {
-        *("TOPICS", "SIGNALS", "ONE_OF_SOMEBODYS_OWN")
+        *("TOPICS", "SIGNALS", "FACTS", "ONE_OF_SOMEBODYS_OWN")
     }
     assert named - {""} == set(CHARTS)
     assert {schema.figures for schema in SCHEMAS.values()} - {""} == set(FIGURES)
