@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from typing import Any
 
 from factory.errors import ConfigurationError
@@ -53,12 +54,12 @@ class Fields:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as text for `metadata`, JSON unless it is a string, with `?` for half surrogates."""
-    text = (
-        value
-        if isinstance(value, str)
-        else json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
-    )
+    """Return a value as text for `metadata`, with `?` for half surrogates.
+
+    Text, dates, times and decimals are themselves, everything else is JSON.
+    """
+    is_plain = isinstance(value, str | date | time | Decimal)
+    text = str(value) if is_plain else json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
     return text.encode("utf-8", "replace").decode()
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -244,3 +245,9 @@ def test_a_long_footer_is_read_through() -> None:
     content = packed(pa.table(columns))
     assert int.from_bytes(content[-8:-4], "little") > 2 * SAFE_BYTES
     assert texts(rows(content)) == ["a"]
+
+
+def test_dates_and_decimals_in_metadata_are_plain_so_that_predicates_compare_them() -> None:
+    table = pa.table({"text": ["x"], "seen": [date(2024, 1, 2)], "price": [Decimal("1.50")], "tags": [["a"]]})
+    [row] = rows(table, Fields(metadata=("seen", "price", "tags")))
+    assert dict(row["metadata"]) == {"seen": "2024-01-02", "price": "1.50", "tags": '["a"]'}
