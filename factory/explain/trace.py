@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from blender.opened.blend import Blend
-from factory.errors import NotFound, TableNotFound
+from factory.errors import DamagedFile, NotFound, TableNotFound
 from factory.explain.evidence import Evidence
 from factory.explain.find import search_raw_tables
 from factory.explain.stages.document_trace import UNDER_WAY, DocumentTrace, Rejection, Serving, StoredStep
@@ -78,7 +78,7 @@ def _made_from(lake: Lake, tables: frozenset[TableName]) -> Iterator[tuple[Table
         if table.namespace == "raw" and not table.name.endswith(REJECTED):
             try:
                 upstream = lake.published(table).lineage.upstream
-            except TableNotFound:  # no run has published it yet
+            except (TableNotFound, DamagedFile):  # no run has published it yet, or nobody can tell
                 continue
             parents = map(TableName.parse, upstream)
             yield from ((table, parent.name) for parent in parents if parent.namespace == "raw")

@@ -67,7 +67,6 @@ def test_a_file_of_datasets_is_read_and_its_faults_are_named(tmp_path: Path) -> 
     assert found.found == f"{file} is wrong"
     assert found.remedy.splitlines() == [
         "my.yaml, line 2, datasets[0].pahts: Unknown field `pahts`. Did you mean `paths`?",
-        "my.yaml, line 2, datasets[0].paths: `paths` is missing. Add it.",
     ]
     gone = finding(Settings(home=tmp_path, datasets=tmp_path / "none.yaml"), "datasets")
     assert "cannot be read (No such file or directory). Name a file." in gone.remedy
