@@ -28,9 +28,12 @@ def whole_text(lake: Lake, table: TableName, row: Mapping[str, Any], paths: Sequ
     require_html()
     from spark_udfs.ingest.web.page import visible_text
 
-    facts = dict(row["metadata"] or ())
+    facts = dict(row.get("metadata") or ())
     if "extractor" not in facts:
-        raise ConfigurationError(f"{row['key']} of {table} is no main text of a page. Leave `--page` out.")
+        raise ConfigurationError(
+            f"{table} does not say where pages of {row.get('key', 'its rows')} are. Sample the raw table of "
+            "a dataset of pages, or leave `--page` out."
+        )
     try:
         return visible_text(*_page(lake, table, row, facts, paths))
     except BadRecord as bad:

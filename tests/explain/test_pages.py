@@ -53,5 +53,5 @@ def test_a_page_is_read_again_from_its_archive_its_file_or_its_document(
             with pytest.raises(NotFound, match="have no file"):
                 whole_text(lake, table, row, [tmp_path / "elsewhere"])
     [row] = lake.read(names.raw(f"{unique}c")).to_pylist()
-    with pytest.raises(ConfigurationError, match="is no main text of a page"):
+    with pytest.raises(ConfigurationError, match="does not say where pages of"):
         whole_text(lake, names.raw(f"{unique}c"), row, ())

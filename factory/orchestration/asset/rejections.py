@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from pyspark.sql import functions as F
 
@@ -47,8 +48,8 @@ class Rejections:
         return sum(self.by_reason.values())
 
     def excess(self, max_rejected: float) -> str | None:
-        """Return a clause on the share that exceeds the limit, None if neither does."""
-        if self.rejected and not self.documents:
+        """Return a clause on the share that exceeds the limit, None if neither does, as with no limit."""
+        if self.rejected and not self.documents and max_rejected < inf:
             return f"no row is a document ({self.rejected:,} rejected)"
         lost = self.rejected - sum(self.by_reason.get(reason, 0) for reason in NOTHING_LOST)
         for noun, part, whole in (

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 import dagster as dg
 from pyspark.sql import DataFrame
@@ -85,7 +86,7 @@ class Facts:
                 bad_rows = bad_rows.unionByName(
                     rejected_rows(alone, "no_document", "No document has the %s `%s`.")
                 )
-            return Tables(facts_of(documents, first), {"rejected": bad_rows}, max_rejected=1)
+            return Tables(facts_of(documents, first), {"rejected": bad_rows}, max_rejected=inf)
 
         return facts
 

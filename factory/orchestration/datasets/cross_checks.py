@@ -138,8 +138,9 @@ def _check_from(file: DatasetsFile) -> None:
             if parent not in dataset_of:
                 raise InvalidValue(("datasets", number, "from"), unknown_name("dataset", parent, dataset_of))
             if parent in above:
-                way = " from ".join(f"`{name}`" for name in [*above[above.index(parent) :], parent])
-                raise InvalidValue(("datasets", number, "from"), f"It is made {way}. Name another dataset.")
+                ring = [f"`{name}`" for name in [*above[above.index(parent) :], parent]]
+                way = f"{ring[0]} reads {', which reads '.join(ring[1:])}"
+                raise InvalidValue(("datasets", number, "from"), f"{way}. Name another dataset.")
             above.append(parent)
 
 

@@ -91,6 +91,10 @@ def check_facts(facts: Sequence[FactsEntry], rounds: Sequence[Round], folder: Pa
             f"Two entries of `facts` have a column `{twice[0]}`. List the `columns` to take of each."
         )
     for field in _fields(rounds):
+        if not facts:
+            raise ConfigurationError(
+                f"A predicate reads the fact `{field}`, and the dataset has no `facts`. Declare them."
+            )
         if field not in every:
             raise ConfigurationError(unknown_name("fact", field, every))
 

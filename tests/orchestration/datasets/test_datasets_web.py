@@ -59,7 +59,7 @@ def test_a_dataset_from_another_reads_its_documents_and_no_files(tmp_path: Path)
     "old, new, message",
     [
         ("from: pages", "from: mian", "Unknown dataset `mian`. Did you mean `main`?"),
-        ("from: pages", "from: main", "It is made `main` from `main`. Name another dataset."),
+        ("from: pages", "from: main", "`main` reads `main`. Name another dataset."),
         ("from: pages", "from: pages\n    paths: pages", "A dataset has `paths` or `from`. Leave one out."),
         ("    from: pages\n", "", "A dataset has `paths` or `from`. Name the files"),
         (
@@ -69,6 +69,7 @@ def test_a_dataset_from_another_reads_its_documents_and_no_files(tmp_path: Path)
         ),
         ("by: host", "by: hots", "Unknown value `hots`. Did you mean `host`?"),
         ("facts.rank", "facts.rnak", "Unknown fact `rnak`. Did you mean `rank`?"),
+        ("    facts: {paths: hosts.csv, by: host}\n", "", "and the dataset has no `facts`. Declare them."),
         ("hosts.csv", "none.csv", "`none.csv` holds no file of facts."),
         (HOSTS, f"[{HOSTS}, {HOSTS}]", "have a column `rank`"),
         (HOSTS, "{table: raw.pages, by: key}", "Of a table the facts are named."),
