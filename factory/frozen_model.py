@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+WordList = Annotated[
+    tuple[str, ...], BeforeValidator(lambda words: [words] if isinstance(words, str) else words)
+]
+"""A field of several words, of which one may stand without its list."""
 
 
 class FrozenModel(BaseModel):

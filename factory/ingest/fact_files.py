@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pc
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from factory.errors import ConfigurationError
@@ -24,6 +27,8 @@ from factory.suggestions import quoted, unknown_name
 T = TypeVar("T")
 By = Literal["key", "host", "repository"]
 MAX_BYTES = 2 << 30  # of all files of facts of a dataset
+_NUMBER = "number of the row"
+_HEAD_LINES = 1_000  # of a file of JSON lines, whose columns a declaration knows
 _ENDINGS = (".csv", ".jsonl", ".parquet")
 
 
@@ -57,18 +62,22 @@ def fact_rows(sources: Sequence[FactFiles]) -> pa.Table:
             f"The files of facts have {n_bytes:,} bytes, and at most {MAX_BYTES:,} are read. Make a dataset "
             "of them, and join its table."
         )
-    rows = [row for number, source, name, file in files for row in _rows(number, source, name, file)]
-    return pa.Table.from_pylist(rows, schema=FACT_ROWS.columns)
+    schema = FACT_ROWS.columns
+    tables = [_rows(number, source, name, file) for number, source, name, file in files]
+    return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
 def columns_of(file: Path) -> list[str]:
-    """Return the columns of a file of facts; raises ConfigurationError if it cannot be read."""
+    """Return the columns of a file of facts, those of its first `_HEAD_LINES` lines if these are JSON.
+
+    Raises ConfigurationError if the file cannot be read.
+    """
     match file.suffix.lower():
         case ".parquet":
             return list(_read(file, pq.read_schema).names)
         case ".csv":
-            return list(_read(file, lambda path: pc.open_csv(path).schema).names)
-    return list(_read(file, _json_lines).column_names)
+            return list(_read(file, lambda path: pa_csv.open_csv(path).schema).names)
+    return list(_read(file, lambda path: _json_lines(path, _HEAD_LINES)).column_names)
 
 
 def _files(source: FactFiles) -> dict[str, Path]:
@@ -90,7 +99,8 @@ def files_at(path: Path) -> list[Path]:
     return [file for file in below if file.is_file() and file.suffix.lower() in _ENDINGS]
 
 
-def _rows(number: int, source: FactFiles, name_of_file: str, file: Path) -> Iterator[dict[str, Any]]:
+def _rows(number: int, source: FactFiles, name_of_file: str, file: Path) -> pa.Table:
+    """FACT_ROWS of a file; a row without a value to join by is left out."""
     table = _read(file, _table)
     twice = [name for name, n in Counter(table.column_names).items() if n > 1]
     if twice:
@@ -98,19 +108,46 @@ def _rows(number: int, source: FactFiles, name_of_file: str, file: Path) -> Iter
     for name in (source.column, *source.columns):
         if name not in table.column_names:
             raise ConfigurationError(unknown_name(f"column of `{file.name}`:", name, table.column_names))
-    facts = source.columns or [name for name in table.column_names if name != source.column]
-    for number_of_row, row in enumerate(table.to_pylist(), start=1):
-        if row[source.column] is not None:
-            word = _word(row[source.column])
-            yield {
-                "source": number,
-                "by": source.by,
-                "value": word.strip().rstrip(".").lower() if source.by == "host" else word,
-                "facts": [(name, _word(row[name])) for name in facts if row[name] is not None],
-                "file": name_of_file,
-                "row": number_of_row,
-                "partition": None,
-            }
+    with_numbers = table.append_column(_NUMBER, pa.array(range(1, len(table) + 1), pa.int64()))
+    rows = with_numbers.filter(pc.is_valid(table[source.column]))
+    values = _words(rows[source.column])
+    if source.by == "host":
+        values = pc.utf8_lower(pc.utf8_rtrim(pc.utf8_trim_whitespace(values), "."))
+    names = source.columns or [name for name in table.column_names if name != source.column]
+    size, schema = len(rows), FACT_ROWS.columns
+    columns = {
+        "source": pa.repeat(pa.scalar(number, pa.int32()), size),
+        "by": pa.repeat(source.by, size),
+        "value": values,
+        "facts": _facts(rows, names),
+        "file": pa.repeat(name_of_file, size),
+        "row": rows[_NUMBER],
+        "partition": pa.nulls(size, pa.string()),
+    }
+    return pa.table([columns[name] for name in schema.names], schema=schema)
+
+
+def _facts(rows: pa.Table, names: Sequence[str]) -> pa.Array:
+    """The facts of each row by name, in the order of `names`; one that is null is left out."""
+    n_rows, n_names = len(rows), len(names)
+    if not n_names:
+        none = pa.array([], pa.string())
+        return pa.MapArray.from_arrays(np.zeros(n_rows + 1, np.int32), none, none)
+    by_column = pa.concat_arrays([_words(rows[name]) for name in names])
+    by_row = by_column.take(pa.array(np.arange(n_rows * n_names).reshape(n_names, n_rows).T.ravel()))
+    is_known = pc.is_valid(by_row)
+    keys = pa.array(list(names), pa.string()).take(pa.array(np.tile(np.arange(n_names), n_rows)))
+    counts = is_known.to_numpy(zero_copy_only=False).reshape(n_rows, n_names).sum(axis=1)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    return pa.MapArray.from_arrays(offsets, keys.filter(is_known), by_row.filter(is_known))
+
+
+def _words(column: pa.ChunkedArray) -> pa.Array:
+    """A column as `metadata` spells its values."""
+    whole = column.combine_chunks()
+    if pa.types.is_string(whole.type):
+        return whole
+    return pa.array([_word_or_none(fact) for fact in whole.to_pylist()], pa.string())
 
 
 def _read(file: Path, read: Callable[[Path], T]) -> T:
@@ -129,13 +166,14 @@ def _table(file: Path) -> pa.Table:
             return pq.read_table(file)
         case ".csv":
             strings = dict.fromkeys(columns_of(file), pa.string())
-            options = pc.ConvertOptions(column_types=strings, strings_can_be_null=True, null_values=[""])
-            return pc.read_csv(file, convert_options=options)
+            options = pa_csv.ConvertOptions(column_types=strings, strings_can_be_null=True, null_values=[""])
+            return pa_csv.read_csv(file, convert_options=options)
     return _json_lines(file)
 
 
-def _json_lines(file: Path) -> pa.Table:
-    lines = [json.loads(line) for line in file.read_text("utf-8-sig").split("\n") if line.strip()]
+def _json_lines(file: Path, most: int | None = None) -> pa.Table:
+    with file.open(encoding="utf-8-sig", newline="\n") as stream:
+        lines = [json.loads(line) for line in islice(stream, most) if line.strip()]
     columns = list(dict.fromkeys(name for line in lines for name in dict(line)))
     return pa.table({name: [_word_or_none(line.get(name)) for line in lines] for name in columns})
 

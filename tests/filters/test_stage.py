@@ -139,8 +139,8 @@ def test_rules_that_were_not_measured_are_named(signals: DataFrame) -> None:
 
 
 def test_a_part_that_lacks_a_document_is_named(signals: DataFrame) -> None:
-    one = signals.select("doc_id").limit(1).withColumn("more", F.lit(1.0))
-    joined = join_parts({"signals.web": signals, "signals.web_by_more": one})
+    by_more = signals.select("doc_id").limit(1).withColumn("more", F.lit(1.0))
+    joined = join_parts({"signals.web": signals, "signals.web_by_more": by_more})
     with pytest.raises(Exception, match=r"signals\.web_by_more lacks documents") as raised:
         joined.select("more").collect()
     error = explained(raised.value)

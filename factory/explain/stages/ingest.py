@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyiceberg.expressions import In
 
 from factory.explain.stages.document_trace import DocumentTrace
@@ -49,10 +51,12 @@ def descendants(lake: Lake, table: TableName, ids: Sequence[str]) -> dict[str, l
     Reads the facts of the whole table, because no index leads from a document to those made from it.
     """
     rows = lake.read(table, ["doc_id", "metadata"])
+    parents = pc.map_lookup(rows["metadata"], DERIVED_FROM, "first")
+    of_ids = pc.is_in(parents, pa.array(ids, parents.type))
     ids_of_parent: dict[str, list[str]] = {}
-    for doc_id, facts in zip(rows["doc_id"].to_pylist(), rows["metadata"].to_pylist(), strict=True):
-        if (parent := dict(facts or ()).get(DERIVED_FROM)) in ids:
-            ids_of_parent.setdefault(str(parent), []).append(doc_id)
+    pairs = zip(parents.filter(of_ids).to_pylist(), rows["doc_id"].filter(of_ids).to_pylist(), strict=True)
+    for parent, doc_id in pairs:
+        ids_of_parent.setdefault(parent, []).append(doc_id)
     return ids_of_parent
 
 

@@ -36,12 +36,8 @@ def source(
 
     def declare(function: Callable[..., Ingested]) -> dg.AssetsDefinition:
         dataset = name or function.__name__
-        return table_asset(
-            namespace="raw",
-            name=dataset,
-            asset_group=dataset_group(dataset),
-            schema=RAW,
-            side_tables={"rejected": REJECTED},
+        return _raw_asset(
+            dataset,
             config=config,
             description=description,
             owners=owners,
@@ -64,17 +60,14 @@ def made_from(
 
     The function takes the raw `documents` of `parent` and returns those of its own, such as
     `factory.ingest.derived.read_again` gives, each with the id of the one that it is made from in
-    `metadata.derived_from`, which `factory trace` follows both ways. `partitions_def` is that of the other.
+    `metadata.derived_from`, which `factory trace` follows both ways. A parent with partitions needs the same
+    `partitions_def`.
     """
 
     def declare(function: Callable[[DataFrame], Ingested]) -> dg.AssetsDefinition:
         dataset = name or function.__name__
-        return table_asset(
-            namespace="raw",
-            name=dataset,
-            asset_group=dataset_group(dataset),
-            schema=RAW,
-            side_tables={"rejected": REJECTED},
+        return _raw_asset(
+            dataset,
             upstream={"documents": names.raw(parent)},
             config=config,
             description=description,
@@ -83,3 +76,15 @@ def made_from(
         )(function)
 
     return declare
+
+
+def _raw_asset(dataset: str, **options: Any) -> Callable[[Callable[..., Ingested]], dg.AssetsDefinition]:
+    """`table_asset` for the raw table of a dataset."""
+    return table_asset(
+        namespace="raw",
+        name=dataset,
+        asset_group=dataset_group(dataset),
+        schema=RAW,
+        side_tables={"rejected": REJECTED},
+        **options,
+    )

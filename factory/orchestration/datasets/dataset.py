@@ -14,15 +14,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields as dataclass_fields
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from factory.dedup.config import DedupConfig, Similarity
 from factory.dedup.decisions import Keep
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
+from factory.frozen_model import WordList
 from factory.ingest.listing import UNWANTED
 from factory.ingest.readers import MAX_REJECTED, Ingested, Ingests
 from factory.lake import names
@@ -34,10 +35,6 @@ from spark_udfs.ingest.registry import READERS, RECORD_FILES
 RULES = {"prose": ["gopher_quality", "gopher_repetition"], "code": ["code"]}  # default rules by kind
 FILTERS = tuple(Round.model_fields)
 _OWNER = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}|team:.+")  # Dagster's pattern
-
-WordList = Annotated[
-    tuple[str, ...], BeforeValidator(lambda words: [words] if isinstance(words, str) else words)
-]
 
 
 class FilterOptions(Round):

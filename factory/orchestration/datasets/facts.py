@@ -12,27 +12,25 @@ from pydantic import BeforeValidator, Field, model_validator
 from factory.errors import ConfigurationError
 from factory.filters.metadata import FACTS, METADATA
 from factory.filters.rounds import Round
-from factory.frozen_model import FrozenModel
+from factory.frozen_model import FrozenModel, WordList
 from factory.ingest.fact_files import By, FactFiles, columns_of, files_at
 from factory.lake.names import TableName
 from factory.orchestration.chain.ingest_facts import FactTable
 from factory.suggestions import unknown_name
 
-Words = Annotated[
-    tuple[str, ...], BeforeValidator(lambda words: [words] if isinstance(words, str) else words)
-]
-
 
 class FactsEntry(FrozenModel):
     """Files, or a table, with a row for each key, host or repository that something is known of."""
 
-    paths: Words = Field(default=(), description="files of facts, or folders of them")
+    paths: WordList = Field(default=(), description="files of facts, or folders of them")
     table: str | None = Field(default=None, description="a table of the lake, in place of files")
     by: By = Field(description="the field of documents that rows are joined by")
     column: str | None = Field(
         default=None, description="the column with its value; default: the one of its name"
     )
-    columns: Words = Field(default=(), description="the facts to take; default: every other column of a file")
+    columns: WordList = Field(
+        default=(), description="the facts to take; default: every other column of a file"
+    )
 
     @model_validator(mode="after")
     def _files_or_a_table(self) -> FactsEntry:

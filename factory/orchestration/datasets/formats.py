@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 from pydantic import Field, field_validator
 
 from factory.errors import ConfigurationError
+from factory.frozen_model import WordList
 from factory.ingest.listing import UNWANTED
 from factory.ingest.readers import HTML_FILES, Captures, Fields, Ingested, Ingests
-from factory.orchestration.datasets.dataset import Dataset, WordList
+from factory.orchestration.datasets.dataset import Dataset
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
 from spark_udfs.ingest.compression import content
 from spark_udfs.ingest.jsonl import lines

@@ -3,9 +3,9 @@
     gzip:   member | member | ...          one record each (WARC 1.1, annex D)
     plain:  record | record | ...          `WARC/1.` header, empty line, content, two line ends
 
-Libraries end in silence where an archive is cut, and stop place the first damaged byte. Here each record is
+Libraries end in silence where an archive is cut, and stop at the first damaged byte. Here each record is
 checked: a member by its trailer, a plain record by its length and, if it states one, its digest. Reading goes
-on place the next place where a record begins, and what lies between is one damaged range.
+on at the next place where a record begins, and what lies between is one damaged range.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _VERSION = re.compile(rb"WARC/[01]\.\d+\r?\n")
 _START = re.compile(rb"WARC/[01]\.\d+\r?\n(?=[-\w]+:)")
 _BEHIND = b"\r\n\r\n"  # a record
 _PIECE_BYTES, _FIRST_BYTES = 1 << 20, 16 << 10
-_PROBED_BYTES = 2 << 10  # of a place that may begin a record
+_PROBED_BYTES, _PROBED_LINE = 2 << 10, 200  # of a place that may begin a record
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,14 @@ class _File:
         self.n_read += len(content)
         return content
 
-    def find(self, pattern: bytes, begin: int) -> int:
-        """Return the first place of a pattern, at `begin` or behind it, -1 if there is none."""
-        for place in range(begin, self.size, _PIECE_BYTES):
-            inside = self.part(place, place + _PIECE_BYTES + len(pattern) - 1).find(pattern)
-            if inside >= 0:
-                return place + inside
-        return -1
+    def places(self, pattern: bytes, begin: int) -> Iterator[int]:
+        """Yield the places of a pattern from `begin` on; every byte is read once."""
+        for first in range(begin, self.size, _PIECE_BYTES):
+            piece = self.part(first, first + _PIECE_BYTES + len(pattern) - 1)
+            inside = piece.find(pattern)
+            while inside >= 0:
+                yield first + inside
+                inside = piece.find(pattern, inside + 1)
 
 
 def records(opened_file: BinaryIO, max_bytes: int) -> Iterator[WarcRecord]:
@@ -111,13 +112,10 @@ def _damaged(begin: int, end: int, size: int, is_gzip: bool) -> WarcRecord:
 
 def _next_start(file: _File, place: int, *, is_gzip: bool) -> int:
     """Return where the next record begins, at `place` or behind it; the size of the file if none does."""
-    while (place := file.find(MEMBER if is_gzip else b"WARC/", place)) >= 0:
-        probe = file.part(place, place + _PROBED_BYTES)
-        if is_gzip:
-            probe = _beginning(probe)
-        if _START.match(probe):
-            return place
-        place += 1
+    for start in file.places(MEMBER if is_gzip else b"WARC/", place):
+        probe = file.part(start, start + (_PROBED_BYTES if is_gzip else _PROBED_LINE))
+        if _START.match(_beginning(probe) if is_gzip else probe):
+            return start
     return file.size
 
 
@@ -231,7 +229,7 @@ def _content_length(headers: Headers) -> int | None:
 
 
 def _digest_fits(digest: str, content: bytes) -> bool | None:
-    """Whether a digest is that of the content, None for none, or one in a notation of its own."""
+    """Whether the content has the digest; None without a digest, and for one that is not SHA-1 in base 32."""
     algorithm, _, base32 = digest.partition(":")
     if algorithm.lower() != "sha1" or len(base32) != 32:
         return None

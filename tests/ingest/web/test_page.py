@@ -97,10 +97,10 @@ def test_a_page_without_a_main_text_is_rejected(body: str) -> None:
 
 def test_where_the_first_extractor_finds_nothing_the_second_keeps_code() -> None:
     hidden = f"<div class='sidebar'><h2>Title</h2>{paragraphs(5)}<pre>{CODE}</pre></div>"
-    found = page(f"<div><div>{hidden}</div></div>")
-    assert found.facts["extractor"] == "trafilatura"
-    assert found.text.count(SENTENCE) == 5
-    assert CODE in found.text
+    extract = page(f"<div><div>{hidden}</div></div>")
+    assert extract.facts["extractor"] == "trafilatura"
+    assert extract.text.count(SENTENCE) == 5
+    assert CODE in extract.text
 
 
 def test_depth_is_bounded_and_the_text_below_kept() -> None:
@@ -198,7 +198,7 @@ def test_a_long_script_or_comment_ends_where_it_ends(script: str) -> None:
 
 def test_letters_that_stand_for_white_space_may_all_be_taken() -> None:
     cuneiform = "".join(map(chr, [*range(0x12000, 0x12300), *range(0x13000, 0x13300)]))
-    found = page(
+    extract = page(
         f"<div class=sidebar>{paragraphs(5)}<pre>{CODE}</pre><table><tr><td>{cuneiform}</table></div>"
     )
-    assert found.text.count(SENTENCE) == 5
+    assert extract.text.count(SENTENCE) == 5
