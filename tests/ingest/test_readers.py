@@ -8,43 +8,21 @@ import os
 import tarfile
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import DataFrame, SparkSession
 
 from factory.errors import ConfigurationError
-from factory.ingest.readers import Fields, Ingested, Ingests
+from factory.ingest.readers import Fields, Ingests
 from factory.ingest.state import state
 from factory.lake.identity import doc_id
 from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.lake_spark.audit import spark_schema
+from tests.ingest.outcomes import outcome, rows
 from tests.ingest.test_parquet import deep
-from tests.ingest.web.archives import Fetch, archive, page
 
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture
-def ingests(spark: SparkSession) -> Any:
-    readers = Ingests(spark)
-    yield readers
-    readers.release()
-
-
-def rows(frame: DataFrame) -> list[dict[str, Any]]:
-    return sorted((row.asDict(recursive=True) for row in frame.collect()), key=lambda row: row["doc_id"])
-
-
-def outcome(ingested: Ingested) -> dict[str, str]:
-    """What became of each key: a document's text or a rejection's reason and location."""
-    found = {row["key"]: row["text"] for row in rows(ingested.documents)}
-    for row in rows(ingested.rejected):
-        assert row["key"] not in found
-        found[row["key"]] = f"{row['reason']} at {row['location']}"
-    return found
 
 
 @pytest.fixture
@@ -363,61 +341,3 @@ def test_several_folders_are_read_as_one_and_two_of_one_name_are_refused(
         ingests.files([tmp_path / "a" / "notes", tmp_path / "b" / "notes"])
     with pytest.raises(ConfigurationError, match="are both source `notes`"):
         ingests.repositories([tmp_path / "a", tmp_path / "b"])
-
-
-def test_of_several_captures_of_an_address_the_latest_is_the_document(
-    ingests: Ingests, tmp_path: Path
-) -> None:
-    def fetch(address: str, day: int) -> Fetch:
-        return Fetch(f"http://a.example/{address}", page(day), date=f"2024-03-{day:02d}T00:00:00Z")
-
-    (tmp_path / "a.warc.gz").write_bytes(archive([fetch("x", 2), fetch("y", 1), fetch("x", 3)]))
-    (tmp_path / "b.warc.gz").write_bytes(
-        archive([Fetch("http://b.example/", page(9), status="404 No"), fetch("x", 1)], offset=9)
-    )
-    every = ingests.warc(tmp_path)
-    headlines = sorted(row["text"][:6] for row in rows(every.documents))
-    assert headlines == ["Page 1", "Page 1", "Page 2", "Page 3"]
-    latest = ingests.warc(tmp_path, captures="latest")
-    assert sorted(row["text"][:6] for row in rows(latest.documents)) == ["Page 1", "Page 3"]
-    reasons = [(row["reason"], row["detail"]) for row in rows(latest.rejected)]
-    assert sorted(reason for reason, _ in reasons) == ["http_error", "older_capture", "older_capture"]
-    [again] = {detail for reason, detail in reasons if reason == "older_capture"}
-    assert again.startswith("The page was captured again: byte ")
-    assert latest.count_files() == (2, 0)
-
-
-def test_a_web_archive_gives_the_same_rows_on_any_number_of_tasks(
-    ingests: Ingests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(9):
-        content = archive([Fetch(f"http://a.example/{at}", page(at)) for at in range(7)], offset=7 * number)
-        (tmp_path / f"{number}.warc.gz").write_bytes(content[: len(content) - 40 * number])
-    found = [rows(ingests.warc(tmp_path).documents)]
-    monkeypatch.setattr("factory.ingest.readers.TASKS_PER_CORE", 1)
-    found.append(rows(ingests.warc(tmp_path).documents))
-    assert found[0] == found[1]
-    assert len(found[0]) == 9 * 7 - 8
-
-
-def test_html_files_are_read_by_their_endings(ingests: Ingests, tmp_path: Path) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / "a.html").write_bytes(page(1))
-    (tmp_path / "b.htm").write_bytes(b"<html><body></body></html>")
-    (tmp_path / "c.txt").write_text("text")
-    found = outcome(ingests.html(tmp_path, repository="site"))
-    assert found["b.htm"] == "no_main_text at byte 0"
-    assert found["sub/a.html"].startswith("Page 1\n")
-    assert len(found) == 2
-
-
-def test_pages_need_an_extra_and_its_name_is_told(
-    ingests: Ingests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "factory.ingest.html_extra.find_spec", lambda name: None if name == "brotli" else name
-    )
-    with pytest.raises(
-        ConfigurationError, match=r"needs brotli\. Install it: pip install 'model-factory\[html\]'"
-    ):
-        ingests.warc(tmp_path)

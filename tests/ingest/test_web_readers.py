@@ -1,0 +1,72 @@
+"""Readers of web archives and pages: captures, tasks, endings, and the extra that they need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from factory.errors import ConfigurationError
+from factory.ingest.readers import Ingests
+from tests.ingest.outcomes import outcome, rows
+from tests.ingest.web.archives import Fetch, archive, page
+
+pytestmark = pytest.mark.spark
+
+
+def test_of_several_captures_of_an_address_the_latest_is_the_document(
+    ingests: Ingests, tmp_path: Path
+) -> None:
+    def fetch(address: str, day: int) -> Fetch:
+        return Fetch(f"http://a.example/{address}", page(day), date=f"2024-03-{day:02d}T00:00:00Z")
+
+    (tmp_path / "a.warc.gz").write_bytes(archive([fetch("x", 2), fetch("y", 1), fetch("x", 3)]))
+    (tmp_path / "b.warc.gz").write_bytes(
+        archive([Fetch("http://b.example/", page(9), status="404 No"), fetch("x", 1)], offset=9)
+    )
+    every = ingests.warc(tmp_path)
+    headlines = sorted(row["text"][:6] for row in rows(every.documents))
+    assert headlines == ["Page 1", "Page 1", "Page 2", "Page 3"]
+    latest = ingests.warc(tmp_path, captures="latest")
+    assert sorted(row["text"][:6] for row in rows(latest.documents)) == ["Page 1", "Page 3"]
+    reasons = [(row["reason"], row["detail"]) for row in rows(latest.rejected)]
+    assert sorted(reason for reason, _ in reasons) == ["http_error", "older_capture", "older_capture"]
+    [again] = {detail for reason, detail in reasons if reason == "older_capture"}
+    assert again.startswith("The page was captured again: byte ")
+    assert latest.count_files() == (2, 0)
+
+
+def test_a_web_archive_gives_the_same_rows_on_any_number_of_tasks(
+    ingests: Ingests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(9):
+        content = archive([Fetch(f"http://a.example/{at}", page(at)) for at in range(7)], offset=7 * number)
+        (tmp_path / f"{number}.warc.gz").write_bytes(content[: len(content) - 40 * number])
+    runs = [rows(ingests.warc(tmp_path).documents)]
+    monkeypatch.setattr("factory.ingest.readers.TASKS_PER_CORE", 1)
+    runs.append(rows(ingests.warc(tmp_path).documents))
+    assert runs[0] == runs[1]
+    assert len(runs[0]) == 9 * 7 - 8
+
+
+def test_html_files_are_read_by_their_endings(ingests: Ingests, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a.html").write_bytes(page(1))
+    (tmp_path / "b.htm").write_bytes(b"<html><body></body></html>")
+    (tmp_path / "c.txt").write_text("text")
+    outcomes = outcome(ingests.html(tmp_path, repository="site"))
+    assert outcomes["b.htm"] == "no_main_text at byte 0"
+    assert outcomes["sub/a.html"].startswith("Page 1\n")
+    assert len(outcomes) == 2
+
+
+def test_pages_need_an_extra_and_its_name_is_told(
+    ingests: Ingests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "factory.ingest.html_extra.find_spec", lambda name: None if name == "brotli" else name
+    )
+    with pytest.raises(
+        ConfigurationError, match=r"needs brotli\. Install it: pip install 'model-factory\[html\]'"
+    ):
+        ingests.warc(tmp_path)
