@@ -6,6 +6,7 @@ compared with what they were before.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -18,6 +19,8 @@ import pytest
 from bench.processes import ByKind, Meter, Span
 
 pytestmark = pytest.mark.process
+
+ROOT = Path(__file__).parents[2]
 
 BURN = """
 import sys, time
@@ -178,17 +181,27 @@ os.kill(worker, signal.SIGTERM)
 
 
 def test_the_peak_belongs_to_the_span_that_held_the_memory() -> None:
+    """The meter runs in a fresh process: the memory of the process of the tests shrinks when it likes."""
     megabyte = 1_000_000
-    code = f"held = bytearray(b'x') * {100 * megabyte}; print('held', flush=True); sys.stdin.readline()"
-    with Meter(sample_s=0.05) as meter:
+    holding_code = (
+        f"held = bytearray(b'x') * {100 * megabyte}; print('held', flush=True); sys.stdin.readline()"
+    )
+    code = f"""
+import json
+from bench.processes import Meter
+from tests.bench.test_processes import hear, python, sampled, talking
+with Meter(sample_s=0.05) as meter:
+    sampled(meter)
+    meter.begin("holding")
+    with talking(python({holding_code!r})) as child:
+        hear(child, "held")
         sampled(meter)
-        meter.begin("holding")
-        with talking(python(code)) as child:
-            hear(child, "held")
-            sampled(meter)
-        meter.begin("after")
-        sampled(meter)
-    before, holding, after = (span.peak.driver for span in meter.spans)
+    meter.begin("after")
+    sampled(meter)
+print(json.dumps([span.peak.driver for span in meter.spans]))
+"""
+    measured = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=ROOT)
+    before, holding, after = json.loads(measured.stdout)
     assert holding >= before + 95 * megabyte
     assert after <= holding - 95 * megabyte
 
