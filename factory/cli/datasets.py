@@ -11,6 +11,7 @@ from rich.table import Table
 
 from factory.counted import counted
 from factory.errors import ConfigurationError
+from factory.ingest.listing import first_records
 from factory.orchestration.datasets.check import check as checked
 from factory.orchestration.datasets.guess import guess
 from factory.orchestration.datasets.template import template
@@ -58,6 +59,13 @@ def check(path: Path | None, console: Console) -> None:
             console.print(
                 f"`{dataset.name}` takes {counted(dataset.pages, 'web page')} for text, markup and all. "
                 "`format: html` reads their main text.",
+                markup=False,
+                soft_wrap=True,
+            )
+    for dataset in found.datasets:
+        if dataset.limit is not None:
+            console.print(
+                f"Of `{dataset.name}` only {first_records(dataset.limit)} are read. Without `limit` all are.",
                 markup=False,
                 soft_wrap=True,
             )

@@ -212,6 +212,8 @@ def _drawn(console: Console, total: int, report: RunReport) -> Iterator[Progress
         if event.rejected:
             report.rejected[event.asset] = event.rejected
             line += f"  [yellow]{event.rejected:,} rejected[/]"
+        if event.note:
+            line += f"  [yellow]{event.note}[/]"
         if event.reason:
             report.reasons[event.asset] = event.reason
             line += f"  {'although' if event.phase == 'reused' else 'because'} {escape(event.reason)}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -42,17 +42,32 @@ def in_items(
         yield Work(format, origin, os.fsencode(root), chunk)
 
 
+def first_names(work: Iterable[Work], limit: int | None) -> Iterator[Work]:
+    """Yield the items up to the first `limit` names, all without a limit; later names are not even listed."""
+    n_left = limit
+    for files in work:
+        yield files if n_left is None else replace(files, names=files.names[:n_left])
+        if n_left is not None and (n_left := n_left - len(files.names)) <= 0:
+            return
+
+
+def first_records(limit: int) -> str:
+    """Return the phrase for what a limit reads."""
+    return "the first record" if limit == 1 else f"the first {limit:,} records"
+
+
 def as_table(work: Iterable[Work]) -> pa.Table:
-    """Return the items as Arrow rows of `WORK`."""
+    """Return the items as Arrow rows of `WORK`, numbered in their order."""
     rows = [
         {
+            "number": number,
             "format": item.format,
             **asdict(item.origin),
             "metadata": list(item.origin.metadata.items()),
             "root": item.root,
             "names": list(item.names),
         }
-        for item in work
+        for number, item in enumerate(work)
     ]
     return pa.Table.from_pylist(rows, schema=WORK)
 

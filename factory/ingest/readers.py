@@ -30,7 +30,7 @@ from factory.ingest.html_extra import require_html
 from factory.ingest.installation import PROSE_REACH, code_work, prose_work, repositories
 from factory.ingest.items import Paths, Patterns, Tree, files_in, files_of, folders, named
 from factory.ingest.licenses import license_of
-from factory.ingest.listing import UNWANTED, Work, as_table
+from factory.ingest.listing import UNWANTED, Work, as_table, first_names
 from factory.ingest.registering import registering
 from factory.ingest.repeated import Resolve, first_of_each_key, latest_captures
 from factory.ingest.state import state
@@ -73,7 +73,7 @@ class Ingested:
     `registered` replaces `documents` for files that can stay where they are; `rewritten` has the reason for
     every other Parquet file. A run that publishes the documents fails if more than the share `max_rejected`
     of the rows or files is rejected. `state` is that of the paths before they were read, empty for an
-    installation.
+    installation. With a `limit` only the first so many records were read.
     """
 
     documents: DataFrame
@@ -85,6 +85,7 @@ class Ingested:
     rewritten: Mapping[str, str] = field(default_factory=dict)
     max_rejected: float = MAX_REJECTED
     state: str = ""
+    limit: int | None = None
 
     def limited(self, max_rejected: float) -> Ingested:
         """Return the same with another limit; raises ConfigurationError unless it is a share."""
@@ -113,7 +114,12 @@ class Ingested:
 
 
 class Ingests:
-    """The readers of raw material, over one SparkSession."""
+    """The readers of raw material, over one SparkSession.
+
+    With a `limit` a reader reads the first so many records, for a first try: documents and rejected records
+    together, in the order of the paths, the files of a folder before those of its subfolders. It opens no
+    file behind them, and reads files of many records one after another.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -131,6 +137,7 @@ class Ingests:
         revision: str | None = None,
         license: str | None = None,
         metadata: Mapping[str, str] | None = None,
+        limit: int | None = None,
     ) -> Ingested:
         """Read each file below the folders `paths` as a document; its key is the path below its folder.
 
@@ -140,7 +147,7 @@ class Ingests:
         """
         origin = Origin(source or "", repository, revision, license, dict(metadata or {}))
         trees = [Tree(folder, named(origin, folder)) for folder in folders(paths)]
-        return self._ingest(files_in(trees, include, exclude), paths)
+        return self._ingest(files_in(trees, include, exclude), paths, limit=limit)
 
     def repositories(
         self,
@@ -151,6 +158,7 @@ class Ingests:
         revision: str | None = None,
         license: str | None = None,
         metadata: Mapping[str, str] | None = None,
+        limit: int | None = None,
     ) -> Ingested:
         """Read each folder in the folders `paths` as a repository of its name, its files like `files`.
 
@@ -167,7 +175,7 @@ class Ingests:
                     yield Tree(path, replace(licensed, repository=path.name))
                 yield Tree(holder, named(origin, holder), deep=False)
 
-        return self._ingest(files_in(trees(), include, exclude), paths)
+        return self._ingest(files_in(trees(), include, exclude), paths, limit=limit)
 
     def jsonl(
         self,
@@ -176,6 +184,7 @@ class Ingests:
         *,
         source: str | None = None,
         license: str | None = None,
+        limit: int | None = None,
     ) -> Ingested:
         """Read each line of `.jsonl`, `.jsonl.gz` and `.jsonl.zst` files as a document.
 
@@ -185,7 +194,8 @@ class Ingests:
         default source, license and language from the card. A line that is too long is rejected, never held.
         """
         origin, fields = Origin(source or "", license=license), fields or Fields()
-        return self._ingest(files_of("jsonl", paths, origin), paths, fields, resolve=_by_key(fields))
+        work = files_of("jsonl", paths, origin)
+        return self._ingest(work, paths, fields, resolve=_by_key(fields), limit=limit)
 
     def parquet(
         self,
@@ -194,6 +204,7 @@ class Ingests:
         *,
         source: str | None = None,
         license: str | None = None,
+        limit: int | None = None,
     ) -> Ingested:
         """Read each row of Parquet files as a document, with the arguments of `jsonl` and keys `file:row`.
 
@@ -202,8 +213,9 @@ class Ingests:
         """
         origin, fields = Origin(source or "", license=license), fields or Fields()
         candidates = Candidates(fields.text)
-        work = registering(files_of("parquet", paths, origin), candidates, self._warehouse)
-        return self._ingest(work, paths, fields, candidates, _by_key(fields))
+        files = first_names(files_of("parquet", paths, origin), limit)
+        work = registering(files, candidates, self._warehouse, limit)
+        return self._ingest(work, paths, fields, candidates, _by_key(fields), limit)
 
     def html(
         self,
@@ -217,6 +229,7 @@ class Ingests:
         revision: str | None = None,
         license: str | None = None,
         metadata: Mapping[str, str] | None = None,
+        limit: int | None = None,
     ) -> Ingested:
         """Read the main text of each HTML file below the folders `paths`, with the arguments of `files`.
 
@@ -227,7 +240,7 @@ class Ingests:
         origin = Origin(source or "", repository, revision, license, dict(metadata or {}))
         trees = [Tree(folder, named(origin, folder)) for folder in folders(paths)]
         work = files_in(trees, include, exclude, format="html")
-        return self._ingest(work, paths, options or WebPages())
+        return self._ingest(work, paths, options or WebPages(), limit=limit)
 
     def warc(
         self,
@@ -237,6 +250,7 @@ class Ingests:
         source: str | None = None,
         license: str | None = None,
         captures: Captures = "all",
+        limit: int | None = None,
     ) -> Ingested:
         """Read the main text of each page in WARC archives, and the texts of WET archives.
 
@@ -248,7 +262,7 @@ class Ingests:
         origin = Origin(source or "", license=license)
         resolve = [first_of_each_key, *([latest_captures] if captures == "latest" else [])]
         work = files_of("warc", paths, origin)
-        return self._ingest(work, paths, options or WebPages(), resolve=resolve)
+        return self._ingest(work, paths, options or WebPages(), resolve=resolve, limit=limit)
 
     def archive(
         self,
@@ -259,6 +273,7 @@ class Ingests:
         revision: str | None = None,
         license: str | None = None,
         metadata: Mapping[str, str] | None = None,
+        limit: int | None = None,
     ) -> Ingested:
         """Read each member of zip and tar archives as a document with the key `archive!/member`.
 
@@ -266,7 +281,7 @@ class Ingests:
         Zstandard. Members are treated like the files of `files`. `source` defaults to the name of the path.
         """
         origin = Origin(source or "", repository, revision, license, dict(metadata or {}))
-        return self._ingest(files_of("archive", paths, origin), paths)
+        return self._ingest(files_of("archive", paths, origin), paths, limit=limit)
 
     def installation_code(self, share: float) -> Ingested:
         """Read the Python sources of this installation's repositories with a position below `share`.
@@ -295,14 +310,19 @@ class Ingests:
         options: object = None,
         candidates: Candidates | None = None,
         resolve: Sequence[Resolve] = (),
+        limit: int | None = None,
     ) -> Ingested:
+        if limit is not None and limit < 1:
+            raise ConfigurationError(f"`limit` is {limit}, and a dataset needs a record. Use 1 or more.")
         before = state([paths] if isinstance(paths, str | Path) else paths) if paths else ""
-        listed = as_table(work)
-        tasks = max(1, min(listed.num_rows, TASKS_PER_CORE * self._spark.sparkContext.defaultParallelism))
+        listed = as_table(first_names(work, limit))  # each name gives one record or more
+        of_many_records = not OF_MANY_RECORDS.isdisjoint(listed["format"].to_pylist())
+        rest = limit if of_many_records else None
+        most_tasks = 1 if rest else TASKS_PER_CORE * self._spark.sparkContext.defaultParallelism
         scan = (
             self._spark.createDataFrame(listed, from_arrow_schema(WORK))
-            .repartition(tasks)
-            .mapInArrow(partial(read_work, options=options), from_arrow_schema(SCAN))
+            .repartition(max(1, min(listed.num_rows, most_tasks)))
+            .mapInArrow(partial(read_work, options=options, limit=rest), from_arrow_schema(SCAN))
             .persist(StorageLevel.MEMORY_AND_DISK)
         )
         documents = scan.where(F.col("reason").isNull())
@@ -320,10 +340,11 @@ class Ingests:
             rejected=rejected,
             scan=scan,
             empty=listed.num_rows == 0,
-            of_many_records=not OF_MANY_RECORDS.isdisjoint(listed["format"].to_pylist()),
+            of_many_records=of_many_records,
             registered=registered,
             rewritten=candidates.refused if candidates is not None else {},
             state=before,
+            limit=limit,
         )
         self._read.append(ingested)
         return ingested

@@ -58,6 +58,7 @@ class Candidates:
         self.columns: pa.Schema | None = None
         self.files: list[str] = []
         self.refused: dict[str, str] = {}
+        self.rows = 0  # of the suitable files
 
     def offer(self, path: bytes, name: str) -> bool:
         """Whether the file at `path` is suitable; `name` is its name in `refused`."""
@@ -86,8 +87,9 @@ class Candidates:
         if self.columns is not None and columns != self.columns:
             return "its columns are not those of the first file"
         table = self._table or _table_of(columns)
-        parquet_file_to_data_file(load_file_io(), table, location(path))  # as `add_files` does
+        data_file = parquet_file_to_data_file(load_file_io(), table, location(path))  # as `add_files` does
         self.columns, self._table = columns, table
+        self.rows += data_file.record_count
         return None
 
 

@@ -7,7 +7,9 @@ content), so that the driver can list millions of files for the executors to rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any
 
 import pyarrow as pa
 
@@ -18,6 +20,7 @@ from spark_udfs.ingest.rows import Origin, Row, bounded, in_batches
 # `root` and `names` are paths in the operating system's bytes, which need not be UTF-8.
 WORK = pa.schema(
     [
+        ("number", pa.int64()),
         ("format", pa.string()),
         ("source", pa.string()),
         ("repository", pa.string()),
@@ -31,26 +34,57 @@ WORK = pa.schema(
 )
 
 
-def read_work(work: Iterable[pa.RecordBatch], options: object) -> Iterator[pa.RecordBatch]:
-    """Yield batches of `SCAN` for batches of `WORK`; `options` are those of the reader, None without any."""
-    return in_batches(_rows(work, options))
+def read_work(
+    work: Iterable[pa.RecordBatch], options: object, limit: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield batches of `SCAN` for batches of `WORK`; `options` are those of the reader, None without any.
+
+    With a `limit` these are the first so many records, documents or rejected, of all items in their order;
+    the files behind them are not opened.
+    """
+    tasks = (task for batch in work for task in batch.to_pylist())
+    return in_batches(_rows(tasks, options) if limit is None else _first_rows(tasks, options, limit))
 
 
-def _rows(work: Iterable[pa.RecordBatch], options: object) -> Iterator[Row]:
-    for batch in work:
-        for task in batch.to_pylist():
-            origin = Origin(
-                source=task["source"],
-                repository=task["repository"],
-                revision=task["revision"],
-                license=task["license"],
-                language=task["language"],
-                metadata=dict(task["metadata"] or ()),
-            )
-            reader = READERS[task["format"]]
-            for name in task["names"]:
-                source = Input(origin, task["root"], name)
-                for row in bounded(reader.rows_of(source, options), origin, source.key):
-                    if reader.many_records:
-                        row["file"] = source.key
-                    yield row
+def _rows(tasks: Iterable[dict[str, Any]], options: object) -> Iterator[Row]:
+    for task in tasks:
+        for source in _inputs(task):
+            yield from _rows_of(source, task["format"], options, iter)
+
+
+def _first_rows(tasks: Iterable[dict[str, Any]], options: object, limit: int) -> Iterator[Row]:
+    n_left = limit
+
+    def first(rows: Iterator[Row]) -> Iterator[Row]:
+        nonlocal n_left
+        for row in islice(rows, n_left):
+            n_left -= 1
+            yield row
+
+    for task in sorted(tasks, key=lambda task: task["number"]):
+        for source in _inputs(task):
+            if not n_left:
+                return
+            yield from _rows_of(source, task["format"], options, first)
+
+
+def _inputs(task: dict[str, Any]) -> Iterator[Input]:
+    origin = Origin(
+        source=task["source"],
+        repository=task["repository"],
+        revision=task["revision"],
+        license=task["license"],
+        language=task["language"],
+        metadata=dict(task["metadata"] or ()),
+    )
+    return (Input(origin, task["root"], name) for name in task["names"])
+
+
+def _rows_of(
+    source: Input, format: str, options: object, selection: Callable[[Iterator[Row]], Iterator[Row]]
+) -> Iterator[Row]:
+    reader = READERS[format]
+    for row in bounded(selection(reader.rows_of(source, options)), source.origin, source.key):
+        if reader.many_records:
+            row["file"] = source.key
+        yield row

@@ -65,4 +65,4 @@ def test_every_name_is_in_exactly_one_item() -> None:
     assert [item.names for item in items] == [(b"0", b"1", b"2"), (b"3", b"4", b"5"), (b"6",)]
     given = {"format": "text", "source": "s", "metadata": [("a", "b")], "root": b"/x", "names": [b"6"]}
     nulls = dict.fromkeys(("repository", "revision", "license", "language"))
-    assert as_table(items).to_pylist()[2] == given | nulls
+    assert as_table(items).to_pylist()[2] == given | nulls | {"number": 2}

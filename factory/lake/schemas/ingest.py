@@ -69,6 +69,8 @@ REJECTED = table(
     chart="ingest.rejected",
 )
 
+LIMIT = "factory.limit"  # snapshot property: how many records were read, in a table that was read in part
+
 _FACTS = required("facts", pa.map_(pa.string(), pa.string()), "what is known, by name")
 
 FACT_ROWS = table(

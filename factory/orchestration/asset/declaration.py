@@ -8,9 +8,11 @@ from typing import TypeAlias
 
 from pyspark.sql import DataFrame
 
+from factory.ingest.listing import first_records
 from factory.ingest.readers import MAX_REJECTED, Ingested, Registered
 from factory.lake.names import TableName
 from factory.lake.schemas.base import TableSchema
+from factory.lake.schemas.ingest import LIMIT
 from factory.orchestration.asset.charts.counting import Chart
 from factory.orchestration.asset.charts.totals import Figures
 from factory.orchestration.asset.checks import Check
@@ -54,6 +56,8 @@ class Tables:
     @classmethod
     def _read(cls, found: Ingested) -> Tables:
         facts: dict[str, str | int] = {}
+        if found.limit is not None:
+            facts["limit"] = first_records(found.limit)
         if found.registered is not None:
             facts["registered files"] = len(found.registered.files)
         if found.rewritten:
@@ -65,6 +69,7 @@ class Tables:
             {"rejected": found.rejected},
             release=found.release,
             registered=found.registered,
+            said={} if found.limit is None else {LIMIT: str(found.limit)},
             facts=facts,
             max_rejected=found.max_rejected,
             inputs={None: found},

@@ -22,7 +22,7 @@ class Progress:
 
     `rows`, and for a source `rejected`, are the numbers of rows and rejected records; they are set once the
     asset is `published` or `reused`. `reason` says why it was written again, or which changes a kept table
-    ignores.
+    ignores; `note` says what else the rows lack, such as all records behind a limit.
     """
 
     asset: str
@@ -30,6 +30,7 @@ class Progress:
     rows: int | None = None
     rejected: int | None = None
     reason: str = ""
+    note: str = ""
 
 
 Listener = Callable[[Progress], None]
@@ -47,8 +48,13 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def emit(
-    asset: str, phase: Phase, rows: int | None = None, rejected: int | None = None, reason: str = ""
+    asset: str,
+    phase: Phase,
+    rows: int | None = None,
+    rejected: int | None = None,
+    reason: str = "",
+    note: str = "",
 ) -> None:
     """Notify the listeners that `asset` has reached `phase`."""
     for listener in _listeners:
-        listener(Progress(asset, phase, rows, rejected, reason))
+        listener(Progress(asset, phase, rows, rejected, reason, note))

@@ -94,7 +94,8 @@ def materialize(
     except BaseException:
         emit(str(declared.table), "failed")
         raise
-    emit(str(declared.table), "published", published[-1].rows, rejected.get("rejected"), phrase(found))
+    note = str(tables.facts.get("limit", ""))
+    emit(str(declared.table), "published", published[-1].rows, rejected.get("rejected"), phrase(found), note)
     seconds = time.monotonic() - began
     shown = [
         shown_of(output, rows, run.lake.table(output.table).properties)

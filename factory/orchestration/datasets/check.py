@@ -20,7 +20,7 @@ from factory.orchestration.datasets.partition_paths import keys_at, path_of
 class CheckedDataset:
     """A dataset with the number of its files, or the dataset that it is made from.
 
-    `pages` of its files are web pages that it takes for text.
+    `pages` of its files are web pages that it takes for text. With a `limit` only its first records are read.
     """
 
     name: str
@@ -30,6 +30,7 @@ class CheckedDataset:
     files: int
     made_from: str | None = None
     pages: int = 0
+    limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ def check(path: Path) -> CheckedFile:
                 files=n_files,
                 made_from=entry.from_,
                 pages=pages_as_text(entry, paths),
+                limit=entry.limit,
             )
         )
     if wrong:

@@ -90,6 +90,9 @@ class Dataset(FilterOptions):
     )
     partitions: Partitioned | None = Field(default=None, description="partitions, each read by itself")
     license: str | None = Field(default=None, description="default license of documents")
+    limit: int | None = Field(
+        default=None, ge=1, description="read only the first so many records, of each partition"
+    )
     max_rejected: float = Field(
         default=MAX_REJECTED, ge=0, le=1, description="largest share of rows or files that may be rejected"
     )
@@ -152,6 +155,12 @@ class Dataset(FilterOptions):
                 "`{format}` reads files, and the texts of a dataset can be read as {formats}.",
                 {"field": "format", "format": self.format, "formats": formats},
             )
+        if self.limit is not None:
+            raise PydanticCustomError(
+                "limit_of_from",
+                "It reads every text of `{of}`. Give `{of}` the limit.",
+                {"field": "limit", "of": self.from_},
+            )
         if self.partitions is not None:
             raise PydanticCustomError(
                 "partitions_of_from",
@@ -170,6 +179,13 @@ class Dataset(FilterOptions):
         return kind(
             **{field.name: getattr(self, field.name) for field in dataclass_fields(kind) if field.name in own}
         )
+
+    @field_validator("limit", mode="before")
+    @classmethod
+    def _number_of_records(cls, limit: Any) -> Any:
+        if isinstance(limit, Mapping):
+            raise ValueError("It is a number of records. Limits of rules are `limits`.")
+        return limit
 
     @field_validator("name", "group", "tokenizer")
     @classmethod

@@ -37,6 +37,11 @@ class RecordFiles(Dataset):
     language: str | None = Field(default=None, description="default language of documents")
     max_bytes: int = Field(default=MAX_TEXT_BYTES, ge=1, description="longest text to read, in bytes")
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """Further arguments of its reader."""
+        return self.model_dump(include={"source", "license", "limit"})
+
     @field_validator("columns")
     @classmethod
     def _columns_exist(cls, columns: dict[str, str]) -> dict[str, str]:
@@ -59,7 +64,7 @@ class Jsonl(RecordFiles):
     format: Literal["jsonl"]
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        return ingests.jsonl(paths, self.options, source=self.source, license=self.license)
+        return ingests.jsonl(paths, self.options, **self.about)
 
     @staticmethod
     def text_fields(file: Path) -> dict[str, int]:
@@ -76,7 +81,7 @@ class Parquet(RecordFiles):
     format: Literal["parquet"]
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        return ingests.parquet(paths, self.options, source=self.source, license=self.license)
+        return ingests.parquet(paths, self.options, **self.about)
 
     @staticmethod
     def text_fields(file: Path) -> dict[str, int]:
@@ -94,8 +99,8 @@ class Trees(Dataset):
 
     @property
     def about(self) -> dict[str, Any]:
-        """Properties of every document, by argument of a reader."""
-        return self.model_dump(include={"source", "repository", "revision", "license", "metadata"})
+        """Properties of every document and the limit, by argument of a reader."""
+        return self.model_dump(include={"source", "repository", "revision", "license", "metadata", "limit"})
 
 
 class Chosen(Trees):
@@ -153,7 +158,7 @@ class Warc(Dataset):
     max_bytes: int = Field(default=MAX_TEXT_BYTES, ge=1, description="longest page to read, in bytes")
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        about = self.model_dump(include={"source", "license", "captures"})
+        about = self.model_dump(include={"source", "license", "captures", "limit"})
         return ingests.warc(paths, self.options, **about)
 
 
