@@ -24,11 +24,12 @@ from typing import Any
 import grpc
 
 from blender.proto.blender.v1 import blender_pb2 as pb
+from blender.protocol.address import checked_address
 from blender.protocol.credentials import Tls, bearer
 from blender.protocol.keepalive import SILENCE_S, client_options
+from blender.protocol.patience import Endpoint, Patience
 from blender.protocol.records import to_record, to_request
-from blender.protocol.resume import Patience, Resumed
-from blender.protocol.status import to_error
+from blender.protocol.resume import Resumed
 from blender.protocol.stubs import stub
 from blender.protocol.wire import parse
 from blender.reader import PREFETCH_BYTES, Blender, BlendHandle
@@ -75,7 +76,7 @@ class BlenderClient(Blender):
     `timeout_s` bounds every call, and in a fetch the wait for each step. `patience_s` is how long the client
     retries while no Blender answers. `silence_s`, at least 10, is how long a connection may be silent during
     a call before it counts as broken. `prefetch_bytes` bounds what each fetch holds before it is read.
-    Raises the classes of `blender.errors`.
+    Raises the classes of `blender.errors`; logs a warning to `blender.client` while no Blender answers.
     """
 
     def __init__(
@@ -89,8 +90,9 @@ class BlenderClient(Blender):
         silence_s: float = SILENCE_S,
         prefetch_bytes: int = PREFETCH_BYTES,
     ) -> None:
-        self.address = address
+        self.address = checked_address(address)
         self._tls = tls
+        self._endpoint = Endpoint(address, tls)
         self._metadata = bearer(token)
         self._timeout_s = timeout_s
         self._patience_s = patience_s
@@ -180,16 +182,21 @@ class BlenderClient(Blender):
         return self._resumed(stream, offset, stop)
 
     def _resumed(self, stream: Callable[[int], Any], offset: int, stop: int | None) -> Resumed:
-        return Resumed(stream, offset, stop, Patience(self._patience_s), self.address, self._tls)
+        return Resumed(stream, offset, stop, self._patience(), self._endpoint)
+
+    def _patience(self) -> Patience:
+        return Patience(self._endpoint, self._patience_s)
 
     def _blend(self, method: Any, request: Any) -> BlendRecord:
         return to_record(BlendRecord, self._call(method, request))
 
     def _call(self, method: Any, request: Any) -> Any:
-        patience = Patience(self._patience_s)
-        while True:
-            try:
-                return method(request, timeout=self._timeout_s, metadata=self._metadata)
-            except grpc.RpcError as error:
-                if not patience.again(error):
-                    raise to_error(error, self.address, self._tls) from error
+        with self._patience() as patience:
+            while True:
+                try:
+                    answer = method(request, timeout=self._timeout_s, metadata=self._metadata)
+                    patience.restart()
+                    return answer
+                except grpc.RpcError as error:
+                    if not patience.again(error):
+                        raise self._endpoint.error(error) from error

@@ -6,9 +6,6 @@ raised at once; a server that is unreachable or busy is asked again until patien
 
 from __future__ import annotations
 
-import random
-import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,43 +13,8 @@ import grpc
 
 from blender.errors import BlenderFailure
 from blender.ipc import from_ipc
-from blender.protocol.credentials import Tls
-from blender.protocol.status import is_transient, to_error
+from blender.protocol.patience import Endpoint, Patience
 from blender.steps import StepRows
-
-_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.05, 2.0
-
-
-class Patience:
-    """Decides whether to retry: for `seconds` after the first failure, with growing, jittered waits."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._changed = threading.Condition()  # its lock is reentrant: `__del__` may call `give_up`
-        self._given_up = False
-        self.restart()
-
-    def restart(self) -> None:
-        """Start over after an answer."""
-        self._deadline: float | None = None
-        self._wait = _FIRST_WAIT_S
-
-    def give_up(self) -> None:
-        """End the current wait, which another thread is in, and every later one."""
-        with self._changed:
-            self._given_up = True
-            self._changed.notify_all()
-
-    def again(self, error: grpc.RpcError) -> bool:
-        """Return whether to retry after `error`; waits before it returns True."""
-        now = time.monotonic()
-        self._deadline = now + self._seconds if self._deadline is None else self._deadline
-        if not is_transient(error) or now + self._wait > self._deadline:
-            return False
-        wait = self._wait * random.uniform(0.5, 1.0)  # many readers return to one restarted server
-        self._wait = min(2 * self._wait, _LONGEST_WAIT_S)
-        with self._changed:
-            return not self._changed.wait_for(lambda: self._given_up, wait)
 
 
 class Resumed:
@@ -67,13 +29,12 @@ class Resumed:
         offset: int,
         stop: int | None,
         patience: Patience,
-        address: str,
-        tls: Tls | None = None,
+        endpoint: Endpoint,
     ) -> None:
         self._open = open_stream
         self._offset, self._stop = offset, stop
         self._patience = patience
-        self._address, self._tls = address, tls
+        self._endpoint = endpoint
         self._stream: Any = None
         self._cancelled = False
 
@@ -101,8 +62,8 @@ class Resumed:
                     return
                 if self._has_more():
                     raise BlenderFailure(
-                        f"Blender at {self._address} ended a fetch before step {self._offset:,} without a "
-                        "reason. Check the proxies between it and this client."
+                        f"Blender at {self._endpoint.address} ended a fetch before step {self._offset:,} "
+                        "without a reason. Check the proxies between it and this client."
                     )
             except grpc.RpcError as error:
                 # A deadline that passes after rows arrived is the stream's alone.
@@ -110,7 +71,7 @@ class Resumed:
                 if self._cancelled:
                     return
                 if not expired and not self._patience.again(error):
-                    raise to_error(error, self._address, self._tls) from error
+                    raise self._endpoint.error(error) from error
             finally:
                 stream.cancel()  # does nothing once the stream has ended
 

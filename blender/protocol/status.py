@@ -28,6 +28,7 @@ from blender.errors import (
     UnsupportedPageLayout,
 )
 from blender.protocol.credentials import Tls
+from blender.protocol.diagnosis import misdirection, proxy_clause
 from factory.errors import ConfigurationError, DamagedFile, FactoryError, LakeMoved, NotFound, TableNotFound
 
 ERROR_KEY = "factory-error"
@@ -61,6 +62,8 @@ TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)  #
 
 # How gRPC reports a connection that broke where it is not UNAVAILABLE: no server answers like this.
 _BROKEN = ("RST_STREAM", "Stream removed", "GOAWAY")
+
+_NOT_CONNECTED = "Failed to connect to remote host: "  # with the addresses before it, and the reason behind
 
 # gRPC's words for a message and for metadata; it sends the status of a busy server.
 _TOO_LARGE = ("message larger than max", "metadata size exceeds")
@@ -100,6 +103,8 @@ def to_error(error: grpc.RpcError, address: str, tls: Tls | None = None) -> Fact
     )
     if named in _CLASS:
         return _CLASS[named](details)
+    if code is grpc.StatusCode.UNAVAILABLE and (sentence := misdirection(details, address, tls)):
+        return BlenderUnavailable(sentence)
     if tls is not None and all(sign in details for sign in _CERTIFICATE_REFUSED):
         shown = "this client shows none" if tls.certificate is None else f"it may not trust {tls.certificate}"
         return BlenderUnavailable(
@@ -126,8 +131,8 @@ def to_error(error: grpc.RpcError, address: str, tls: Tls | None = None) -> Fact
         )
     if code in TRANSIENT:
         return BlenderUnavailable(
-            f"Blender at {address} does not answer ({details}). Start it, or check the address and whether "
-            "it speaks TLS, which needs `tls`."
+            f"Blender at {address} does not answer ({details.rpartition(_NOT_CONNECTED)[2]}). Start it with "
+            f"`factory serve`, or correct the address.{proxy_clause(address)}"
         )
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return BlenderUnavailable(

@@ -11,14 +11,19 @@ from collections.abc import Callable
 from tests.blender.lakes import ROOT
 
 
-def run(program: str, *arguments: str, **environment: str) -> str:
-    """Run a Python program to its successful end; return what it prints."""
+def completed(program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a Python program to its successful end."""
     command = [sys.executable, "-c", program, *arguments]
     ended = subprocess.run(
         command, capture_output=True, text=True, timeout=600, cwd=ROOT, env={**os.environ, **environment}
     )
     assert ended.returncode == 0, ended.stderr
-    return ended.stdout
+    return ended
+
+
+def run(program: str, *arguments: str, **environment: str) -> str:
+    """Run a Python program to its successful end; return what it prints."""
+    return completed(program, *arguments, **environment).stdout
 
 
 def eventually(holds: Callable[[], bool], within_s: float = 60) -> bool:
