@@ -7,11 +7,14 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
+from rich.status import Status
 from rich.table import Table
 
 from factory.counted import counted
 from factory.errors import ConfigurationError
+from factory.ingest.html_extra import missing_html
 from factory.ingest.listing import first_records
+from factory.ingest.unsupported_paths import why_unreadable
 from factory.orchestration.datasets.check import check as checked
 from factory.orchestration.datasets.guess import guess
 from factory.orchestration.datasets.template import template
@@ -22,7 +25,15 @@ FILE = "datasets.yaml"
 def init(folder: Path, console: Console) -> None:
     """Write FOLDER/datasets.yaml and print its datasets; raise ConfigurationError if the file exists."""
     path = folder / FILE
-    text = template(guess(folder), shlex.quote(str(path)))
+    try:
+        guesses = guess(folder)
+    except OSError as error:
+        raise ConfigurationError(why_unreadable(error)) from error
+    missing = missing_html()
+    left_out = [dataset for dataset in guesses if missing and dataset.of_pages]
+    if left_out == guesses:
+        raise ConfigurationError(f"`{folder}` holds web pages and nothing else. {missing}")
+    text = template([dataset for dataset in guesses if dataset not in left_out], shlex.quote(str(path)))
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -30,6 +41,12 @@ def init(folder: Path, console: Console) -> None:
         raise ConfigurationError(
             f"{path} exists already. Edit it, or remove it and write another."
         ) from error
+    for dataset in left_out:
+        console.print(
+            f"Left out {counted(dataset.files, 'file')} of web pages: {', '.join(dataset.paths)}. {missing}",
+            markup=False,
+            soft_wrap=True,
+        )
     console.print(f"Wrote {path}. Check these guesses:", markup=False)
     check(path, console)
 
@@ -41,7 +58,8 @@ def check(path: Path | None, console: Console) -> None:
             "There is no datasets file to check. Name one, such as my-data/datasets.yaml, or set "
             "FACTORY_DATASETS. `factory init FOLDER` writes one."
         )
-    found = checked(path)
+    with Status("", console=Console(stderr=True)) as status:
+        found = checked(path, lambda name: status.update(f"Reading the first records of {escape(name)} ..."))
     table = Table(box=None, header_style="bold")
     for column in ("dataset", "kind", "format", "files", "variants"):
         table.add_column(column, justify="right" if column == "files" else "left")
@@ -55,13 +73,8 @@ def check(path: Path | None, console: Console) -> None:
         )
     console.print(table)
     for dataset in found.datasets:
-        if dataset.pages:
-            console.print(
-                f"`{dataset.name}` takes {counted(dataset.pages, 'web page')} for text, markup and all. "
-                "`format: html` reads their main text.",
-                markup=False,
-                soft_wrap=True,
-            )
+        for sentence in dataset.advice:
+            console.print(sentence, markup=False, soft_wrap=True)
     for dataset in found.datasets:
         if dataset.limit is not None:
             console.print(

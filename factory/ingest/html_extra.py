@@ -9,10 +9,15 @@ from factory.errors import ConfigurationError
 _MODULES = ("resiliparse", "trafilatura", "brotli")
 
 
-def require_html() -> None:
-    """Raise ConfigurationError, which names the extra, if a package that reads pages is missing."""
+def missing_html() -> str | None:
+    """Return a sentence that names the extra if a package that reads pages is missing, else None."""
     missing = [name for name in _MODULES if find_spec(name) is None]
-    if missing:
-        raise ConfigurationError(
-            f"Reading web pages needs {missing[0]}. Install it: pip install 'model-factory[html]'."
-        )
+    if not missing:
+        return None
+    return f"Reading web pages needs {missing[0]}. Install it: pip install 'model-factory[html]'."
+
+
+def require_html() -> None:
+    """Raise ConfigurationError, with the sentence of `missing_html`, if the extra is missing."""
+    if (sentence := missing_html()) is not None:
+        raise ConfigurationError(sentence)

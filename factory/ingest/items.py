@@ -14,6 +14,7 @@ from pathlib import Path
 from factory.errors import ConfigurationError
 from factory.ingest.hugging_face import card_of, numbered_split
 from factory.ingest.listing import NAMES_PER_ITEM, UNWANTED, Work, files_below, in_items
+from factory.ingest.unsupported_paths import why_unsupported
 from spark_udfs.ingest.registry import RECORD_FILES
 from spark_udfs.ingest.rows import Origin
 
@@ -32,11 +33,19 @@ class Tree:
 
 def folders(paths: Paths) -> list[Path]:
     """Return the given folders, each once; raises ConfigurationError for a path that is not a folder."""
+    _refuse_unsupported(paths)
     found = _each_once(paths)
     for path in found:
         if not path.is_dir():
             raise ConfigurationError(f"`{path}` is not a folder. Name a folder of files to read.")
     return found
+
+
+def _refuse_unsupported(paths: Paths, patterns: Sequence[str] = ()) -> None:
+    """Raise ConfigurationError for an address or a pattern among the paths that do not exist."""
+    for path in [paths] if isinstance(paths, str | Path) else paths:
+        if not Path(path).exists() and (sentence := why_unsupported(str(path), patterns)):
+            raise ConfigurationError(sentence)
 
 
 def _each_once(paths: Paths) -> list[Path]:
@@ -76,6 +85,7 @@ def files_of(format: str, paths: Paths, origin: Origin) -> Iterator[Work]:
     Raises ConfigurationError for a missing path, and for two files with the same source and key.
     """
     patterns = RECORD_FILES[format]
+    _refuse_unsupported(paths, patterns)
     holder: dict[tuple[str, bytes], Path] = {}
     for path in _each_once(paths):
         if not path.exists():

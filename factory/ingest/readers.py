@@ -34,10 +34,12 @@ from factory.ingest.listing import UNWANTED, Work, as_table, first_names
 from factory.ingest.registering import registering
 from factory.ingest.repeated import Resolve, first_of_each_key, latest_captures
 from factory.ingest.state import state
+from factory.ingest.web_pages import refuse_pages
 from factory.lake.registration import Candidates
 from factory.lake.schemas.ingest import RAW, REJECTED, TEXT_AT
 from factory.settings import CATALOG_NAME
 from spark_udfs.ingest.html import WebPages
+from spark_udfs.ingest.markup import Markup
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.registry import OF_MANY_RECORDS
 from spark_udfs.ingest.rows import NOTHING_LOST, SCAN, Origin
@@ -119,6 +121,10 @@ class Ingests:
     With a `limit` a reader reads the first so many records, for a first try: documents and rejected records
     together, in the order of the paths, the files of a folder before those of its subfolders. It opens no
     file behind them, and reads files of many records one after another.
+
+    With `markup="reject"` a document that is a web page, by its name or by how it begins, is a rejected
+    record, and files that are pages by name are refused before one is read (ConfigurationError). That is the
+    default where no repository is named, because markup in prose is a mistake; code keeps it.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -138,6 +144,7 @@ class Ingests:
         license: str | None = None,
         metadata: Mapping[str, str] | None = None,
         limit: int | None = None,
+        markup: Markup | None = None,
     ) -> Ingested:
         """Read each file below the folders `paths` as a document; its key is the path below its folder.
 
@@ -147,7 +154,8 @@ class Ingests:
         """
         origin = Origin(source or "", repository, revision, license, dict(metadata or {}))
         trees = [Tree(folder, named(origin, folder)) for folder in folders(paths)]
-        return self._ingest(files_in(trees, include, exclude), paths, limit=limit)
+        work = files_in(trees, include, exclude)
+        return self._ingest(work, paths, limit=limit, markup=_markup(markup, repository))
 
     def repositories(
         self,
@@ -159,6 +167,7 @@ class Ingests:
         license: str | None = None,
         metadata: Mapping[str, str] | None = None,
         limit: int | None = None,
+        markup: Markup = "keep",
     ) -> Ingested:
         """Read each folder in the folders `paths` as a repository of its name, its files like `files`.
 
@@ -175,7 +184,7 @@ class Ingests:
                     yield Tree(path, replace(licensed, repository=path.name))
                 yield Tree(holder, named(origin, holder), deep=False)
 
-        return self._ingest(files_in(trees(), include, exclude), paths, limit=limit)
+        return self._ingest(files_in(trees(), include, exclude), paths, limit=limit, markup=markup)
 
     def jsonl(
         self,
@@ -185,6 +194,7 @@ class Ingests:
         source: str | None = None,
         license: str | None = None,
         limit: int | None = None,
+        markup: Markup = "reject",
     ) -> Ingested:
         """Read each line of `.jsonl`, `.jsonl.gz` and `.jsonl.zst` files as a document.
 
@@ -195,7 +205,7 @@ class Ingests:
         """
         origin, fields = Origin(source or "", license=license), fields or Fields()
         work = files_of("jsonl", paths, origin)
-        return self._ingest(work, paths, fields, resolve=_by_key(fields), limit=limit)
+        return self._ingest(work, paths, fields, resolve=_by_key(fields), limit=limit, markup=markup)
 
     def parquet(
         self,
@@ -205,6 +215,7 @@ class Ingests:
         source: str | None = None,
         license: str | None = None,
         limit: int | None = None,
+        markup: Markup = "reject",
     ) -> Ingested:
         """Read each row of Parquet files as a document, with the arguments of `jsonl` and keys `file:row`.
 
@@ -215,7 +226,7 @@ class Ingests:
         candidates = Candidates(fields.text)
         files = first_names(files_of("parquet", paths, origin), limit)
         work = registering(files, candidates, self._warehouse, limit)
-        return self._ingest(work, paths, fields, candidates, _by_key(fields), limit)
+        return self._ingest(work, paths, fields, candidates, _by_key(fields), limit, markup)
 
     def html(
         self,
@@ -274,6 +285,7 @@ class Ingests:
         license: str | None = None,
         metadata: Mapping[str, str] | None = None,
         limit: int | None = None,
+        markup: Markup | None = None,
     ) -> Ingested:
         """Read each member of zip and tar archives as a document with the key `archive!/member`.
 
@@ -281,7 +293,8 @@ class Ingests:
         Zstandard. Members are treated like the files of `files`. `source` defaults to the name of the path.
         """
         origin = Origin(source or "", repository, revision, license, dict(metadata or {}))
-        return self._ingest(files_of("archive", paths, origin), paths, limit=limit)
+        work = files_of("archive", paths, origin)
+        return self._ingest(work, paths, limit=limit, markup=_markup(markup, repository))
 
     def installation_code(self, share: float) -> Ingested:
         """Read the Python sources of this installation's repositories with a position below `share`.
@@ -311,18 +324,24 @@ class Ingests:
         candidates: Candidates | None = None,
         resolve: Sequence[Resolve] = (),
         limit: int | None = None,
+        markup: Markup = "keep",
     ) -> Ingested:
         if limit is not None and limit < 1:
             raise ConfigurationError(f"`limit` is {limit}, and a dataset needs a record. Use 1 or more.")
         before = state([paths] if isinstance(paths, str | Path) else paths) if paths else ""
         listed = as_table(first_names(work, limit))  # each name gives one record or more
+        if markup == "reject":
+            texts = (row for row in listed.to_pylist() if row["format"] == "text")
+            refuse_pages([name for row in texts for name in row["names"]])
         of_many_records = not OF_MANY_RECORDS.isdisjoint(listed["format"].to_pylist())
         rest = limit if of_many_records else None
         most_tasks = 1 if rest else TASKS_PER_CORE * self._spark.sparkContext.defaultParallelism
         scan = (
             self._spark.createDataFrame(listed, from_arrow_schema(WORK))
             .repartition(max(1, min(listed.num_rows, most_tasks)))
-            .mapInArrow(partial(read_work, options=options, limit=rest), from_arrow_schema(SCAN))
+            .mapInArrow(
+                partial(read_work, options=options, limit=rest, markup=markup), from_arrow_schema(SCAN)
+            )
             .persist(StorageLevel.MEMORY_AND_DISK)
         )
         documents = scan.where(F.col("reason").isNull())
@@ -348,6 +367,10 @@ class Ingests:
         )
         self._read.append(ingested)
         return ingested
+
+
+def _markup(markup: Markup | None, repository: str | None) -> Markup:
+    return markup or ("reject" if repository is None else "keep")
 
 
 def _by_key(fields: Fields) -> list[Resolve]:

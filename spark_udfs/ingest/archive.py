@@ -49,7 +49,7 @@ def archive_file(source: Input, max_bytes: int = MAX_TEXT_BYTES) -> Iterator[Row
                 members = (
                     _zip_members(file, max_bytes)
                     if is_zip
-                    else tar_members(content(file, source.shown), max_bytes, NESTED)
+                    else tar_members(content(file, source.shown, source.first_bytes), max_bytes, NESTED)
                 )
                 for member in members:
                     if len(seen) == MAX_MEMBERS:

@@ -20,12 +20,20 @@ def bomb(location: str = "byte 0") -> BadRecord:
     return BadRecord("bomb", detail, location)
 
 
-def content(file: BinaryIO, name: str) -> Callable[[int], bytes]:
+class EndOfPreview(Exception):
+    """The first bytes of a file, which were asked for, have been read."""
+
+
+def content(file: BinaryIO, name: str, first_bytes: int | None = None) -> Callable[[int], bytes]:
     """Return a function that reads up to n bytes of an open file, decompressed according to `name`.
+
+    With `first_bytes` it raises EndOfPreview behind them.
 
     It returns every byte before the damage of a broken stream, then raises what `decoded` raises, and raises
     BadRecord `bomb` once the file expands beyond `most_bytes`.
     """
+    if first_bytes is not None:
+        return _preview(content(file, name), first_bytes)
     compression = COMPRESSIONS.get(PurePosixPath(name).suffix.lower())
     if compression is None:
         return file.read
@@ -45,6 +53,20 @@ def content(file: BinaryIO, name: str) -> Callable[[int], bytes]:
                 raise bomb()
         portion = piece[position : position + n_bytes]
         position += len(portion)
+        return portion
+
+    return read
+
+
+def _preview(whole: Callable[[int], bytes], first_bytes: int) -> Callable[[int], bytes]:
+    n_left = first_bytes
+
+    def read(n_bytes: int) -> bytes:
+        nonlocal n_left
+        if n_left <= 0:
+            raise EndOfPreview
+        portion = whole(min(n_bytes, n_left))
+        n_left -= len(portion)
         return portion
 
     return read

@@ -55,6 +55,7 @@ _BY_EXTENSION = _CODE_BY_EXTENSION | {
     "tex": FileKind("latex", "text/x-tex"),
     "toml": FileKind("toml", "application/toml"),
     "txt": PLAIN,
+    "xhtml": FileKind("html", "application/xhtml+xml"),
     "xml": FileKind("xml", "application/xml"),
     "yaml": FileKind("yaml", "application/yaml"),
     "yml": FileKind("yaml", "application/yaml"),

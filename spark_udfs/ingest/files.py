@@ -24,11 +24,16 @@ from spark_udfs.ingest.rows import BadRecord, Origin, Row, document, rejection
 
 @dataclass(frozen=True)
 class Input:
-    """A file to read: `name` is its path below the folder `root`, both in the operating system's bytes."""
+    """A file to read: `name` is its path below the folder `root`, both in the operating system's bytes.
+
+    With `first_bytes` a reader of records or members stops, by `EndOfPreview`, behind so many bytes of
+    content.
+    """
 
     origin: Origin
     root: bytes
     name: bytes
+    first_bytes: int | None = None
 
     @property
     def path(self) -> bytes:

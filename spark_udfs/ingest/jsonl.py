@@ -13,13 +13,14 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from spark_udfs.ingest.bounds import MAX_JSON_VALUES, MAX_NESTING
-from spark_udfs.ingest.compression import content
+from spark_udfs.ingest.bounds import MAX_JSON_VALUES, MAX_NESTING, MAX_TEXT_BYTES
+from spark_udfs.ingest.compression import EndOfPreview, content
 from spark_udfs.ingest.decoders import TrailingData
 from spark_udfs.ingest.files import Input, decode_utf8, opened
-from spark_udfs.ingest.records import Fields, as_text, record
+from spark_udfs.ingest.records import Fields, FirstRecords, as_text, record
 from spark_udfs.ingest.rows import BadRecord, Origin, Row, rejection
 
 CHUNK_BYTES = 1 << 20
@@ -195,7 +196,7 @@ def jsonl_file(source: Input, fields: Fields) -> Iterator[Row]:
     try:
         with opened(source) as file:
             n_bytes = os.fstat(file.fileno()).st_size
-            for line in lines(content(file, source.shown), fields.max_bytes):
+            for line in lines(content(file, source.shown, source.first_bytes), fields.max_bytes):
                 number = line.number + line.n_lines - 1
                 yield line_row(source.origin, fields, source.key, line)
         if not number:
@@ -203,3 +204,15 @@ def jsonl_file(source: Input, fields: Fields) -> Iterator[Row]:
     except BadRecord as bad:
         location = f"line {number + 1}"
         yield rejection(source.origin, source.key, BadRecord(bad.reason, bad.detail, location), n_bytes)
+
+
+def first_records(source: Input, n_records: int) -> FirstRecords:
+    """Return what the first records of a file hold, without lines that are none and behind damage."""
+    records: list[dict[str, Any]] = []
+    with suppress(BadRecord, EndOfPreview), opened(source) as file:
+        for line in lines(content(file, source.shown, source.first_bytes), MAX_TEXT_BYTES):
+            with suppress(BadRecord):
+                records.append(parsed(line.data))
+            if len(records) == n_records:
+                break
+    return FirstRecords.from_records(records)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -21,13 +22,14 @@ from spark_udfs.ingest.bounds import most_bytes
 from spark_udfs.ingest.compression import bomb
 from spark_udfs.ingest.files import Input, bad_read, decode_utf8, opened
 from spark_udfs.ingest.parquet_schema import refuse_deep_columns, refuse_deep_footer
-from spark_udfs.ingest.records import Fields, record
+from spark_udfs.ingest.records import Fields, FirstRecords, record
 from spark_udfs.ingest.rows import BATCH_BYTES, BATCH_ROWS, SAMPLE_BYTES, BadRecord, Origin, Row, rejection
 
 BUFFER_BYTES = 1 << 20  # of a column chunk held at a time
 # A batch copies a dictionary's value into each of its rows, however long the value is.
 _LARGE_DICTIONARY, _ROWS_OF_DICTIONARIES = 256 << 10, 8
 _ROW_BYTES = 16  # bytes that a row counts besides its text: millions of nulls take a few bytes of a file
+_MOST_KEY_BYTES = 256  # mean bytes of a column whose values may identify records
 _UNREADABLE = (OSError, pa.ArrowException, ValueError)  # what pyarrow raises for damaged files
 
 
@@ -195,3 +197,45 @@ def _value(name: str, scalar: Any) -> Any:
     except (ValueError, OverflowError, ArithmeticError) as error:
         raise BadRecord("bad_value", f"Column `{name}` holds a value that cannot be read: {error}.") from None
     return decode_utf8(value) if isinstance(value, bytes) else value
+
+
+def first_records(source: Input, n_records: int) -> FirstRecords:
+    """Return the columns of a file, and the values of the narrow ones in its first rows.
+
+    Of a file that cannot be read it returns none, and behind damage no values.
+    """
+    columns: tuple[str, ...] = ()
+    texts: dict[str, int] = {}
+    rows: list[dict[str, Any]] = []
+    with suppress(BadRecord, *_UNREADABLE), opened(source) as file:
+        refuse_deep_footer(file)
+        parquet = open_parquet(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
+        schema = parquet.schema_arrow
+        refuse_deep_columns(schema)
+        columns = tuple(schema.names)
+        sizes = _column_sizes(parquet)
+        texts = {column.name: sizes.get(column.name, 0) for column in schema if _is_string(column.type)}
+        narrow = [
+            column.name for column in schema if _may_be_key(column.type, sizes.get(column.name), parquet)
+        ]
+        for batch in parquet.iter_batches(n_records, columns=narrow, use_threads=False) if narrow else ():
+            rows += batch.slice(0, n_records - len(rows)).to_pylist()
+            if len(rows) == n_records:
+                break
+    values = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+    return FirstRecords(len(rows), columns, texts, values)
+
+
+def _column_sizes(parquet: pq.ParquetFile) -> dict[str, int]:
+    """Return the decompressed bytes of each column in the first row group."""
+    if not parquet.num_row_groups:
+        return {}
+    group = parquet.metadata.row_group(0)
+    chunks = [group.column(number) for number in range(group.num_columns)]
+    return {chunk.path_in_schema: chunk.total_uncompressed_size for chunk in chunks}
+
+
+def _may_be_key(kind: pa.DataType, n_bytes: int | None, parquet: pq.ParquetFile) -> bool:
+    if n_bytes is None or not (_is_string(kind) or pa.types.is_integer(kind)):
+        return False
+    return n_bytes <= _MOST_KEY_BYTES * max(1, parquet.metadata.row_group(0).num_rows)

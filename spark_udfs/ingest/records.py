@@ -53,6 +53,31 @@ class Fields:
         return list(dict.fromkeys([self.text, *key, *self.columns.values(), *self.metadata]))
 
 
+@dataclass(frozen=True)
+class FirstRecords:
+    """What the first `n_records` of a file hold, for a person to check and for guesses.
+
+    `fields` are their fields in order, `texts` those of text with the bytes or letters of their values, and
+    `values` the values by field, None where a record lacks one; fields of long values may be left out.
+    """
+
+    n_records: int
+    fields: tuple[str, ...]
+    texts: Mapping[str, int]
+    values: Mapping[str, Sequence[Any]]
+
+    @classmethod
+    def from_records(cls, records: Sequence[Mapping[str, Any]]) -> FirstRecords:
+        """The fields of records, each of which may have other ones."""
+        values = {name: [record.get(name) for record in records] for record in records for name in record}
+        lengths = {
+            name: sum(len(cell) for cell in column if isinstance(cell, str))
+            for name, column in values.items()
+            if any(isinstance(cell, str) for cell in column)
+        }
+        return cls(len(records), tuple(values), lengths, values)
+
+
 def as_text(value: Any) -> str:
     """Return a value as text for `metadata`, with `?` for half surrogates.
 

@@ -29,7 +29,8 @@ class FileReader:
     with `patterns` takes the files below a folder that match one of them; to any other reader the driver
     gives the files by name. `options` is the class of the function's second argument, whose fields a
     datasets file may give; one object of it reaches the workers in each scan. `of_text` reads the text of a
-    document of another dataset, with its key and address, in place of a file.
+    document of another dataset, with its key and address, in place of a file. The texts of a reader
+    `of_pages` are what the pages say, so they are never rejected as markup.
     """
 
     rows_of: Callable[[Input, Any], Iterator[Row]]
@@ -37,6 +38,7 @@ class FileReader:
     patterns: tuple[str, ...] = ()
     options: type | None = None
     of_text: Callable[[Origin, str, str, str, Any], Row] | None = None
+    of_pages: bool = False
 
 
 def _without_options(rows_of: Callable[[Input], Iterator[Row]]) -> Callable[[Input, Any], Iterator[Row]]:
@@ -52,13 +54,15 @@ READERS: dict[str, FileReader] = {  # in the order in which formats are guessed
     "text": FileReader(_without_options(text_file), many_records=False),
     "description": FileReader(_without_options(description_file), many_records=False),
     "topics": FileReader(_without_options(topics_file), many_records=False),
-    "html": FileReader(html_file, many_records=False, options=WebPages, of_text=html_text),
+    "html": FileReader(html_file, many_records=False, options=WebPages, of_text=html_text, of_pages=True),
     "parquet": FileReader(parquet_file, many_records=True, patterns=_endings("parquet"), options=Fields),
     "registered": FileReader(partial(parquet_file, registered=True), many_records=True, options=Fields),
     "jsonl": FileReader(
         jsonl_file, many_records=True, patterns=_endings("jsonl", "jsonl.gz", "jsonl.zst"), options=Fields
     ),
-    "warc": FileReader(warc_file, many_records=True, patterns=_endings(*_WARCS), options=WebPages),
+    "warc": FileReader(
+        warc_file, many_records=True, patterns=_endings(*_WARCS), options=WebPages, of_pages=True
+    ),
     "archive": FileReader(_without_options(archive_file), many_records=True, patterns=_endings(*_ARCHIVES)),
 }
 OF_MANY_RECORDS = frozenset(format for format, reader in READERS.items() if reader.many_records)

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from spark_udfs.ingest.files import Input
+from spark_udfs.ingest.markup import Markup, reject_pages
 from spark_udfs.ingest.registry import READERS
 from spark_udfs.ingest.rows import Origin, Row, bounded, in_batches
 
@@ -35,24 +36,30 @@ WORK = pa.schema(
 
 
 def read_work(
-    work: Iterable[pa.RecordBatch], options: object, limit: int | None = None
+    work: Iterable[pa.RecordBatch], options: object, limit: int | None = None, markup: Markup = "keep"
 ) -> Iterator[pa.RecordBatch]:
     """Yield batches of `SCAN` for batches of `WORK`; `options` are those of the reader, None without any.
+
+    With `markup: reject` documents that are web pages are rejected records.
 
     With a `limit` these are the first so many records, documents or rejected, of all items in their order;
     the files behind them are not opened.
     """
     tasks = (task for batch in work for task in batch.to_pylist())
-    return in_batches(_rows(tasks, options) if limit is None else _first_rows(tasks, options, limit))
+    if limit is None:
+        return in_batches(_rows(tasks, options, markup))
+    return in_batches(_first_rows(tasks, options, markup, limit))
 
 
-def _rows(tasks: Iterable[dict[str, Any]], options: object) -> Iterator[Row]:
+def _rows(tasks: Iterable[dict[str, Any]], options: object, markup: Markup) -> Iterator[Row]:
     for task in tasks:
         for source in _inputs(task):
-            yield from _rows_of(source, task["format"], options, iter)
+            yield from _rows_of(source, task["format"], options, markup, iter)
 
 
-def _first_rows(tasks: Iterable[dict[str, Any]], options: object, limit: int) -> Iterator[Row]:
+def _first_rows(
+    tasks: Iterable[dict[str, Any]], options: object, markup: Markup, limit: int
+) -> Iterator[Row]:
     n_left = limit
 
     def first(rows: Iterator[Row]) -> Iterator[Row]:
@@ -65,7 +72,7 @@ def _first_rows(tasks: Iterable[dict[str, Any]], options: object, limit: int) ->
         for source in _inputs(task):
             if not n_left:
                 return
-            yield from _rows_of(source, task["format"], options, first)
+            yield from _rows_of(source, task["format"], options, markup, first)
 
 
 def _inputs(task: dict[str, Any]) -> Iterator[Input]:
@@ -81,10 +88,17 @@ def _inputs(task: dict[str, Any]) -> Iterator[Input]:
 
 
 def _rows_of(
-    source: Input, format: str, options: object, selection: Callable[[Iterator[Row]], Iterator[Row]]
+    source: Input,
+    format: str,
+    options: object,
+    markup: Markup,
+    selection: Callable[[Iterator[Row]], Iterator[Row]],
 ) -> Iterator[Row]:
     reader = READERS[format]
-    for row in bounded(selection(reader.rows_of(source, options)), source.origin, source.key):
+    rows = selection(reader.rows_of(source, options))
+    if markup == "reject" and not reader.of_pages:
+        rows = reject_pages(rows, source)
+    for row in bounded(rows, source.origin, source.key):
         if reader.many_records:
             row["file"] = source.key
         yield row

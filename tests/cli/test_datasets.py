@@ -28,6 +28,51 @@ def test_init_writes_a_file_that_check_accepts_and_writes_over_none(tmp_path: Pa
     assert (empty.exit_code, "line 12, datasets[0].paths: No file exists" in empty.stderr) == (2, True)
 
 
+def test_init_and_check_offer_a_key_and_exit_with_0(tmp_path: Path) -> None:
+    (tmp_path / "web").mkdir()
+    records = [{"ID#": number, "text": f"text {number}"} for number in range(3)]
+    (tmp_path / "web" / "a.jsonl").write_text("\n".join(map(json.dumps, records)))
+    written = factory("init", str(tmp_path))
+    offer = '`web` has no `key`, and `ID#` differs in each of the first 3 records. With `key: "ID#"` a'
+    assert (written.exit_code, offer in written.stdout) == (0, True)
+    text = (tmp_path / "datasets.yaml").read_text()
+    (tmp_path / "datasets.yaml").write_text(text.replace('# key: "ID#"', 'key: "ID#"'))
+    checked = factory("check", str(tmp_path / "datasets.yaml"))
+    assert (checked.exit_code, "has no `key`" in checked.stdout) == (0, False)
+
+
+def test_check_refuses_all_that_first_records_show_at_once(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"body": "a text"}\n')
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.html").write_text("<p>")
+    (tmp_path / "my.yaml").write_text(
+        "datasets:\n- {name: web, kind: prose, format: jsonl, paths: a.jsonl}\n"
+        "- {name: site, kind: prose, format: files, paths: site}\n"
+    )
+    checked = factory("check", str(tmp_path / "my.yaml"))
+    first, second = checked.stderr.splitlines()
+    assert (checked.exit_code, checked.stdout) == (ConfigurationError.exit_code, "")
+    assert first.startswith("my.yaml, line 2, datasets[0].text: The first records of `a.jsonl` have no field")
+    assert second.startswith("my.yaml, line 3, datasets[1].paths: The file is a web page (`index.html`)")
+
+
+def test_without_the_extra_pages_are_left_out_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("factory.ingest.html_extra._MODULES", ("no_such_module",))
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "a.html").write_text("<p>")
+    alone = factory("init", str(tmp_path))
+    install = "Reading web pages needs no_such_module. Install it: pip install 'model-factory[html]'."
+    assert (alone.exit_code, alone.stderr.strip().endswith(f"and nothing else. {install}")) == (2, True)
+    assert not (tmp_path / "datasets.yaml").exists()
+    (tmp_path / "site" / "b.md").write_text("text")
+    written = factory("init", str(tmp_path))
+    left_out = f"Left out 1 file of web pages: site. {install}"
+    assert (written.exit_code, left_out in written.stdout) == (0, True)
+    assert "html" not in (tmp_path / "datasets.yaml").read_text()
+
+
 def test_check_without_a_file_says_which_to_name(lake: Lake) -> None:
     assert factory("check").exit_code == 2
     assert "factory init" in factory("check").stderr

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 from factory.errors import ConfigurationError
 from factory.ingest.derived import read_again
 from factory.ingest.readers import Ingested, Ingests
+from factory.ingest.unsupported_paths import why_missing, why_unreadable
 from factory.orchestration.chain.dedup import DedupGroup
 from factory.orchestration.chain.ingest import made_from, source
 from factory.orchestration.chain.ingest_facts import Facts
@@ -31,10 +32,12 @@ from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.dedup_groups import dedup_groups
 from factory.orchestration.datasets.facts import check_facts
 from factory.orchestration.datasets.file import DatasetsFile, TokenizerEntry
+from factory.orchestration.datasets.formats import Chosen
 from factory.orchestration.datasets.located_yaml import InvalidValue, LocatedYaml, YamlPath
 from factory.orchestration.datasets.models import ModelEntry
-from factory.orchestration.datasets.no_files import no_file_to_read
+from factory.orchestration.datasets.no_files import files_to_read, no_file_to_read
 from factory.orchestration.datasets.partition_paths import PARTITION, path_of
+from factory.orchestration.datasets.preview import MOST_FILES, preview
 from factory.orchestration.datasets.upstream_checks import check_upstream
 from factory.packing.pack import PackConfig
 from factory.packing.tokenize import TokenizeConfig
@@ -129,12 +132,24 @@ def _source(
     place: YamlPath = ("datasets", number, "paths")
     declared_paths = list(_paths(located, place, entry))
 
+    def paths_of(partition: str | None) -> list[Path]:
+        if partition is None:
+            return declared_paths
+        return [path_of(path, partition) for path in declared_paths]
+
+    def files(partition: str | None) -> list[Path]:
+        return [path for path in paths_of(partition) if path.exists()]
+
     def read(ingests: Ingests, partition: str | None) -> Ingested:
-        paths = declared_paths if partition is None else [path_of(path, partition) for path in declared_paths]
-        existing = [path for path in paths if path.exists()]
-        ingested = entry.read(ingests, existing) if existing else None
+        existing = files(partition)
+        _refuse_mistakes(located, number, entry, existing)
+        try:
+            ingested = entry.read(ingests, existing) if existing else None
+        except (ConfigurationError, OSError) as error:
+            sentence = why_unreadable(error) if isinstance(error, OSError) else str(error)
+            raise ConfigurationError(located.sentence(place, sentence)) from error
         if ingested is None or ingested.empty:
-            message = no_file_to_read(entry, paths, located.path.parent)
+            message = no_file_to_read(entry, paths_of(partition), located.path.parent)
             raise ConfigurationError(located.sentence(place, message))
         return ingested.limited(entry.max_rejected)
 
@@ -155,6 +170,20 @@ def _source(
         return read(ingests, partition)
 
     return declare(documents if partitions is None else of_partition)
+
+
+def _refuse_mistakes(yaml: LocatedYaml, number: int, entry: Dataset, paths: Sequence[Path]) -> None:
+    """Raise ConfigurationError if no first record can be read, or if none has a field that is declared."""
+    if not entry.reader.many_records:  # the reader names them, and trees are too large to list twice
+        return
+    first_files = list(islice(files_to_read(entry, paths), MOST_FILES + 1))
+    sentences = [
+        yaml.sentence(("datasets", number, *mistake.place), mistake.sentence)
+        for mistake in preview(entry, first_files, yaml.path.parent).mistakes
+        if mistake.ends_run
+    ]
+    if sentences:
+        raise ConfigurationError("\n".join(sentences))
 
 
 def _derived(
@@ -204,18 +233,18 @@ def _paths(located: LocatedYaml, place: YamlPath, entry: Dataset) -> Iterator[Pa
                 (*place, number), f"`{written}` cannot be looked at ({reason}). Correct it."
             ) from error
         if not exists:
-            raise InvalidValue(
-                (*place, number),
-                f"`{written}` does not exist. {_resolution(written, located.path.parent)}",
-            )
+            raise InvalidValue((*place, number), _why_missing(written, path, entry, located.path.parent))
         yield path
 
 
-def _resolution(path: str, folder: Path) -> str:
-    """Explain how a path in the file is resolved."""
-    if path.startswith("~"):
-        return f"`~` is a home folder: the path is {Path(path).expanduser()}. Correct it."
-    return f"Paths are relative to the folder of this file, {folder}."
+def _why_missing(name: str, path: Path, entry: Dataset, folder: Path) -> str:
+    """Say why a path of the file does not exist, and how it is resolved."""
+    patterns = () if isinstance(entry, Chosen) else entry.patterns
+    if sentence := why_missing(name, path, patterns):
+        return sentence
+    if name.startswith("~"):
+        return f"`{name}` does not exist. `~` is a home folder: the path is {path}. Correct it."
+    return f"`{name}` does not exist. Paths are relative to the folder of this file, {folder}."
 
 
 def _chains(
@@ -241,6 +270,7 @@ def _chains(
         tokenizer=entry.tokenizer,
         packing=packing((*place, "packing"), entry.packing),
         around=around,
+        validation=entry.validation,
         owners=entry.owners,
         partitions_def=partitions,
     )

@@ -1,26 +1,29 @@
-"""Check a datasets file without running: its fields, its names, and the files of each dataset."""
+"""Check a datasets file without a run: its fields and names, its datasets' files, their first records."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from factory.errors import ConfigurationError
+from factory.ingest.unsupported_paths import why_unreadable
 from factory.orchestration.datasets.assets import corpus
 from factory.orchestration.datasets.corpus import Corpus
 from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.datasets.located_yaml import LocatedYaml
-from factory.orchestration.datasets.no_files import files_to_read, no_file_to_read, pages_as_text
+from factory.orchestration.datasets.no_files import files_to_read, no_file_to_read, pages_among_files
 from factory.orchestration.datasets.partition_paths import keys_at, path_of
+from factory.orchestration.datasets.preview import Mistake, Preview
+from factory.orchestration.datasets.preview import preview as preview_of
 
 
 @dataclass(frozen=True)
 class CheckedDataset:
     """A dataset with the number of its files, or the dataset that it is made from.
 
-    `pages` of its files are web pages that it takes for text. With a `limit` only its first records are read.
+    `advice` says what its first records suggest. With a `limit` only its first records are read.
     """
 
     name: str
@@ -29,7 +32,7 @@ class CheckedDataset:
     variants: tuple[str, ...]
     files: int
     made_from: str | None = None
-    pages: int = 0
+    advice: tuple[str, ...] = ()
     limit: int | None = None
 
 
@@ -41,36 +44,59 @@ class CheckedFile:
     datasets: tuple[CheckedDataset, ...]
 
 
-def check(path: Path) -> CheckedFile:
-    """Return the corpus of a file and count its datasets' files, without opening one.
+def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedFile:
+    """Return the corpus of a file, the number of files of each dataset, and what their first records suggest.
 
-    Raises ConfigurationError with a sentence for each mistake, and for each dataset without a file to read.
+    `progress` is called with the name of each dataset before its files are read. Raises ConfigurationError
+    with a sentence for each mistake, for each dataset without a file to read, and for each whose first
+    records do not fit its declaration.
     """
     declared = corpus(path)
     located = LocatedYaml.read(path)
     datasets: list[CheckedDataset] = []
     wrong: list[str] = []
     for number, entry in enumerate(located.build(DatasetsFile).datasets):
-        paths = list(_paths(declared, entry)) if entry.from_ is None else []
-        n_files = files_to_read(entry, paths)
-        if not n_files and entry.from_ is None:
-            said = no_file_to_read(entry, paths or declared.paths[entry.name], path.parent)
-            wrong.append(located.sentence(("datasets", number, "paths"), said))
+        if progress is not None:
+            progress(entry.name)
+        files, preview = _look(declared, entry, path.parent)
+        wrong += [
+            located.sentence(("datasets", number, *mistake.place), mistake.sentence)
+            for mistake in preview.mistakes
+        ]
         datasets.append(
             CheckedDataset(
                 name=entry.name,
                 kind=entry.kind,
                 format=entry.format,
                 variants=tuple(entry.variants),
-                files=n_files,
+                files=len(files),
                 made_from=entry.from_,
-                pages=pages_as_text(entry, paths),
+                advice=preview.advice,
                 limit=entry.limit,
             )
         )
     if wrong:
         raise ConfigurationError("\n".join(wrong))
     return CheckedFile(declared, tuple(datasets))
+
+
+def _look(file_corpus: Corpus, entry: Dataset, folder: Path) -> tuple[list[tuple[Path, bytes]], Preview]:
+    """Return the files of a dataset, as folders and names, and what their first records show."""
+    if entry.from_ is not None:
+        return [], preview_of(entry, [], folder)
+    files: list[tuple[Path, bytes]] = []
+    try:
+        paths = list(_paths(file_corpus, entry))
+        files += files_to_read(entry, paths)
+        if not files:
+            sentence = no_file_to_read(entry, paths or file_corpus.paths[entry.name], folder)
+        elif (pages := pages_among_files(entry, files)) is not None:
+            sentence = pages
+        else:
+            return files, preview_of(entry, files, folder)
+    except (ConfigurationError, OSError) as error:
+        sentence = str(error) if isinstance(error, ConfigurationError) else why_unreadable(error)
+    return files, Preview((Mistake(("paths",), sentence),))
 
 
 def _paths(declared: Corpus, entry: Dataset) -> Iterator[Path]:

@@ -30,7 +30,8 @@ from factory.lake import names
 from factory.orchestration.datasets.facts import FactsEntries
 from factory.orchestration.datasets.partitions_file import Partitioned
 from factory.suggestions import quoted
-from spark_udfs.ingest.registry import READERS, RECORD_FILES
+from spark_udfs.ingest.markup import Markup
+from spark_udfs.ingest.registry import READERS, RECORD_FILES, FileReader
 
 RULES = {"prose": ["gopher_quality", "gopher_repetition"], "code": ["code"]}  # default rules by kind
 FILTERS = tuple(Round.model_fields)
@@ -93,11 +94,17 @@ class Dataset(FilterOptions):
     limit: int | None = Field(
         default=None, ge=1, description="read only the first so many records, of each partition"
     )
+    markup: Markup | None = Field(
+        default=None, description="whether web pages are documents: `keep`, of code by default, or `reject`"
+    )
     max_rejected: float = Field(
         default=MAX_REJECTED, ge=0, le=1, description="largest share of rows or files that may be rejected"
     )
     group: str | None = Field(default=None, description="dedup group; default: that of its kind")
     tokenizer: str = Field(default="tokenizer", description="name of its tokenizer")
+    validation: float | None = Field(
+        default=None, gt=0, lt=1, description="share of its repositories or documents that is packed apart"
+    )
     owners: WordList = Field(default=(), description="mail addresses and `team:name`s, shown in Dagster")
     variants: dict[str, Variant] = Field(
         default={}, description="other filters of the same documents, or other decisions on them"
@@ -138,6 +145,16 @@ class Dataset(FilterOptions):
         return values
 
     @model_validator(mode="after")
+    def _markup_of_texts(self) -> Dataset:
+        if self.markup is not None and self.reader.of_pages:
+            raise PydanticCustomError(
+                "markup_of_pages",
+                "`{format}` reads the main text of pages, which has no markup. Leave `markup` out.",
+                {"field": "markup", "format": self.format},
+            )
+        return self
+
+    @model_validator(mode="after")
     def _paths_or_from(self) -> Dataset:
         if bool(self.paths) == bool(self.from_):
             remedy = "Leave one out" if self.paths else "Name the files, or the dataset whose texts it reads"
@@ -170,9 +187,19 @@ class Dataset(FilterOptions):
         return self
 
     @property
+    def markup_choice(self) -> Markup:
+        """What becomes of web pages among its texts: what the dataset says, or what its kind implies."""
+        return self.markup or ("reject" if self.kind == "prose" else "keep")
+
+    @property
+    def reader(self) -> FileReader:
+        """Its reader in Spark's workers."""
+        return READERS[self.format]
+
+    @property
     def options(self) -> Any:
         """The options of its reader: the fields of the same name; None if it has none."""
-        kind = READERS[self.format].options
+        kind = self.reader.options
         if kind is None:
             return None
         own = type(self).model_fields
@@ -215,6 +242,11 @@ class Dataset(FilterOptions):
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
         """The documents below `paths`, the absolute form of the field."""
 
+    @staticmethod
+    def advice(content: bytes) -> str | None:  # noqa: ARG004 (for formats that know some)
+        """What to do with a file whose content begins like this and holds no document; None if unknown."""
+        return None
+
     @property
     def patterns(self) -> tuple[str, ...]:
         """The patterns of the files that its reader takes."""
@@ -240,7 +272,8 @@ class Dataset(FilterOptions):
 
     def reading(self) -> dict[str, Any]:
         """The fields that decide which documents are read."""
-        return self.model_dump(mode="json", exclude={*FilterOptions.model_fields, *_LATER_FIELDS})
+        fields = self.model_dump(mode="json", exclude={*FilterOptions.model_fields, *_LATER_FIELDS})
+        return {**fields, "markup": self.markup_choice}
 
 
 _LATER_FIELDS = (
@@ -251,6 +284,7 @@ _LATER_FIELDS = (
     "max_rejected",
     "group",
     "tokenizer",
+    "validation",
     "owners",
     "variants",
 )

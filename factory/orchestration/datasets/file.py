@@ -83,6 +83,17 @@ class DatasetsFile(RuleModels):
     tokenizers: dict[str, TokenizerEntry] = Field(default={}, description="options of tokenizers, by name")
     blend: BlendEntry = Field(default=BlendEntry(), description="the blend that the demo serves")
 
+    @field_validator("datasets")
+    @classmethod
+    def _pages_for_another_dataset_are_kept(cls, datasets: tuple[Dataset, ...]) -> tuple[Dataset, ...]:
+        parents = {entry.from_ for entry in datasets if entry.reader.of_pages}
+        return tuple(
+            entry.model_copy(update={"markup": "keep"})
+            if entry.name in parents and entry.markup is None and not entry.reader.of_pages
+            else entry
+            for entry in datasets
+        )
+
     @field_validator(*RuleModels.model_fields, mode="before")
     @classmethod
     def _models_are_known_by_name(cls, models: Any, info: ValidationInfo) -> Any:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import Field, field_validator
 
 from factory.errors import ConfigurationError
@@ -17,11 +14,11 @@ from factory.frozen_model import WordList
 from factory.ingest.listing import UNWANTED
 from factory.ingest.readers import HTML_FILES, Captures, Fields, Ingested, Ingests
 from factory.orchestration.datasets.dataset import Dataset
+from spark_udfs.ingest import jsonl, parquet
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
-from spark_udfs.ingest.compression import content
-from spark_udfs.ingest.jsonl import lines
-
-_FIRST_LINE_BYTES = 1 << 20  # read for a guess
+from spark_udfs.ingest.files import Input
+from spark_udfs.ingest.records import FirstRecords
+from spark_udfs.ingest.registry import READERS, FileReader
 
 
 class RecordFiles(Dataset):
@@ -53,8 +50,8 @@ class RecordFiles(Dataset):
 
     @staticmethod
     @abstractmethod
-    def text_fields(file: Path) -> dict[str, int]:
-        """The fields of text in the first record of a file, with their lengths; raises for a damaged file."""
+    def first_records(source: Input, n_records: int) -> FirstRecords:
+        """What the first records of a file hold; nothing of a file that cannot be read."""
 
 
 class Jsonl(RecordFiles):
@@ -64,14 +61,26 @@ class Jsonl(RecordFiles):
     format: Literal["jsonl"]
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        return ingests.jsonl(paths, self.options, **self.about)
+        return ingests.jsonl(paths, self.options, markup=self.markup_choice, **self.about)
 
     @staticmethod
-    def text_fields(file: Path) -> dict[str, int]:
-        with file.open("rb") as opened:
-            line = next(lines(content(opened, file.name), _FIRST_LINE_BYTES))
-        record = json.loads(line.data)
-        return {name: len(text) for name, text in record.items() if isinstance(text, str)}
+    def first_records(source: Input, n_records: int) -> FirstRecords:
+        return jsonl.first_records(source, n_records)
+
+    @staticmethod
+    def advice(content: bytes) -> str | None:
+        beginning = content.removeprefix(b"\xef\xbb\xbf").lstrip()
+        first_line, _, rest = beginning.partition(b"\n")
+        match beginning[:1]:
+            case b"[" if not rest.startswith(b"["):
+                return "It holds one list. Write each of its records on a line, with `jq -c '.[]'`."
+            case b"{" if not first_line.rstrip().endswith(b"}"):
+                return "A record has several lines. Write each on one, with `jq -c .`."
+            case b"<":
+                return "It holds markup. Name another `format`."
+        if beginning[:1] not in (b"[", b"{") and (b"," in first_line or b"\t" in first_line):
+            return "It looks like a table of CSV. Convert it to JSON lines or Parquet."
+        return None
 
 
 class Parquet(RecordFiles):
@@ -81,14 +90,11 @@ class Parquet(RecordFiles):
     format: Literal["parquet"]
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        return ingests.parquet(paths, self.options, **self.about)
+        return ingests.parquet(paths, self.options, markup=self.markup_choice, **self.about)
 
     @staticmethod
-    def text_fields(file: Path) -> dict[str, int]:
-        """The columns of text, each with length 0: a schema has no lengths."""
-        is_text = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-        schema = pq.read_schema(file)
-        return {column.name: 0 for column in schema if any(is_kind(column.type) for is_kind in is_text)}
+    def first_records(source: Input, n_records: int) -> FirstRecords:
+        return parquet.first_records(source, n_records)
 
 
 class Trees(Dataset):
@@ -130,7 +136,11 @@ class Files(Chosen):
     repository: str | None = Field(default=None, description="repository of all files")
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        return ingests.files(paths, self.include, self.unwanted, **self.about)
+        return ingests.files(paths, self.include, self.unwanted, markup=self.markup_choice, **self.about)
+
+    @property
+    def reader(self) -> FileReader:
+        return READERS["text"]
 
 
 class Html(Chosen):
@@ -168,7 +178,13 @@ class Repositories(Chosen):
     format: Literal["repositories"]
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        return ingests.repositories(paths, self.include, self.unwanted, **self.about)
+        return ingests.repositories(
+            paths, self.include, self.unwanted, markup=self.markup_choice, **self.about
+        )
+
+    @property
+    def reader(self) -> FileReader:
+        return READERS["text"]
 
     def folders(self, paths: Sequence[Path]) -> list[Path]:
         return [
@@ -188,7 +204,7 @@ class Archive(Trees):
     repository: str | None = Field(default=None, description="repository of all files")
 
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        return ingests.archive(paths, **self.about)
+        return ingests.archive(paths, markup=self.markup_choice, **self.about)
 
 
 FORMATS: tuple[type[Dataset], ...] = (  # in the order in which errors name them

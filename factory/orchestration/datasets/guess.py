@@ -1,7 +1,7 @@
 """Guess the datasets in a folder, with the format and fields of each, from file names and first records.
 
 Each folder directly below is a dataset; many folders, or the folders of one repository, are one dataset. A
-guess reads at most the first record of one file, so it can be wrong: the user edits the file that is written.
+guess reads the first records of one file, so it can be wrong: the user edits the file that is written.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ from factory.ingest.listing import UNWANTED, files_below
 from factory.lake import names
 from factory.orchestration.chain.dedup import Kind
 from factory.orchestration.datasets.formats import CLASS_OF_FORMAT, FORMATS, RecordFiles
+from factory.orchestration.datasets.record_fields import key_field, text_field
 from spark_udfs.ingest.file_types import CODE, kind_of
-from spark_udfs.ingest.registry import RECORD_FILES
+from spark_udfs.ingest.files import Input
+from spark_udfs.ingest.registry import READERS, RECORD_FILES
+from spark_udfs.ingest.rows import Origin
 
+FIRST_RECORDS, FIRST_BYTES = 1_000, 16 << 20  # read of a file of records
 MOST_FILES = 100_000  # listed of a folder; a larger one is guessed from its first files
 MOST_PATHS = 12  # folders with a dataset each, or loose files of one dataset; more are read as one folder
 _PROSE = {"md", "markdown", "rst", "txt", "tex"}
 _HTML = {"htm", "html", "xhtml"}
 
-_TEXT_FIELDS = ("text", "content", "body", "document", "raw_content", "markdown", "article", "code")
-_KEY_FIELDS = ("id", "doc_id", "uuid", "hexsha", "url")
 _COLUMN_FIELDS = {
     "repository": ("repository", "repo_name", "repo", "max_stars_repo_name"),
     "path": ("path", "file_path", "max_stars_repo_path"),
@@ -39,7 +41,7 @@ _COLUMN_FIELDS = {
 
 @dataclass(frozen=True)
 class RecordFields:
-    """The fields of a record that seem to fill the columns of raw documents."""
+    """The fields of records that seem to fill the columns of raw documents."""
 
     text: str | None = None
     key: str | None = None
@@ -58,6 +60,11 @@ class Guess:
     files: int
     include: tuple[str, ...] = ()
     fields: RecordFields | None = None
+
+    @property
+    def of_pages(self) -> bool:
+        """Whether its reader makes texts of web pages, which needs an extra."""
+        return self.format in READERS and READERS[self.format].of_pages
 
 
 def guess(folder: Path) -> list[Guess]:
@@ -135,20 +142,17 @@ def _records(folder: Path, path: str, format: str, files: Sequence[bytes], deep:
     """The dataset of files of records: a folder, or the loose files in it."""
     loose = tuple(os.fsdecode(name) for name in files)
     format_class = CLASS_OF_FORMAT[format]
-    fields = _fields(folder / loose[0], format_class) if issubclass(format_class, RecordFiles) else None
+    fields = _fields(folder, files[0], format_class) if issubclass(format_class, RecordFiles) else None
     kind: Kind = "code" if fields and {"repository", "path"} <= fields.columns.keys() else "prose"
     return Guess(_name(folder), kind, format, (path,) if deep else loose, len(files), fields=fields)
 
 
-def _fields(file: Path, format_class: type[RecordFiles]) -> RecordFields:
-    """The fields of the first record; none if it cannot be read, which the run will report."""
-    try:
-        texts = format_class.text_fields(file)
-    except Exception:  # any damage: the reader of the format names it
-        return RecordFields()
-    text = next((name for name in _TEXT_FIELDS if name in texts), None) or max(
-        texts, key=lambda name: texts[name], default=None
+def _fields(folder: Path, file: bytes, format_class: type[RecordFiles]) -> RecordFields:
+    """The fields of the first records; none if they cannot be read, which a check will report."""
+    first = format_class.first_records(
+        Input(Origin(""), os.fsencode(folder), file, FIRST_BYTES), FIRST_RECORDS
     )
+    texts, text = first.texts, text_field(first)
     columns = {
         column: name
         for column, candidates in _COLUMN_FIELDS.items()
@@ -158,7 +162,7 @@ def _fields(file: Path, format_class: type[RecordFiles]) -> RecordFields:
             )
         )
     }
-    key = next((name for name in _KEY_FIELDS if name in texts and name != text), None)
+    key = key_field([first], [text, *columns.values()])
     taken = {text, key, *columns.values()}
     return RecordFields(text, key, columns, tuple(name for name in texts if name not in taken))
 

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from factory.counted import counted
-from factory.ingest.globs import compiled
 from factory.ingest.listing import UNWANTED, files_below
-from factory.ingest.readers import HTML_FILES
+from factory.ingest.unsupported_paths import why_missing
+from factory.ingest.web_pages import pages_among
 from factory.orchestration.datasets.dataset import Dataset
-from factory.orchestration.datasets.formats import Chosen, Files
+from factory.orchestration.datasets.formats import FORMATS, Chosen, RecordFiles
 from factory.suggestions import quoted
+from spark_udfs.ingest.registry import RECORD_FILES
 
 _EVERY = ("**/*",)
+_TABLES = ("**/*.csv", "**/*.tsv", "**/*.json", "**/*.csv.gz", "**/*.json.gz", "**/*.xlsx")
+_RECORDS = [format_class.noun for format_class in FORMATS if issubclass(format_class, RecordFiles)]
 
 
-def files_to_read(entry: Dataset, paths: Sequence[Path]) -> int:
-    """Return the number of files at `paths` that the reader of `entry` takes; it opens none."""
-    n_single = 0 if isinstance(entry, Chosen) else sum(path.is_file() for path in paths)
-    return n_single + len(_below(entry.folders(paths), entry.patterns, entry.unwanted))
+def files_to_read(entry: Dataset, paths: Sequence[Path]) -> Iterator[tuple[Path, bytes]]:
+    """Yield the files at `paths` that the reader of `entry` takes, as a folder and a name below it."""
+    if not isinstance(entry, Chosen):
+        yield from ((path.parent, os.fsencode(path.name)) for path in paths if path.is_file())
+    for folder in entry.folders(paths):
+        for name in files_below(folder, entry.patterns, entry.unwanted):
+            yield folder, name
 
 
-def pages_as_text(entry: Dataset, paths: Sequence[Path]) -> int:
-    """Return how many of the files that a dataset of prose takes as they are look like web pages."""
-    if entry.kind != "prose" or not isinstance(entry, Files):
-        return 0
-    pages = compiled(HTML_FILES)
-    files = _below(entry.folders(paths), entry.patterns, entry.unwanted)
-    return sum(pages.fullmatch(name) is not None for name in files)
+def pages_among_files(entry: Dataset, files: Iterable[tuple[Path, bytes]]) -> str | None:
+    """Return why a dataset of single files may not read them if some are web pages, else None."""
+    if entry.reader.many_records or entry.markup_choice == "keep" or entry.reader.of_pages:
+        return None
+    return pages_among([name for _, name in files])
 
 
 def no_file_to_read(entry: Dataset, paths: Sequence[Path], folder: Path) -> str:
@@ -37,10 +42,17 @@ def no_file_to_read(entry: Dataset, paths: Sequence[Path], folder: Path) -> str:
 
     Paths below `folder` are shown relative to it.
     """
-    shown = quoted(str(path.relative_to(folder) if path.is_relative_to(folder) else path) for path in paths)
+    names = [str(path.relative_to(folder) if path.is_relative_to(folder) else path) for path in paths]
+    shown = quoted(names)
     existing = [path for path in paths if path.exists()]
     if not existing:
-        return f"{shown} does not exist. Name another path."
+        patterns = () if isinstance(entry, Chosen) else entry.patterns
+        reasons = (why_missing(name, path, patterns) for name, path in zip(names, paths, strict=True))
+        return next(filter(None, reasons), f"{shown} does not exist. Name another path.")
+    if isinstance(entry, Chosen) and all(path.is_file() for path in existing):
+        verb = "is a file" if len(existing) == 1 else "are files"
+        remedy = f"Name the folder, with `include: {json.dumps(existing[0].name)}`."
+        return f"{shown} {verb}, and `{entry.format}` reads folders. {remedy}"
     files = [os.fsdecode(name) for name in _below(existing, _EVERY, UNWANTED)]
     if not files:
         return f"No file exists under {shown}. Name another path."
@@ -50,13 +62,23 @@ def no_file_to_read(entry: Dataset, paths: Sequence[Path], folder: Path) -> str:
 
 def _remedy(entry: Dataset, folders: Sequence[Path]) -> str:
     if not isinstance(entry, Chosen):
-        return "Name another path, or another `format`."
+        return _other_format(folders)
     if any(_below(folders, entry.include, UNWANTED)):
         return "`exclude` leaves out every file that matches: shorten it."
     deeper = [f"**/{pattern}" for pattern in entry.include if not pattern.startswith("**")]
     if any(_below(folders, deeper, entry.unwanted)):
         return f"Files in folders below match {quoted(deeper)}: write that."
     return "Correct `include`, or name another path."
+
+
+def _other_format(folders: Sequence[Path]) -> str:
+    """Name the formats that take files in the folders; of tables of text, the formats to convert them to."""
+    for format, patterns in RECORD_FILES.items():
+        if any(_below(folders, patterns, UNWANTED)):
+            return f"Write `format: {format}`, or name another path."
+    if any(_below(folders, _TABLES, UNWANTED)):
+        return f"Convert them to {' or '.join(_RECORDS)}, or name another path."
+    return "Name another path, or another `format`."
 
 
 def _below(folders: Iterable[Path], include: Sequence[str], exclude: Sequence[str]) -> list[bytes]:

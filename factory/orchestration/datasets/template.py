@@ -41,22 +41,22 @@ _TAIL = """\
 def template(guesses: Sequence[Guess], file: str) -> str:
     """Return the text of a datasets file; `file` is its name in the commands that its head shows."""
     entries = "\n".join("".join(f"{line}\n" for line in _entry(guess)) for guess in guesses)
-    weights = ", ".join(f"{_scalar(guess.name)}: 1" for guess in guesses)
+    weights = ", ".join(f"{scalar(guess.name)}: 1" for guess in guesses)
     return _HEAD.format(file=file) + entries + "\n" + _TAIL.format(kind=guesses[0].kind, weights=weights)
 
 
 def _entry(guess: Guess) -> Iterator[str]:
-    yield f"  - name: {_scalar(guess.name)}"
+    yield f"  - name: {scalar(guess.name)}"
     yield f"    kind: {guess.kind}"
     yield f"    format: {guess.format} # {counted(guess.files, 'file')}"
-    paths = ", ".join(map(_scalar, guess.paths))
+    paths = ", ".join(map(scalar, guess.paths))
     yield f"    paths: {paths if len(guess.paths) == 1 else f'[{paths}]'}"
     if guess.include:
         yield f"    include: [{', '.join(json.dumps(pattern) for pattern in guess.include)}]"
     if guess.fields is not None:
         yield from _fields(guess.fields)
     if guess.kind == "code" and guess.format == "files":
-        yield f"    repository: {_scalar(guess.name)}"
+        yield f"    repository: {scalar(guess.name)}"
     yield "    # license: CC-BY-4.0 # of documents that do not name one"
     rule = "word_count: [50, 100000]" if guess.kind == "prose" else "code_letters: 0.5"
     yield f"    # limits: {{{rule}}} # docs/filters.md of the repository lists all rules"
@@ -67,17 +67,17 @@ def _fields(fields: RecordFields) -> Iterator[str]:
     if fields.text is None:
         yield "    text: text # no text was found in the first record: name its field"
     else:
-        yield f"    text: {_scalar(fields.text)}"
+        yield f"    text: {scalar(fields.text)}"
     if fields.key is not None:
-        yield f"    # key: {_scalar(fields.key)} # if it identifies a record; by default its file and line do"
+        yield f"    # key: {scalar(fields.key)} # if it identifies a record; by default its file and line do"
     if fields.columns:
-        pairs = ", ".join(f"{column}: {_scalar(name)}" for column, name in fields.columns.items())
+        pairs = ", ".join(f"{column}: {scalar(name)}" for column, name in fields.columns.items())
         yield f"    columns: {{{pairs}}}"
     if fields.others:
-        yield f"    # metadata: [{', '.join(map(_scalar, fields.others))}] # further fields to keep"
+        yield f"    # metadata: [{', '.join(map(scalar, fields.others))}] # further fields to keep"
 
 
-def _scalar(text: str) -> str:
+def scalar(text: str) -> str:
     """Return `text` as YAML reads it back: plain if it can be, else in quotes."""
     if _PLAIN.fullmatch(text) and text.lower() not in _RESERVED:
         return text

@@ -16,7 +16,9 @@ from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.datasets.formats import CLASS_OF_FORMAT, FORMATS, Jsonl, RecordFiles
 from factory.orchestration.datasets.template import template
-from spark_udfs.ingest.registry import RECORD_FILES
+from spark_udfs.ingest.files import Input
+from spark_udfs.ingest.records import FirstRecords
+from spark_udfs.ingest.registry import READERS, RECORD_FILES
 from tests.orchestration.declared import refusal, tables
 
 
@@ -29,7 +31,9 @@ class Toy(RecordFiles):
     def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
         return ingests.jsonl(paths, self.fields)
 
-    text_fields = Jsonl.text_fields
+    @staticmethod
+    def first_records(source: Input, n_records: int) -> FirstRecords:
+        return Jsonl.first_records(source, n_records)
 
 
 class ToyFile(DatasetsFile):
@@ -47,6 +51,7 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(module, "FORMATS", (*FORMATS, Toy))
     monkeypatch.setitem(CLASS_OF_FORMAT, "toy", Toy)
     monkeypatch.setitem(RECORD_FILES, "toy", ("**/*.toy",))
+    monkeypatch.setitem(READERS, "toy", READERS["jsonl"])
     (tmp_path / "toys").mkdir()
     return tmp_path
 

@@ -15,6 +15,7 @@ from factory.errors import ConfigurationError
 from factory.orchestration.datasets.check import check
 from factory.orchestration.datasets.guess import Guess, RecordFields, guess
 from factory.orchestration.datasets.template import template
+from tests.ingest.inputs import zipped
 
 
 def fill(folder: Path, *files: str) -> None:
@@ -30,7 +31,9 @@ def folder(tmp_path: Path) -> Path:
     fill(
         tmp_path, "checkouts/one/a.py", "checkouts/one/README.md", "checkouts/two/b.rs", "checkouts/two/c.rs"
     )
-    fill(tmp_path, "off/x.zip", "2024-raw/a.jsonl", "loose.jsonl", ".hidden/a.md", "pictures/a.png")
+    (tmp_path / "off").mkdir()
+    (tmp_path / "off" / "x.zip").write_bytes(zipped({"a.txt": b"a text"}))
+    fill(tmp_path, "2024-raw/a.jsonl", "loose.jsonl", ".hidden/a.md", "pictures/a.png")
     (tmp_path / "web").mkdir()
     with gzip.open(tmp_path / "web" / "a.jsonl.gz", "wt") as file:
         file.write(json.dumps({"id": "7", "n": 1, "body": "hello", "lang": "en", "title": "a longer text"}))
@@ -126,11 +129,3 @@ def test_pages_and_archives_are_web_datasets_and_pages_among_code_are_none(tmp_p
         Guess("site_html", "prose", "html", ("site",), 2, ("**/*.htm", "**/*.html")),
         Guess("tool", "code", "files", ("tool",), 2, ("**/*.py",)),
     ]
-
-
-def test_a_check_tells_pages_that_are_taken_for_text(tmp_path: Path) -> None:
-    fill(tmp_path, "site/a.html", "site/b.txt")
-    (tmp_path / "d.yaml").write_text("datasets: [{name: a, kind: prose, format: files, paths: site}]\n")
-    assert [dataset.pages for dataset in check(tmp_path / "d.yaml").datasets] == [1]
-    (tmp_path / "d.yaml").write_text("datasets: [{name: a, kind: prose, format: html, paths: site}]\n")
-    assert [dataset.pages for dataset in check(tmp_path / "d.yaml").datasets] == [0]

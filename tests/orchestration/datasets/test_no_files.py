@@ -40,7 +40,20 @@ from factory.orchestration.datasets.no_files import no_file_to_read
         (
             "parquet",
             ["a.csv"],
-            "matches `**/*.parquet` (1 file there, such as `a.csv`). Name another path, or another `format`.",
+            "matches `**/*.parquet` (1 file there, such as `a.csv`). "
+            "Convert them to JSON lines or Parquet, or name another path.",
+        ),
+        (
+            "parquet",
+            ["a.jsonl"],
+            "matches `**/*.parquet` (1 file there, such as `a.jsonl`). "
+            "Write `format: jsonl`, or name another path.",
+        ),
+        (
+            "archive",
+            ["a.rar"],
+            "matches `**/*.zip`, `**/*.tar`, `**/*.tgz`, `**/*.tar.gz`, `**/*.tar.bz2`, `**/*.tar.xz`, "
+            "`**/*.tar.zst` (1 file there, such as `a.rar`). Name another path, or another `format`.",
         ),
     ],
 )

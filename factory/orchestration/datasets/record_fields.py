@@ -1,0 +1,71 @@
+"""Which fields of records hold the text and the key, by their names and their first values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from spark_udfs.ingest.records import FirstRecords
+
+TEXT_FIELDS = ("text", "content", "body", "document", "raw_content", "markdown", "article", "code")
+_KEY_WORDS = (
+    *("id", "uid", "uuid", "guid", "key", "hash", "hexsha", "sha", "sha1", "sha256", "md5", "digest"),
+    *("doi", "pmid", "pmcid", "isbn", "arxiv", "url", "uri", "link", "permalink", "path", "filename"),
+    *("identifier", "docid", "docno", "number", "no", "nr"),
+)
+_MOST_KEY_LETTERS = 200  # a longer value is a text; addresses of pages are shorter
+_MANY_RECORDS = 100  # in which values that all differ hardly do so by chance
+_WORDS = re.compile(r"[A-Z]?[a-z]+[0-9]*|[A-Z]+(?![a-z])[0-9]*")
+
+
+def text_field(first: FirstRecords) -> str | None:
+    """Return the field that seems to hold the text: one of a usual name, else that of the longest."""
+    usual = (name for name in TEXT_FIELDS if name in first.texts)
+    return next(usual, None) or max(first.texts, key=lambda name: first.texts[name], default=None)
+
+
+def key_field(files: Sequence[FirstRecords], others: Iterable[str | None]) -> str | None:
+    """Return the field besides `others` whose values differ in each record, None without one.
+
+    A name such as `uid` or `ID#` counts from the first record on. Any other field counts with many records,
+    if its values are words without blanks, or whole numbers without gaps.
+    """
+    others = set(others)
+    names = dict.fromkeys(chain.from_iterable(first.values for first in files))
+    candidates = [name for name in names if name not in others and _identifies(list(_values(files, name)))]
+    if telling := [(rank, name) for name in candidates if (rank := _rank(name)) is not None]:
+        return min(telling, key=lambda candidate: candidate[0])[1]
+    return next((name for name in candidates if _is_code(list(_values(files, name)))), None)
+
+
+def _values(files: Sequence[FirstRecords], name: str) -> Iterator[Any]:
+    for first in files:
+        yield from first.values.get(name, [None] * first.n_records)
+
+
+def _identifies(values: Sequence[Any]) -> bool:
+    """Whether all values differ, and each may be a key."""
+    return bool(values) and all(map(_may_be_key, values)) and len(set(map(str, values))) == len(values)
+
+
+def _may_be_key(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return 0 < len(cell) <= _MOST_KEY_LETTERS and "\n" not in cell
+    return isinstance(cell, int) and not isinstance(cell, bool)
+
+
+def _rank(name: str) -> tuple[int, int] | None:
+    """Return how much a name tells of a key, less for more: `id` before `user_id`; None for nothing."""
+    words = [word.lower() for word in _WORDS.findall(name)]
+    places = [_KEY_WORDS.index(word) for word in words if word in _KEY_WORDS]
+    return (min(places), len(words)) if places else None
+
+
+def _is_code(values: Sequence[Any]) -> bool:
+    if len(values) < _MANY_RECORDS:
+        return False
+    if all(isinstance(cell, int) for cell in values):
+        return max(values) - min(values) < 2 * len(values)
+    return all(isinstance(cell, str) and not re.search(r"\s", cell) for cell in values)
