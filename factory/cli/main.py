@@ -96,6 +96,12 @@ def materialize(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print which tables a run would make, and why, without running.")
     ] = False,
+    every_table: Annotated[
+        bool, typer.Option("--tables", help="With --dry-run: a line for each table.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --dry-run: every table with its reason as JSON.")
+    ] = False,
 ) -> None:
     """Materialize assets, and print why each table is made again.
 
@@ -108,8 +114,20 @@ def materialize(
     if partition is not None and partitions is not None:
         raise ConfigurationError("--partition and --partitions exclude each other. Give one of them.")
     span = (partition, partition) if partition is not None else partitions and span_of(partitions)
-    run = command.dry_run if dry_run else command.materialize
-    run(_settings(), selection, console, reuse=changed, span=span or None)
+    if not dry_run:
+        if every_table or as_json:
+            raise ConfigurationError("--tables and --json are about a dry run. Add --dry-run.")
+        command.materialize(_settings(), selection, console, reuse=changed, span=span or None)
+        return
+    command.dry_run(
+        _settings(),
+        selection,
+        console,
+        reuse=changed,
+        span=span or None,
+        every_table=every_table,
+        as_json=as_json,
+    )
 
 
 @app.command()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -88,6 +89,9 @@ class Category(TableRule):
         label, score = self.signals
         model = arrow_stream(tables["classifier"])
         return partial(udf.likeliest, classifier=model, name=label, score=score, least_tokens=LEAST_TOKENS)
+
+    def as_values(self) -> dict[str, Any]:
+        return super().as_values() | {"one of": list(self.wanted), "none of": list(self.unwanted)}
 
     def __repr__(self) -> str:
         return f"{super().__repr__()} one of {list(self.wanted)} none of {list(self.unwanted)}"

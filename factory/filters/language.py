@@ -10,6 +10,7 @@ text the model sees.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from factory.errors import ConfigurationError
 from factory.filters.limits import AtLeast
@@ -57,6 +58,9 @@ class LanguageScore(TextRule):
     def value(self, label: str | None, score: float | None) -> float | None:
         """Return the number, from the likeliest language and its probability."""
         return score if score is None or not self.wanted or label in self.wanted else 0.0
+
+    def as_values(self) -> dict[str, Any]:
+        return super().as_values() | {"one of": list(self.wanted)}
 
     def __repr__(self) -> str:
         return f"{super().__repr__()} of {list(self.wanted) or 'any language'}"

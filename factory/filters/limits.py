@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf, isnan
+from math import inf, isinf, isnan
 
 from factory.errors import ConfigurationError
 
@@ -168,6 +168,13 @@ def bounds(limit: Bounds) -> tuple[float, float]:
             return -inf, float(high)
         case Between(low, high):
             return float(low), float(high)
+
+
+def limit_values(limit: Limit) -> str | list[float | None]:
+    """Return a limit as values of JSON: its two bounds, None where it has none, or the phrase of a share."""
+    if isinstance(limit, Top | Bottom):
+        return str(limit)
+    return [None if isinf(bound) else int(bound) if bound == int(bound) else bound for bound in bounds(limit)]
 
 
 def _require_share(share: float) -> None:

@@ -158,6 +158,9 @@ class WordPredicate(Predicate):
         # `$` would also match before a newline at the end, in either language.
         return rf"{flags}^(?:{choices})(?![\s\S])" if choices else r"(?!)"
 
+    def as_values(self) -> dict[str, Any]:
+        return super().as_values() | {"one of": list(self.one_of), "none of": list(self.none_of)}
+
     def __repr__(self) -> str:
         return f"{self.name} one of {list(self.one_of)} none of {list(self.none_of)}"
 

@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 
 from factory import _native
 from factory.errors import ConfigurationError
-from factory.filters.limits import Bottom, Bounds, Limit, Top
+from factory.filters.limits import Bottom, Bounds, Limit, Top, limit_values
 from factory.filters.text import Text
 from factory.lake.names import TableName
 
@@ -95,6 +95,17 @@ class Rule(ABC):
             ) from error
         state = sorted((name, repr(value)) for name, value in vars(self).items() if name != "limit")
         return hashlib.sha256(f"{type(self).__qualname__}\n{state}\n{code}".encode()).hexdigest()[:16]
+
+    def as_values(self) -> dict[str, Any]:
+        """Return all that decides a verdict, as values of JSON by name."""
+        reads = {role: str(table) for role, table in sorted(self.reads.items())}
+        return {
+            "name": self.name,
+            "limit": limit_values(self.limit),
+            "unit": self.unit,
+            "reads": reads,
+            "source": self.source,
+        }
 
     def __repr__(self) -> str:
         """Return all that decides a verdict: rules with equal signals and repr give equal verdicts."""

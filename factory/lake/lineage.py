@@ -14,10 +14,11 @@ class Lineage:
     """The origin and content of a published snapshot.
 
     `upstream` maps `namespace.table` to the snapshot id that was read; `content` is the table's content
-    fingerprint; `config` is the hash of the asset's configuration. `partitions` maps each replaced partition
+    fingerprint; `config` is the hash of the asset's configuration, and `values` are its values as text
+    (`factory.orchestration.asset.configuration`). `partitions` maps each replaced partition
     to the fingerprint of its rows; it is empty if the snapshot replaced the whole table or appended rows.
-    `inputs` maps each partition that a source read, or "" for the whole table, to the state of its files
-    (`factory.ingest.state`).
+    `inputs` maps each partition that a source read, or "" for the whole table, to the state of its files, and
+    `listings` to their listing as text (`factory.ingest.state`).
     """
 
     asset: str
@@ -28,6 +29,8 @@ class Lineage:
     content: str = ""
     partitions: dict[str, str] = field(default_factory=dict)
     inputs: dict[str, str] = field(default_factory=dict)
+    values: dict[str, str] = field(default_factory=dict)
+    listings: dict[str, str] = field(default_factory=dict)
 
     def to_properties(self) -> dict[str, str]:
         """Return the snapshot properties, `factory.asset` and so on."""
@@ -40,6 +43,8 @@ class Lineage:
             f"{_PREFIX}upstream": json.dumps(self.upstream, sort_keys=True),
             f"{_PREFIX}content": self.content,
             f"{_PREFIX}inputs": json.dumps(self.inputs, sort_keys=True) if self.inputs else "",
+            f"{_PREFIX}values": json.dumps(self.values, sort_keys=True) if self.values else "",
+            f"{_PREFIX}listings": json.dumps(self.listings, sort_keys=True) if self.listings else "",
         }
 
     def with_content(self, content: str, partitions: Mapping[str, str] | None = None) -> Lineage:
@@ -62,4 +67,6 @@ class Lineage:
             content=value("content"),
             partitions=json.loads(value("partition") or "{}"),
             inputs=json.loads(value("inputs") or "{}"),
+            values=json.loads(value("values") or "{}"),
+            listings=json.loads(value("listings") or "{}"),
         )

@@ -6,8 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from factory.ingest.state import state
+from factory.ingest.state import MOST_BYTES, Listing, differences, listing, state
+
+NAMES = st.binary(min_size=1, max_size=8).filter(lambda name: not {0, 47} & set(name))
 
 
 def test_the_state_sees_names_sizes_and_times_and_no_link(tmp_path: Path) -> None:
@@ -37,3 +41,66 @@ def test_the_state_is_the_same_however_a_path_is_written(
     monkeypatch.chdir(tmp_path)
     spellings = ["web", Path("web"), "web/../web", tmp_path / "web", "link"]
     assert len({state([path]) for path in spellings}) == 1
+
+
+def test_differences_name_the_files(tmp_path: Path) -> None:
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (tmp_path / name).write_text("one")
+    before = Listing.from_text(listing([tmp_path]).to_text())
+    assert differences(before, listing([tmp_path])) == []
+    (tmp_path / "a.txt").unlink()
+    (tmp_path / "b.txt").write_text("another")
+    (tmp_path / "new").mkdir()
+    for number in range(5):
+        (tmp_path / "new" / f"{number}.txt").write_text("one")
+    assert differences(before, listing([tmp_path])) == [
+        "+5 new/0.txt, new/1.txt, new/2.txt and 2 others",
+        "-1 a.txt",
+        "1 changed: b.txt",
+    ]
+
+
+def test_files_of_several_paths_have_the_names_of_their_folders(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.txt").write_text(folder)
+    single = tmp_path / "single.txt"
+    single.write_text("one")
+    assert set(listing([tmp_path / "one"]).entries) == {"a.txt"}
+    assert set(listing([tmp_path / "one", tmp_path / "two", single]).entries) == {
+        "one/a.txt",
+        "two/a.txt",
+        "single.txt",
+    }
+
+
+def test_a_listing_of_many_files_keeps_folders(tmp_path: Path) -> None:
+    """Listings stand in the properties of snapshots, so they are bounded."""
+    for folder in range(20):
+        (tmp_path / f"day-{folder:02}").mkdir()
+        for number in range(150):
+            file = tmp_path / f"day-{folder:02}" / f"{number}.txt"
+            file.touch()
+            os.utime(file, ns=(0, folder << 20 | number))
+    before = listing([tmp_path])
+    text = before.to_text()
+    assert len(text) <= MOST_BYTES
+    (tmp_path / "day-07" / "more.txt").touch()
+    (tmp_path / "day-20").mkdir()
+    (tmp_path / "day-20" / "a.txt").touch()
+    assert differences(Listing.from_text(text), listing([tmp_path])) == ["+1 day-20/", "1 changed: day-07/"]
+
+
+def test_only_files_that_are_older_than_the_listing_are_settled(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_text("one")
+    assert not listing([tmp_path]).is_settled
+    os.utime(file, (1, 1))
+    assert listing([tmp_path]).is_settled
+    assert listing([]).is_settled
+
+
+@given(names=st.lists(NAMES, unique=True))
+def test_any_name_survives_the_text(names: list[bytes]) -> None:
+    before = Listing("state", True, {os.fsdecode(name): "x" for name in names})
+    assert Listing.from_text(before.to_text()) == before

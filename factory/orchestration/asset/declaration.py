@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TypeAlias
 
 from pyspark.sql import DataFrame
@@ -19,6 +20,7 @@ from factory.orchestration.asset.checks import Check
 from factory.spark.session import ROWS_PER_ARROW_BATCH
 
 Derived = Callable[[DataFrame], DataFrame]
+FilesOf = Callable[[str | None], Sequence[Path]]  # the files and folders that a partition is read from
 AssetResult: TypeAlias = "DataFrame | Tables | Ingested"  # the return type of an asset's function
 
 _MAX_SHOWN = 20  # files listed in the metadata of a materialization
@@ -31,9 +33,9 @@ class Tables:
     `side_tables` holds the side tables by suffix: a DataFrame, or a function of the main table's rows as
     written. `properties` belong to the table, `said` to the snapshot of a table written as a whole. `release`
     is called once everything is written. `registered` replaces `rows` on disk: every reader sees the same
-    rows, and the texts stay in the user's files. `facts` become metadata of the materialization. At most the
-    share `max_rejected` of rows, or of the files of `inputs` (by partition), may be rejected
-    (`factory.orchestration.asset.rejections`).
+    rows, and the texts stay in the user's files. `facts` become metadata of the materialization, and `note`
+    stands in its line of the run. At most the share `max_rejected` of rows, or of the files of `inputs` (by
+    partition), may be rejected (`factory.orchestration.asset.rejections`).
     """
 
     rows: DataFrame
@@ -43,6 +45,7 @@ class Tables:
     release: Callable[[], object] = lambda: None
     registered: Registered | None = None
     facts: Mapping[str, str | int] = field(default_factory=dict)
+    note: str = ""
     max_rejected: float = MAX_REJECTED
     inputs: Mapping[str | None, Ingested] = field(default_factory=dict)
 
@@ -71,6 +74,7 @@ class Tables:
             registered=found.registered,
             said={} if found.limit is None else {LIMIT: str(found.limit)},
             facts=facts,
+            note=str(facts.get("limit", "")),
             max_rejected=found.max_rejected,
             inputs={None: found},
         )
@@ -112,13 +116,18 @@ class Output:
 
 @dataclass(frozen=True)
 class Declaration:
-    """The arguments of `table_asset`, resolved; `outputs` ends with the main table."""
+    """The arguments of `table_asset`, resolved; `outputs` ends with the main table.
+
+    `config` is the hash of the configuration, `values` are its values as text.
+    """
 
     table: TableName
     outputs: tuple[Output, ...]
     upstream: dict[str, TableName]
     code_version: str
     config: str
+    values: Mapping[str, str] = field(default_factory=dict)
+    files: FilesOf | None = None
     growth: float = 1
     lasting: bool = False
     until: frozenset[TableName] = frozenset()

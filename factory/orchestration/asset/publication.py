@@ -45,7 +45,15 @@ from factory.orchestration.asset.materialization import results, shown_of
 from factory.orchestration.asset.partition_groups import PartitionGroup, call
 from factory.orchestration.asset.progress import emit
 from factory.orchestration.asset.rejections import count_rejections, facts, n_rejected, require_documents
-from factory.orchestration.asset.reuse import NEW, Request, phrase, reasons, stale_lasting
+from factory.orchestration.asset.reuse import (
+    NEW,
+    Listings,
+    Request,
+    listings_of,
+    phrase,
+    reasons,
+    stale_lasting,
+)
 from factory.orchestration.asset.rows import Rows
 from factory.orchestration.host.resources import LakeRun
 from factory.orchestration.keys import key_of
@@ -70,7 +78,8 @@ def materialize(
     emit(str(declared.table), "started")
     upstream = {str(table): run.pin(table) for table in declared.upstream.values()}
     request = Request.of(declared, context.job_def.asset_layer.selected_asset_keys, reuse=run.reuse)
-    found = reasons(run.lake, declared, upstream, parts, request)
+    listings = listings_of(declared, parts.keys)
+    found = reasons(run.lake, declared, upstream, parts, request, listings)
     made = parts.only(found)
     if not made.keys:
         current = [run.lake.published(output.table) for output in declared.outputs]
@@ -89,12 +98,12 @@ def materialize(
     try:
         tables, groups = call(function, made, declared)
         published, written, rejected = yield from _write_audit_publish(
-            spark, run, declared, made, tables, groups, upstream
+            spark, run, declared, made, tables, groups, upstream, listings
         )
     except BaseException:
         emit(str(declared.table), "failed")
         raise
-    note = str(tables.facts.get("limit", ""))
+    note = tables.note
     emit(str(declared.table), "published", published[-1].rows, rejected.get("rejected"), phrase(found), note)
     seconds = time.monotonic() - began
     shown = [
@@ -113,6 +122,7 @@ def _write_audit_publish(
     tables: Tables,
     groups: Sequence[PartitionGroup],
     upstream: dict[str, Published],
+    listings: Listings,
 ) -> Generator[dg.AssetCheckResult, None, tuple[list[Published], list[Rows], dict[str, int]]]:
     """Run steps 2 to 4; return the published tables, their rows, and the rejection figures of a source.
 
@@ -135,7 +145,9 @@ def _write_audit_publish(
             code_version=declared.code_version,
             config=declared.config,
             upstream={table: published.snapshot_id for table, published in upstream.items()},
-            inputs={key or "": ingested.state for key, ingested in tables.inputs.items() if ingested.state},
+            inputs=_states(tables, listings),
+            values=dict(declared.values),
+            listings={key or "": listings[key].to_text() for key in parts.keys if key in listings},
         )
         published = _publish(run, declared, branches, lineage, tables)
         tables.release()
@@ -147,6 +159,13 @@ def _write_audit_publish(
         with contextlib.suppress(Py4JError, ConnectionError):
             tables.release()
         raise
+
+
+def _states(tables: Tables, listings: Listings) -> dict[str, str]:
+    """The state of the files of each partition, as the source declares or reports them."""
+    of_reader = {key: ingested.state for key, ingested in tables.inputs.items() if ingested.state}
+    of_listing = {key: listings[key].state for key in listings.keys() & tables.inputs.keys()}
+    return {key or "": state for key, state in (of_reader | of_listing).items()}
 
 
 def _write(

@@ -1,6 +1,7 @@
 """Which tables and partitions a run writes again, each with the reason; it may keep the others.
 
-A source is always read again, because its files may have changed. A partition is compared by the snapshot
+A source is read again if the names, sizes or times of its files differ from those it was read from, or if it
+does not declare them. A partition is compared by the snapshot
 that last replaced it, and with the same partition of upstream tables that share its partitions. A table with
 a `growth` above one is frozen until the rows of its upstream tables have grown or shrunk by that factor. A
 `lasting` table, such as a trained tokenizer, is written again if its configuration changed, or by a run that
@@ -16,9 +17,11 @@ from functools import lru_cache
 import dagster as dg
 
 from factory.errors import DamagedFile, TableNotFound
+from factory.ingest.state import Listing, differences, listing
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Partitions, Published
+from factory.orchestration.asset.configuration import difference
 from factory.orchestration.asset.declaration import Declaration, PartitionSelection
 from factory.orchestration.keys import key_of
 
@@ -28,6 +31,9 @@ READ_EVERY_TIME = "sources are read every time"
 
 Reasons = Mapping[str | None, str]
 """The reason to write each partition of a table, by key (None for a whole table)."""
+
+Listings = Mapping[str | None, Listing]
+"""The files of each partition of a source, by key; none of a source that does not declare them."""
 
 
 @dataclass(frozen=True)
@@ -48,18 +54,24 @@ class Request:
         return cls(reuse, read.isdisjoint(selected))
 
 
+def listings_of(declared: Declaration, keys: Iterable[str | None]) -> Listings:
+    """List the files that a source reads, of each partition in `keys`."""
+    return {key: listing(declared.files(key)) for key in keys} if declared.files is not None else {}
+
+
 def reasons(
     lake: Lake,
     declared: Declaration,
     upstream: Mapping[str, Published],
     parts: PartitionSelection,
     request: Request,
+    listings: Listings,
 ) -> Reasons:
     """Return why the run writes each key of `parts`; it keeps a key without a reason.
 
-    `upstream` are the pinned snapshots by table.
+    `upstream` are the pinned snapshots by table, `listings` the files of a source as they are.
     """
-    compared = _Comparison(lake, declared, upstream, parts.copartitioned)
+    compared = _Comparison(lake, declared, upstream, parts.copartitioned, listings)
     lasts = declared.lasting and (request.reuse or not request.by_itself)
     found: dict[str | None, str] = {}
     for key in parts.keys:
@@ -78,7 +90,8 @@ def stale_lasting(lake: Lake, declared: Declaration, upstream: Mapping[str, Publ
     """
     if not declared.lasting:
         return ""
-    why = _Comparison(lake, declared, upstream, frozenset()).reason(None, lasts=False)
+    listings = listings_of(declared, [None])
+    why = _Comparison(lake, declared, upstream, frozenset(), listings).reason(None, lasts=False)
     table = declared.table
     return f"{why}; `factory materialize {table}` makes it again" if why else ""
 
@@ -97,8 +110,9 @@ class _Comparison:
         declared: Declaration,
         upstream: Mapping[str, Published],
         copartitioned: frozenset[TableName],
+        listings: Listings,
     ) -> None:
-        self.lake, self.declared, self.upstream = lake, declared, upstream
+        self.lake, self.declared, self.upstream, self.listings = lake, declared, upstream, listings
         self.copartitioned = copartitioned
         self.partitions = lru_cache(maxsize=None)(lake.partitions)
 
@@ -119,12 +133,15 @@ class _Comparison:
 
     def _reason(self, lineage: Lineage, key: str | None, lasts: bool) -> str | None:
         if lineage.config != self.declared.config:
-            return "its configuration changed"
+            return _changed_configuration(lineage, self.declared)
         if lasts and not self.declared.until:
             return None
         if not lasts and lineage.code_version != self.declared.code_version:
             return "its code changed"
-        if not self.upstream:
+        if self.declared.files is not None:
+            if changed_files := _changed_files(lineage, key, self.listings[key]):
+                return changed_files
+        elif not self.upstream:
             return READ_EVERY_TIME
         try:
             why = _joined(self._differences(lineage, key, self.declared.until if lasts else None))
@@ -164,10 +181,27 @@ class _Comparison:
         return bool(now.lineage.content) and before.lineage.content == now.lineage.content
 
 
-def _joined(differences: Iterable[tuple[str, str]]) -> str | None:
+def _changed_configuration(lineage: Lineage, declared: Declaration) -> str:
+    """Return the values that changed; a table of an older version has none on record."""
+    has_values = bool(lineage.values) or not lineage.config
+    return (has_values and difference(lineage.values, declared.values)) or "its configuration changed"
+
+
+def _changed_files(lineage: Lineage, key: str | None, now: Listing) -> str | None:
+    """Return which files differ from those that the rows were read from, None if none does."""
+    listing_text = lineage.listings.get(key or "")
+    if listing_text is None:
+        return READ_EVERY_TIME
+    before = Listing.from_text(listing_text)
+    if before.state != now.state:
+        return ", ".join(differences(before, now)) or "its files changed"
+    return None if before.is_settled else "its files were new when they were read, and may have changed since"
+
+
+def _joined(differing: Iterable[tuple[str, str]]) -> str | None:
     """Return one phrase: tables of the same difference together, None without any."""
     tables: dict[str, list[str]] = {}
-    for table, how in differences:
+    for table, how in differing:
         tables.setdefault(how, []).append(table)
     listed = {how: " and ".join(filter(None, (", ".join(of[:-1]), of[-1]))) for how, of in tables.items()}
     return ", ".join(f"{of} {how}" for how, of in listed.items()) or None

@@ -28,7 +28,6 @@ from dataclasses import replace
 from typing import Any
 
 import dagster as dg
-from pydantic import BaseModel
 from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -40,8 +39,15 @@ from factory.lake_spark.read import read_at
 from factory.orchestration.asset.charts.registry import chart_of, figures_of
 from factory.orchestration.asset.checks import Check, checks_of
 from factory.orchestration.asset.code_version import code_version
+from factory.orchestration.asset.configuration import Config, plain, values
 from factory.orchestration.asset.damaged_input import damaged_input
-from factory.orchestration.asset.declaration import AssetResult, Declaration, Output, PartitionSelection
+from factory.orchestration.asset.declaration import (
+    AssetResult,
+    Declaration,
+    FilesOf,
+    Output,
+    PartitionSelection,
+)
 from factory.orchestration.asset.groups import bookkeeping
 from factory.orchestration.asset.publication import materialize
 from factory.orchestration.asset.reuse import made_alike
@@ -69,7 +75,8 @@ def table_asset(
     side_tables: Mapping[str, TableSchema] | None = None,
     upstream: Mapping[str, TableName] | None = None,
     checks: Sequence[Check] = (),
-    config: BaseModel | Mapping[str, Any] | None = None,
+    config: Config = None,
+    files: FilesOf | None = None,
     description: str | None = None,
     owners: Sequence[str] = (),
     partitions_def: dg.PartitionsDefinition[str] | None = None,
@@ -84,8 +91,11 @@ def table_asset(
 
     `name` defaults to the function's name; `side_tables` declares further tables written with it, by suffix;
     `upstream` maps arguments to tables that their names do not spell; `checks` run in addition to the
-    uniqueness check of the key; `config` holds everything besides code and upstream tables that decides the
-    rows. The description defaults to the function's docstring; `owners` are mail addresses and `team:name`s.
+    uniqueness check of the key; `config` holds everything besides code, files and upstream tables that
+    decides the rows. `files` returns the files and folders that the function reads, those of the given
+    partition if it has any: a run that keeps unchanged tables keeps this one while their names, sizes and
+    times are the same. Without `files` it reads a source every time. The description defaults to the
+    function's docstring; `owners` are mail addresses and `team:name`s.
     With `partitions_def` a run replaces partitions of the table; a backfill is a single run unless
     `backfill_policy` says otherwise. Among runnable assets, the highest `priority` runs first. With a
     `growth` above one, a run that keeps unchanged tables keeps this one until its upstream rows have grown or
@@ -112,6 +122,8 @@ def table_asset(
             upstream=_upstream(function, upstream or {}),
             code_version=code_version(function, table.stage, [output.schema for output in outputs]),
             config=_config_hash(config),
+            values=values(config),
+            files=files,
             growth=growth,
             lasting=lasting,
             until=frozenset(until),
@@ -321,11 +333,10 @@ def _require_columns(output: Output) -> None:
                 )
 
 
-def _config_hash(config: BaseModel | Mapping[str, Any] | None) -> str:
+def _config_hash(config: Config) -> str:
     if config is None:
         return ""
-    plain = config.model_dump(mode="json") if isinstance(config, BaseModel) else dict(config)
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(plain(config), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _column_schema(schema: TableSchema) -> dg.TableSchema:

@@ -250,7 +250,7 @@ def _filtered(chain: Chain, step: _Round) -> dg.AssetsDefinition:
         name=step.name,
         schema=FILTERED,
         upstream={**step.signals, **_before(chain), **limits},
-        config={"rules": [repr(rule) for rule in rules]},
+        config={"rules": [rule.as_values() for rule in rules]},
         description=f"The verdict of `{step.name}` on every document of `{chain.documents}`, with failed "
         "rules.",
         checks=[A_VERDICT_HAS_ITS_REASONS],

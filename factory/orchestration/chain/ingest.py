@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from factory.ingest.readers import Ingested
 from factory.lake import names
 from factory.lake.schemas.ingest import RAW, REJECTED
+from factory.orchestration.asset.declaration import FilesOf
 from factory.orchestration.asset.groups import dataset_group
 from factory.orchestration.asset.table_asset import table_asset
 
@@ -23,13 +24,15 @@ def source(
     description: str | None = None,
     owners: Sequence[str] = (),
     partitions_def: dg.PartitionsDefinition[str] | None = None,
+    files: FilesOf | None = None,
 ) -> Callable[[Callable[..., Ingested]], dg.AssetsDefinition]:
     """Declare the decorated function as the source of dataset `name`, by default the function's name.
 
     The function takes `ingests`, the readers of raw material, and with `partitions_def` also `partition`, the
     key to read. Its documents become `raw.<name>`, its bad records `raw.<name>_rejected`. `config` holds
     everything besides the code that decides which documents are read. `owners` are mail addresses and
-    `team:name`s.
+    `team:name`s. `files` returns the files and folders that the function reads, those of the given partition
+    if it has any, so that `--changed` keeps the dataset while they are as they were.
 
     Raises ConfigurationError at decoration for an invalid name.
     """
@@ -42,6 +45,7 @@ def source(
             description=description,
             owners=owners,
             partitions_def=partitions_def,
+            files=files,
         )(function)
 
     return declare

@@ -91,6 +91,19 @@ class Facts:
         return facts
 
 
+def _written(source: FactFiles) -> dict[str, object]:
+    """What decides the rows of some files besides the files."""
+    name = ", ".join(path.name for path in source.paths)
+    paths = [str(path) for path in source.paths]
+    return {
+        "name": name,
+        "paths": paths,
+        "by": source.by,
+        "column": source.column,
+        "columns": list(source.columns),
+    }
+
+
 def _rows(chain: Chain, files: Sequence[FactFiles]) -> dg.AssetsDefinition:
     name = names.facts(chain.dataset).suffixed("rows")
 
@@ -99,7 +112,8 @@ def _rows(chain: Chain, files: Sequence[FactFiles]) -> dg.AssetsDefinition:
         name=name.name,
         schema=FACT_ROWS,
         description=f"The rows of the files of facts about the documents of `{chain.documents}`.",
-        config={"files": [repr((file.by, file.column, file.columns)) for file in files]},
+        config={"files": [_written(source) for source in files]},
+        files=lambda _: [path for source in files for path in source.paths],
     )
     def rows(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
         return pyspark.spark_session.createDataFrame(fact_rows(files))

@@ -56,6 +56,7 @@ def tokenizer(
 
 def tokenizer_from(path: Path, name: str, *, around: TokenizeConfig | None = None) -> dg.AssetsDefinition:
     """Declare the tokenizer of a Hugging Face `tokenizer.json`, which has the tokens of `around`."""
+    special = (around or TokenizeConfig()).tokens
 
     @table_asset(
         namespace="models",
@@ -63,9 +64,11 @@ def tokenizer_from(path: Path, name: str, *, around: TokenizeConfig | None = Non
         asset_group=MODELS,
         schema=TOKENIZER,
         description=f"The tokenizer of the file `{path.name}`.",
+        config={"special": special},
+        files=lambda _: [path],
     )
     def from_file(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
-        return tokenizer_of_file(pyspark.spark_session, name, path, (around or TokenizeConfig()).tokens)
+        return tokenizer_of_file(pyspark.spark_session, name, path, special)
 
     return from_file
 

@@ -25,6 +25,7 @@ def onnx_model(name: str, path: Path, *, limit: Limit | None = None) -> RuleMode
         schema=ONNX_MODEL,
         description=f"The model of the file `{path.name}`.",
         config={"file": str(path)},
+        files=lambda _: [path],
     )
     def model(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
         return pyspark.spark_session.createDataFrame(onnx_table(path))

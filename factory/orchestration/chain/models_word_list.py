@@ -28,7 +28,7 @@ def word_list(
 ) -> RuleModel:
     """Declare a list of words: files by the code of the language whose texts they judge, an entry a line.
 
-    The files are read in every run; where a list is as it was, nothing is measured again. Raises
+    A list that is as it was is not read again, and nothing is measured again. Raises
     ConfigurationError for a code that is no language's, for a list without a file, and as `word_list_table`.
     """
     files = {(language, PROFANE): path for language, path in profane.items()}
@@ -50,6 +50,7 @@ def word_list(
         schema=WORD_LIST,
         description=f"The words of {', '.join(sorted(path.name for path in files.values()))}.",
         config={"files": sorted(f"{language} {tier} {path}" for (language, tier), path in files.items())},
+        files=lambda _: list(files.values()),
     )
     def words(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
         return pyspark.spark_session.createDataFrame(word_list_table(files))

@@ -10,6 +10,7 @@ from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.schemas.dedup import COMPONENTS
 from factory.lake.tables import Lake
+from factory.orchestration.asset.reuse import listings_of
 from factory.orchestration.asset.table_asset import declaration_of
 from tests.orchestration.runs import component_table
 
@@ -29,7 +30,9 @@ def component(name: str, *upstream: str, config: str = "", **options: object) ->
     return made
 
 
-def publish(lake: Lake, asset: dg.AssetsDefinition, *ids: str, code_version: str | None = None) -> None:
+def publish(
+    lake: Lake, asset: dg.AssetsDefinition, *ids: str, code_version: str | None = None, values: bool = True
+) -> None:
     """Replace the rows of an asset's table, made as the asset is declared from the tables that are there."""
     declared = declaration_of(asset)
     table = lake.create(declared.table, COMPONENTS)
@@ -41,6 +44,8 @@ def publish(lake: Lake, asset: dg.AssetsDefinition, *ids: str, code_version: str
         run_id="run",
         code_version=declared.code_version if code_version is None else code_version,
         config=declared.config,
+        values=dict(declared.values) if values else {},
+        listings={key or "": files.to_text() for key, files in listings_of(declared, [None]).items()},
         upstream={str(of): lake.published(of).snapshot_id for of in declared.upstream.values()},
         content=str(fingerprint(rows.to_batches(), COMPONENTS.fingerprinted)),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import dagster as dg
@@ -10,7 +11,7 @@ import pytest
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.orchestration.asset.declaration import PartitionSelection
-from factory.orchestration.asset.reuse import Request, phrase, reasons, stale_lasting
+from factory.orchestration.asset.reuse import Request, listings_of, phrase, reasons, stale_lasting
 from factory.orchestration.asset.table_asset import declaration_of
 from factory.orchestration.keys import key_of
 from factory.settings import Settings
@@ -34,7 +35,8 @@ def lake(tmp_path: Path) -> Lake:
 def reason(lake: Lake, asset: dg.AssetsDefinition, request: Request = CHANGED) -> str | None:
     declared = declaration_of(asset)
     upstream = {str(of): lake.published(of) for of in declared.upstream.values()}
-    found = reasons(lake, declared, upstream, PartitionSelection(), request)
+    listings = listings_of(declared, [None])
+    found = reasons(lake, declared, upstream, PartitionSelection(), request, listings)
     return found.get(None)
 
 
@@ -71,11 +73,35 @@ def test_the_reason_names_tables_that_are_read_now_or_not_any_more(lake: Lake) -
 
 
 def test_the_reason_tells_configuration_code_and_new_tables_apart(lake: Lake) -> None:
-    assert reason(lake, down(config="other")) == "its configuration changed"
+    assert reason(lake, down(config="other")) == 'config "" -> other'
     publish(lake, down(), "a", code_version="older")
     assert reason(lake, down()) == "its code changed"
     assert reason(lake, component("another", "one")) == "it is new"
     assert reason(lake, component("one")) == "sources are read every time"
+
+
+def test_a_table_of_an_older_version_says_only_that_its_configuration_changed(lake: Lake) -> None:
+    publish(lake, down(config="older"), "a", values=False)
+    assert reason(lake, down()) == "its configuration changed"
+
+
+def test_a_source_is_read_again_when_its_files_differ(lake: Lake, tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text(name)
+        os.utime(folder / name, (1, 1))
+    source = component("files", files=lambda _: [folder])
+    assert reason(lake, source) == "it is new"
+    publish(lake, source, "a")
+    assert reason(lake, source) is None
+    assert reason(lake, source, EVERYTHING) == "it was selected"
+    (folder / "a.txt").unlink()
+    (folder / "new.txt").write_text("new")
+    assert reason(lake, source) == "+1 new.txt, -1 a.txt"
+    publish(lake, source, "b")
+    # A change within the same tick of the clock would leave the time of `new.txt` as it is.
+    assert reason(lake, source) == "its files were new when they were read, and may have changed since"
 
 
 def test_a_damaged_table_is_made_again(lake: Lake) -> None:
@@ -98,7 +124,7 @@ def test_a_lasting_table_waits_until_it_is_asked_for(lake: Lake) -> None:
     assert reason(lake, lasting, Request(reuse=True, by_itself=True)) is None
     assert reason(lake, lasting, BY_ITSELF) == "its code changed"
     for request in (CHANGED, EVERYTHING, BY_ITSELF):
-        assert reason(lake, down(lasting=True, config="other"), request) == "its configuration changed"
+        assert reason(lake, down(lasting=True, config="other"), request) == 'config "" -> other'
 
 
 def test_a_kept_lasting_table_names_what_changed_and_the_command(lake: Lake) -> None:
