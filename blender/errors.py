@@ -25,6 +25,10 @@ class InvalidRequest(ConfigurationError):
     """An offset, a number of steps or a rank is outside what the blend allows."""
 
 
+class UnknownLength(InvalidRequest, TypeError):
+    """A sequence of steps has no end, or nobody knows it; as a TypeError, which `len` may raise."""
+
+
 class PlanChanged(ConfigurationError):
     """A loader plans a step that a rank has read in another way: its strategy was changed in mid-run."""
 

@@ -9,11 +9,13 @@ from numbers import Integral
 from typing import Any
 
 from blender.batch import Batch
-from blender.errors import InvalidBlend, InvalidRequest
+from blender.errors import InvalidBlend, InvalidRequest, UnknownLength
 from blender.prefetch import Prefetcher
 from blender.records import BlendRecord, Description, ExplainedRow, Schedule, Source
 from blender.spec.ranks import RankSlice
 from blender.spec.step_range import StepRange
+from blender.spec.whole_number import whole_number
+from blender.states import BLEND
 from blender.step_source import StepSource
 from blender.steps import StepRows, batches
 
@@ -177,6 +179,18 @@ class BlendHandle(StepSource[RankSlice]):
         """As `fetch`, by a range and a share."""
         return self.blender.read(self.id, steps, share)
 
+    def end(self) -> int:
+        """The number of steps of the blend; raises UnknownLength for one that does not end."""
+        description = self.describe()
+        if description.steps is not None:
+            return description.steps
+        live = [entry.source.name for entry in description.sources if entry.source.live]
+        reason = f"`{live[0]}` grows" if live else "all its sources are read again and again (`oversample`)"
+        raise UnknownLength(
+            f"Blend {self.id} has no last step: {reason}. Give the dataset a `stop`, the step after the last "
+            "one to read."
+        )
+
     def state(self, offset: int) -> dict[str, Any]:
         """The blend and the next step."""
         return {"blend": self.id, "offset": offset}
@@ -184,9 +198,12 @@ class BlendHandle(StepSource[RankSlice]):
     def offset_of(self, state: Mapping[str, Any]) -> int:
         """The next step of a state of this blend, or of one that it updates at that step or later.
 
-        Raises InvalidRequest for a state of any other blend.
+        Raises InvalidRequest for a state of any other blend, and for what is not a state of one.
         """
-        blend, offset = str(state["blend"]), int(state["offset"])
+        fields = BLEND.require(state)
+        blend, offset = fields["blend"], whole_number(fields["offset"], "offset")
+        if not isinstance(blend, str):
+            raise BLEND.fault(f"its `blend` is of type `{type(blend).__name__}`")
         one = self.id
         while one != blend:
             record = self.blender.get(one)

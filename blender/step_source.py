@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
+from blender.errors import UnknownLength
 from blender.spec.step_range import StepRange
 
 Share = TypeVar("Share")
@@ -33,6 +34,10 @@ class StepSource(ABC, Generic[Share]):
     @abstractmethod
     def read(self, steps: StepRange, share: Share) -> Iterator[Step]:
         """The steps of a range in order; raises EndOfData after the last one, if the range has more."""
+
+    def end(self) -> int:
+        """The step after the last one; raises UnknownLength if there is none, or nobody knows it yet."""
+        raise UnknownLength(f"Nobody knows where {self.id} ends. Give the dataset a `stop`.")
 
     @abstractmethod
     def state(self, offset: int) -> dict[str, Any]:

@@ -17,6 +17,7 @@ workers for a `transform` that needs more than one core.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic
 
@@ -24,6 +25,7 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from blender.call_context import current_context, use_context
+from blender.dataloader import refuse_to_join, with_plain_errors
 from blender.errors import CallCancelled, InvalidRequest
 from blender.prefetch import Prefetcher
 from blender.reader import BlendHandle
@@ -58,7 +60,8 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
     """Every step of a source from `offset` on, up to `stop` or to the end of data, through `transform`.
 
     Each item is made from this reader's `share` of a step. A `DataLoader(dataset, batch_size=None,
-    num_workers=m)` yields the steps in the same order. Raises EndOfData if the source ends before `stop`.
+    num_workers=m)` yields the steps in the same order; one that joins steps raises JoinedSteps. `len` is the
+    number of steps that the next iteration yields. Raises EndOfData if the source ends before `stop`.
     """
 
     def __init__(
@@ -78,6 +81,17 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
         self._dealt = torch.zeros((), dtype=torch.bool).share_memory_()  # shared with the workers
 
     def __iter__(self) -> Iterator[Any]:
+        refuse_to_join(sys._getframe(1))
+        return self._items()
+
+    def __len__(self) -> int:
+        end = self.source.end() if self.stop is None else self.stop
+        return max(0, end - self._offset)
+
+    def __bool__(self) -> bool:
+        return True  # `if dataset:` does not ask for a length that may be unknown
+
+    def _items(self) -> Iterator[Any]:
         if get_worker_info() is not None:
             self._dealt.fill_(True)
         for offset, item in self.numbered():
@@ -156,7 +170,8 @@ class BlendLoader:
     """Items of a dataset, prefetched by a thread or by `workers` processes and moved to `device`.
 
     `prefetch` items are ready besides the one in use. For a GPU they are copied from pinned memory on a
-    stream of their own. `context` is how workers start: `spawn`, `forkserver` or `fork`.
+    stream of their own. `context` is how workers start: `spawn`, `forkserver` or `fork`. `len` is that of the
+    dataset.
     """
 
     def __init__(
@@ -181,6 +196,12 @@ class BlendLoader:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state, as `StepDataset.load_state_dict` does."""
         self.dataset.load_state_dict(state)
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __bool__(self) -> bool:
+        return True
 
     def __iter__(self) -> Iterator[Any]:
         copies = _GpuCopies(self._device) if self._device and self._device.type == "cuda" else None
@@ -210,7 +231,7 @@ class BlendLoader:
             prefetch_factor=self._prefetch,
             multiprocessing_context=self._context,
         )
-        return loader
+        return with_plain_errors(loader)
 
     def _moved(self, item: Any) -> Any:
         return item if self._device is None else map_tensors(item, lambda one: one.to(self._device))

@@ -68,6 +68,11 @@ class Follower:
         """The number of steps that were committed at the last poll."""
         return self._state.steps
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the producers had finished at the last poll."""
+        return self._client.order.has_ended(self._state)
+
     def poll(self) -> None:
         """Read what was committed before this call, at least."""
         while not self._poll_or_join():

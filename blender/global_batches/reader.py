@@ -20,7 +20,7 @@ from itertools import count
 from typing import Any
 
 from blender.call_context import CallContext, current_context, use_context
-from blender.errors import CallCancelled, EndOfData, InvalidRequest
+from blender.errors import CallCancelled, EndOfData, InvalidRequest, UnknownLength
 from blender.global_batches.errors import NamespaceDiffers, OtherHistory
 from blender.global_batches.follower import LONGEST_PAUSE_S, Follower
 from blender.global_batches.namespace import open_namespace, require_unchanged
@@ -30,7 +30,9 @@ from blender.prefetch import Prefetcher
 from blender.spec.mesh import Coordinate, Mesh
 from blender.spec.step_range import StepRange
 from blender.spec.whole_number import whole_number
+from blender.states import DURABLE_BATCHES
 from blender.step_source import StepSource
+from factory.counted import counted
 from factory.errors import MachineError
 from factory.settings import Settings
 
@@ -38,6 +40,7 @@ PREFETCH_BYTES = 64 << 20
 """Bytes of slices that an iterator holds ready, besides those in flight."""
 
 _IN_FLIGHT = 8  # steps: an object store answers many requests at once, each after 10 ms or more
+_CONTENT_DIGITS = 32
 _STEP_BYTES = 64 << 10  # what a step counts besides its columns, so that tiny ones are not read by thousands
 
 
@@ -106,6 +109,16 @@ class BatchReader(StepSource[int]):
             whole_number(steps.steps, "steps")
         place = self.mesh.coordinate(whole_number(share, "rank"))
         return self._prefetched(steps, place, current_context().child())
+
+    def end(self) -> int:
+        """The number of steps once the producers have finished; raises UnknownLength before that."""
+        steps = self.steps
+        if not self._follower.has_ended:
+            raise UnknownLength(
+                f"{self.uri} has {counted(steps, 'step')}, and its producers have not finished. Give the "
+                "dataset a `stop`, the step after the last one to read."
+            )
+        return steps
 
     def state(self, offset: int) -> dict[str, Any]:
         """The namespace, the next step, and the content of all steps before it.
@@ -223,21 +236,12 @@ def _size(step: GlobalBatchSlice) -> int:
 
 def _checked(state: object) -> tuple[str, int, int]:
     """Namespace, step and content of a state; raises InvalidRequest if it has none."""
+    fields = DURABLE_BATCHES.require(state)
+    namespace, content = fields["namespace"], fields["content"]
+    step = whole_number(fields["step"], "step")
+    if not isinstance(namespace, str) or not isinstance(content, str) or len(content) != _CONTENT_DIGITS:
+        raise DURABLE_BATCHES.fault("`namespace` or `content` is of another kind")
     try:
-        if not isinstance(state, Mapping):
-            raise TypeError(f"it is a {type(state).__name__}")
-        namespace, content = state["namespace"], state["content"]
-        step = whole_number(state["step"], "step")
-        if not isinstance(namespace, str) or not isinstance(content, str) or len(content) != 32:
-            raise TypeError("`namespace` or `content` is of another kind")
         return namespace, step, int(content, 16)
-    except KeyError as error:
-        raise _not_a_state(f"it has no `{error.args[0]}`") from error
-    except (TypeError, ValueError) as error:
-        raise _not_a_state(str(error)) from error
-
-
-def _not_a_state(fault: str) -> InvalidRequest:
-    return InvalidRequest(
-        f"This is not the state of a reader of durable batches: {fault}. Load what `state_dict` returned."
-    )
+    except ValueError as error:
+        raise DURABLE_BATCHES.fault(f"`content` is {content}") from error

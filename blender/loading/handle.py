@@ -37,6 +37,10 @@ class LoadingHandle(StepSource[int]):
         Raises InvalidRequest for a rank that the mesh lacks, and for one that gets its rows by a broadcast.
         """
 
+    def end(self) -> int:
+        """The number of steps of the blend; raises UnknownLength for one that does not end."""
+        return self.blend.end()
+
     def state(self, offset: int) -> dict[str, Any]:
         """The blend and the next step."""
         return self.blend.state(offset)

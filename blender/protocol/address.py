@@ -26,7 +26,7 @@ class HostPort(NamedTuple):
 def checked_address(address: object) -> str:
     """`address`, if gRPC can reach a Blender by it; raises InvalidRequest, which says how to write it."""
     if not isinstance(address, str):
-        raise InvalidRequest(f"The address is a {type(address).__name__}. Write it as `host:50051`.")
+        raise InvalidRequest(f"The address is of type `{type(address).__name__}`. Write it as `host:50051`.")
     if not address.strip():
         raise InvalidRequest("The address is empty. Write it as `host:50051`, as `factory serve` prints it.")
     if re.search(r"\s", address):

@@ -16,7 +16,8 @@ from torch.utils.data import DataLoader
 
 from blender import BlenderClient, Source
 from blender.batch import Batch
-from blender.errors import EndOfData, InvalidRequest
+from blender.dataloader import JoinedSteps
+from blender.errors import EndOfData, InvalidRequest, UnknownLength
 from blender.local import LocalBlender
 from blender.reader import BlendHandle
 from blender.records import Schedule
@@ -330,3 +331,121 @@ def test_the_mask_is_that_of_cu_seqlens(local: BlendHandle) -> None:
     for row in range(24):
         assert mask[row, 0].equal(expected[8 * row : 8 * row + 8, 8 * row : 8 * row + 8])
     assert int(mask.sum()) == int(expected.sum())
+
+
+@pytest.mark.parametrize(
+    "workers, options, transform",
+    [
+        (0, {}, tensors),
+        (0, {"batch_size": 4}, lambda batch: batch),
+        (0, {"batch_size": 4, "drop_last": True}, lambda batch: torch.from_dlpack(batch.tokens)),
+        (2, {}, tensors),
+        (2, {"batch_size": 4, "drop_last": True}, lambda batch: (batch.offset, batch.tokens)),
+    ],
+)
+def test_a_dataloader_that_joins_steps_is_refused_in_one_sentence(
+    served: BlendHandle, workers: int, options: dict[str, Any], transform: Any
+) -> None:
+    context = "fork" if workers else None
+    dataset = BlendDataset(served, stop=8, transform=transform)
+    loader = DataLoader(dataset, num_workers=workers, multiprocessing_context=context, **options)
+    with pytest.raises(JoinedSteps) as raised:
+        next(iter(loader))
+    assert str(raised.value) == (
+        "This DataLoader joins steps into batches, and every step is a batch already. Give it "
+        "`batch_size=None`, or use `BlendLoader(dataset)`; weights of sources set the rows of a step."
+    )
+
+
+@pytest.mark.parametrize("options", [{"shuffle": True}, {"sampler": [0, 1]}, {"batch_sampler": [[0, 1]]}])
+def test_torch_itself_refuses_another_order(local: BlendHandle, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="DataLoader with IterableDataset: expected unspecified"):
+        DataLoader(BlendDataset(local), **options)
+    with pytest.raises(ValueError, match="mutually exclusive"):
+        DataLoader(BlendDataset(local), batch_size=None, drop_last=True)
+
+
+def test_a_collate_fn_of_the_user_may_join_steps(local: BlendHandle) -> None:
+    loader = DataLoader(BlendDataset(local, stop=5), batch_size=2, collate_fn=list)
+    assert [[item["offset"] for item in items] for items in loader] == [[0, 1], [2, 3], [4]]
+
+
+def test_an_error_of_a_loader_s_worker_is_its_sentence(served: BlendHandle) -> None:
+    loader = BlendLoader(BlendDataset(served, offset=48, stop=60), workers=1)
+    items = iter(loader)
+    assert [next(items)["offset"] for _ in range(2)] == [48, 49]
+    with pytest.raises(
+        EndOfData, match=r"^Source `packed\.prose` has 300 rows at snapshot \d+, step 50 needs"
+    ):
+        next(items)
+
+
+OFFSET_OF_BLEND = 3
+
+
+@pytest.mark.parametrize(
+    "state, sentence",
+    [
+        ("{blend}", "of a blend: it is of type `str`. Load what `state_dict` returned"),
+        (None, "of a blend: it is of type `NoneType`"),
+        ({}, "of a blend: it has nothing, and no `blend`, `offset`"),
+        ({"epoch": 1, "step": 7}, "it has `epoch`, `step`, and no `blend`, `offset`"),
+        ({"blend": "{blend}"}, "it has `blend`, and no `offset`"),
+        ({"blend": 7, "offset": 3}, "its `blend` is of type `int`"),
+        ({"blend": "{blend}", "offset": -1}, "`offset` is -1. Give a whole number, 0 or more"),
+        ({"blend": "{blend}", "offset": "3"}, "`offset` is 3. Give a whole number"),
+        ({"blend": "{blend}", "offset": 3.0}, "`offset` is 3.0. Give a whole number"),
+        (
+            {"blend": "{blend}", "offset": 3, "version": 2},
+            "has `version` besides `blend`, `offset`, which this",
+        ),
+        (
+            {"model": {}, "data": {"blend": "{blend}", "offset": 3}},
+            "Load that part: `load_state_dict(state['data'])`",
+        ),
+        (
+            {"namespace": "x", "step": 3, "content": "0"},
+            "is not the state of a reader of a blend, but of durable batches",
+        ),
+        ({"blend": "f" * 32, "offset": 3}, "belongs to blend f{32}, and blend .* is not an update of it"),
+    ],
+)
+def test_a_foreign_state_is_refused_in_a_sentence(blend: BlendHandle, state: Any, sentence: str) -> None:
+    state = "x" if isinstance(state, str) else state
+    if isinstance(state, dict) and state.get("blend") == "{blend}":
+        state = state | {"blend": blend.id}
+    loader = BlendLoader(BlendDataset(blend, offset=OFFSET_OF_BLEND))
+    with pytest.raises(
+        InvalidRequest, match=sentence.replace("(", r"\(").replace(")", r"\)").replace("[", r"\[")
+    ):
+        loader.load_state_dict(state)
+    assert loader.state_dict() == {"blend": blend.id, "offset": OFFSET_OF_BLEND}
+
+
+def test_len_is_the_number_of_steps_that_are_left(blend: BlendHandle) -> None:
+    for ranks in (1, 4):
+        dataset = BlendDataset(blend, offset=40, rank=ranks - 1, ranks=ranks)
+        loader = BlendLoader(dataset)
+        assert len(dataset) == len(loader) == 10
+        assert len(DataLoader(dataset, batch_size=None)) == 10
+        next(iter(loader))
+        assert len(loader) == 9
+        assert len(list(loader)) == 9
+        assert len(loader) == 0
+        assert loader
+        assert dataset
+    assert len(BlendDataset(blend, offset=3, stop=7)) == 4
+    assert len(BlendDataset(blend, offset=9, stop=7)) == 0
+
+
+def test_the_length_of_a_blend_without_an_end_is_said_to_be_unknown(local: BlendHandle) -> None:
+    endless = local.blender.open(local.blender.create([Source(CODE, 4, oversample=True)]).id)
+    dataset = BlendDataset(endless)
+    for counted in (dataset, BlendLoader(dataset), DataLoader(dataset, batch_size=None)):
+        with pytest.raises(
+            TypeError, match=r"has no last step: all its sources are read again .* Give .* `stop`"
+        ):
+            len(counted)
+    assert dataset
+    assert issubclass(UnknownLength, InvalidRequest)
+    assert len(BlendDataset(endless, offset=2, stop=1_000_000)) == 999_998

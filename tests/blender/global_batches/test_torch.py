@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
+from blender.dataloader import JoinedSteps
 from blender.errors import EndOfData, InvalidRequest
 from blender.global_batches.errors import OtherHistory
 from blender.global_batches.reader import BatchReader
@@ -138,3 +139,26 @@ def test_a_loop_waits_for_the_next_step(tmp_path: Path) -> None:
         assert not offsets.done()
         lane.close()
         assert offsets.result(10) == [0, 1, 2, 3, 4]
+
+
+def test_len_is_known_once_the_producers_have_finished(uri: str, mesh: Mesh, tmp_path: Path) -> None:
+    loader = BlendLoader(BatchDataset(BatchReader(uri, mesh), rank=2, offset=3))
+    assert len(loader) == 9
+    next(iter(loader))
+    assert len(loader) == 8
+    growing = new_namespace(tmp_path / "growing", mesh, lanes=1)
+    Lane(growing).put(batch(0))
+    dataset = BatchDataset(BatchReader(growing, mesh), rank=2)
+    with pytest.raises(TypeError, match=r"has 1 step, and its producers have not finished\. Give .* `stop`"):
+        len(dataset)
+    assert len(BatchDataset(BatchReader(growing, mesh), rank=2, stop=5)) == 5
+
+
+def test_a_dataloader_that_joins_steps_is_refused(dataset: BatchDataset) -> None:
+    with pytest.raises(JoinedSteps, match="every step is a batch already"):
+        next(iter(DataLoader(dataset, batch_size=4)))
+
+
+def test_the_state_of_a_blend_is_refused(dataset: BatchDataset) -> None:
+    with pytest.raises(InvalidRequest, match="not the state of a reader of durable batches, but of a blend"):
+        dataset.load_state_dict({"blend": "0" * 32, "offset": 3})

@@ -38,7 +38,7 @@ def test_a_malformed_address_is_refused_with_the_correct_one(address: str) -> No
 
 
 def test_an_address_of_another_type_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="The address is a int"):
+    with pytest.raises(InvalidRequest, match="The address is of type `int`"):
         BlenderClient(50051)  # type: ignore[arg-type]
 
 
