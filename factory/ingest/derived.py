@@ -9,17 +9,22 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from factory.ingest.html_extra import require_html
 from factory.ingest.readers import Ingested
 from factory.lake.schemas.ingest import RAW, REJECTED
 from spark_udfs.ingest.derived import READ, derive
+from spark_udfs.ingest.registry import READERS
 from spark_udfs.ingest.rows import SCAN
 
 
 def read_again(documents: DataFrame, dataset: str, format: str, options: object = None) -> Ingested:
     """Return the documents of `dataset`, made from raw `documents` whose texts are read as `format`.
 
-    Each has the key of the document that it is made from, and its id in `metadata.derived_from`.
+    Each has the key of the document that it is made from, and its id in `metadata.derived_from`. Raises
+    ConfigurationError if the extra that reads pages is missing.
     """
+    if READERS[format].of_pages:
+        require_html()
     function = partial(derive, dataset=dataset, format=format, options=options)
     scan = (
         documents.select(*READ)

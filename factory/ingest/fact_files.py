@@ -29,7 +29,7 @@ By = Literal["key", "host", "repository"]
 MAX_BYTES = 2 << 30  # of all files of facts of a dataset
 _NUMBER = "number of the row"
 _HEAD_LINES = 1_000  # of a file of JSON lines, whose columns a declaration knows
-_ENDINGS = (".csv", ".jsonl", ".parquet")
+ENDINGS = (".csv", ".jsonl", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _files(source: FactFiles) -> dict[str, Path]:
     for number, path in enumerate(source.paths):
         below = files_at(path)
         if not below:
-            raise ConfigurationError(f"`{path}` holds no file of facts. Name one of {quoted(_ENDINGS)}.")
+            raise ConfigurationError(f"`{path}` holds no file of facts. Name one of {quoted(ENDINGS)}.")
         for file in below:
             name = file.relative_to(path if path.is_dir() else path.parent).as_posix()
             files[f"{number}/{name}" if name in files else name] = file
@@ -96,7 +96,7 @@ def _files(source: FactFiles) -> dict[str, Path]:
 def files_at(path: Path) -> list[Path]:
     """Return the files of facts at a path, a file or a folder."""
     below = sorted(path.rglob("*")) if path.is_dir() else [path]
-    return [file for file in below if file.is_file() and file.suffix.lower() in _ENDINGS]
+    return [file for file in below if file.is_file() and file.suffix.lower() in ENDINGS]
 
 
 def _rows(number: int, source: FactFiles, name_of_file: str, file: Path) -> pa.Table:

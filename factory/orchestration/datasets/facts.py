@@ -13,7 +13,8 @@ from factory.errors import ConfigurationError
 from factory.filters.metadata import FACTS, METADATA
 from factory.filters.rounds import Round
 from factory.frozen_model import FrozenModel, WordList
-from factory.ingest.fact_files import By, FactFiles, columns_of, files_at
+from factory.ingest.fact_files import ENDINGS, By, FactFiles, columns_of, files_at
+from factory.ingest.unsupported_paths import why_missing
 from factory.lake.names import TableName
 from factory.orchestration.chain.ingest_facts import FactTable
 from factory.suggestions import unknown_name
@@ -61,6 +62,9 @@ class FactsEntry(FrozenModel):
         for name_of_path, path in zip(self.paths, source.paths, strict=True):
             files = files_at(path)
             if not files:
+                patterns = [f"**/*{ending}" for ending in ENDINGS]
+                if not path.exists() and (sentence := why_missing(name_of_path, path, patterns)):
+                    raise ConfigurationError(sentence)
                 raise ConfigurationError(
                     f"`{name_of_path}` holds no file of facts. Paths are relative to the folder "
                     f"of this file, {folder}."

@@ -129,6 +129,8 @@ def _rows(entry: Dataset, source: Input) -> Iterator[Row]:
             n_rows, n_bytes = n_rows + 1, n_bytes + row["n_bytes"]
             if n_rows == FIRST_RECORDS or n_bytes >= FIRST_BYTES:
                 return
+            if entry.reader.of_pages and "reason" not in row:  # one page tells, and its main text takes long
+                return
     except EndOfPreview:
         if not n_rows:
             detail = f"Its first {source.first_bytes:,} bytes hold no whole record."

@@ -71,6 +71,12 @@ def test_a_dataset_from_another_reads_its_documents_and_no_files(tmp_path: Path)
         ("facts.rank", "facts.rnak", "Unknown fact `rnak`. Did you mean `rank`?"),
         ("    facts: {paths: hosts.csv, by: host}\n", "", "and the dataset has no `facts`. Declare them."),
         ("hosts.csv", "none.csv", "`none.csv` holds no file of facts."),
+        (
+            "hosts.csv",
+            "s3://bucket/hosts.csv",
+            "Remote paths are not supported yet: `s3://bucket/hosts.csv`.",
+        ),
+        ("{paths: hosts.csv, by", '{paths: "hosts/*.csv", by', "Patterns in `paths` are not supported yet:"),
         (HOSTS, f"[{HOSTS}, {HOSTS}]", "have a column `rank`"),
         (HOSTS, "{table: raw.pages, by: key}", "Of a table the facts are named."),
         (HOSTS, "{by: key}", "Facts come from `paths` or from a `table`."),

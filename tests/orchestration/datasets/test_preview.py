@@ -236,6 +236,24 @@ def test_texts_that_another_dataset_reads_as_pages_are_kept(tmp_path: Path) -> N
     assert [dataset.advice for dataset in check(tmp_path / "my.yaml").datasets] == [(), ()]
 
 
+def test_a_check_names_each_dataset_before_it_reads_it(tmp_path: Path) -> None:
+    progress: list[str] = []
+    check(declare(tmp_path, "kind: prose, format: jsonl, paths: a.jsonl", a_jsonl=PLAIN), progress.append)
+    assert progress == ["web"]
+
+
+def test_a_check_tells_that_the_extra_for_pages_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("factory.ingest.html_extra._MODULES", ("no_such_module",))
+    for dataset in ("paths: .", "from: texts"):
+        path = declare(tmp_path, f"kind: prose, format: html, {dataset}", a_html=b"<p>", b_jsonl=PLAIN)
+        with path.open("a") as file:
+            file.write("  - {name: texts, kind: prose, format: jsonl, paths: b.jsonl}\n")
+        with pytest.raises(ConfigurationError, match=r"needs no_such_module\. Install it: pip install"):
+            check(path)
+
+
 def test_a_reader_of_pages_has_no_markup_to_keep(tmp_path: Path) -> None:
     path = declare(tmp_path, "kind: prose, format: html, paths: ., markup: keep")
     assert refusal(path) == (
