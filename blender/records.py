@@ -69,6 +69,8 @@ class Source:
     """Pages whose rows are permuted together, for `page_window`."""
     window_rows: int = 0
     """Consecutive ordinals that are permuted together, for `window`."""
+    validation: bool = False
+    """Whether the blend may mix the rows of this validation table with those of training tables."""
     live: bool = False
     """Whether the table grows; Blender then waits for rows that do not exist yet. A live source is read once,
     in its own order or in windows."""

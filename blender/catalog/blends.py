@@ -23,7 +23,7 @@ from blender.catalog.source_opener import CatalogView, Reader, SourceOpener
 from blender.catalog.store import BlendStore, Pins, open_store
 from blender.catalog.tags import tag_name
 from blender.errors import BlendNotFound, BrokenBlend, InvalidBlend
-from blender.opened.agreement import require_agreement
+from blender.opened.agreement import require_agreement, require_no_validation_by_accident
 from blender.opened.blend import Blend
 from blender.records import Schedule, Source
 from blender.rows.lake_pages import LakePages
@@ -103,6 +103,7 @@ class Blends:
         known = len(opened.sources)
         readers = [source.source_reader for source in opened.sources]
         if added:  # the parent's own sources agreed when it was created, perhaps under other rules
+            require_no_validation_by_accident(child.sources)
             readers += view.open(child.sources[known:], snapshots, _tags(child)[known:])
             require_agreement(child.sources, readers, pad=child.pad)
         blend = Blend(child, opened.order.mixture.extended([child.piece], [child.offset]), readers)
@@ -173,6 +174,7 @@ class Blends:
             return self._put(opened, Pins(snapshots=_snapshots(opened), created_at=_now()))
 
     def _open_new(self, config: BlendConfig, snapshots: Sequence[int], view: CatalogView) -> Blend:
+        require_no_validation_by_accident(config.sources)
         readers = view.open(config.sources, snapshots, _tags(config))
         require_agreement(config.sources, readers, pad=config.pad)
         return Blend(config, mixture_of(config, 0, self), readers)

@@ -1,4 +1,4 @@
-"""Checks that all sources of a blend have one tokenizer and one length of rows.
+"""Checks that all sources of a blend have one tokenizer and one length of rows, and that validation is meant.
 
 The same number is another token under another tokenizer. Rows of different lengths are padded to the longest,
 so that equal weights mean different numbers of tokens. The checks read the pinned snapshots, not the current
@@ -15,6 +15,7 @@ from blender.records import Source
 from blender.rows.live.live_reader import LiveReader
 from blender.rows.snapshot_facts import SnapshotFacts
 from blender.rows.snapshot_reader import TOKENS, SnapshotReader
+from factory.lake.names import TableName, is_validation
 
 _SHOWN = 12  # digits of a tokenizer's identity in messages
 
@@ -36,6 +37,27 @@ def require_agreement(
     for one in packed[1:]:
         if one[1].sequence_length != packed[0][1].sequence_length:
             _check_lengths(packed[0], one, pad=pad)
+
+
+def require_no_validation_by_accident(sources: Sequence[Source]) -> None:
+    """Raise InvalidBlend for a validation table beside training tables, unless its source says `validation`.
+
+    A blend of validation tables alone needs no such word.
+    """
+    of_validation = [source for source in sources if is_validation(TableName.parse(source.table))]
+    for source in sources:
+        if source.validation and source not in of_validation:
+            raise InvalidBlend(
+                f"Source `{source.name}` says `validation`, and {source.table} holds no validation part. "
+                "Leave the word out."
+            )
+    training = [source for source in sources if source not in of_validation]
+    for source in of_validation:
+        if training and not source.validation:
+            raise InvalidBlend(
+                f"{source.table} is the validation part of a dataset, and {training[0].table} is not. Leave it "
+                "out, make a blend of its own, or say `validation: true` of its source."
+            )
 
 
 def shown(tokenizer: str, table: str | None) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from factory.errors import DamagedFile, TableNotFound
 from factory.explain.stages.registry import STAGES
 from factory.explain.stages.stage import Figure, Section, SummaryScope
+from factory.lake import names
 from factory.lake.tables import Lake
 
 
@@ -67,7 +68,7 @@ def _rows(scope: SummaryScope) -> list[StageRows]:
         rows
         for dataset in scope.datasets
         for rows in _rows_of(scope, dataset)
-        if rows.table.endswith(f".{dataset}")
+        if rows.table.partition(".")[2] in (dataset, names.validation(dataset))
     ]
 
 

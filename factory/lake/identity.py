@@ -1,11 +1,12 @@
 """The ids of documents and tokenizers: `doc_id` by origin, `content_hash` by text, `tokenizer_id` by content.
 
-All are 128 bits of BLAKE2b, written as 32 hex digits. They never change once published: tables, blends and
-traces store them.
+The ids are 128 bits of BLAKE2b, written as 32 hex digits. They, and the draws of documents, never change once
+published: tables, blends and traces store them.
 
     doc_id        BLAKE2b-128( len(source) | source | len(key) | key )
     content_hash  BLAKE2b-128( bytes )
     tokenizer_id  BLAKE2b-128( canonical JSON of a tokenizer.json )
+    draw          the first 52 bits of SHA-256( "validation\\0" | repository or key ), as a fraction
 
 `source` and `key` are UTF-8, each length is 8 bytes, little-endian. The lengths keep ("ab", "c") apart
 from ("a", "bc"). A content hash has no frame, so that `b2sum -l 128 FILE` prints the same digits.
@@ -14,10 +15,11 @@ from ("a", "bc"). A content hash has no frame, so that `b2sum -l 128 FILE` print
 from __future__ import annotations
 
 import json
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from typing import Any
 
 DIGEST_BYTES = 16
+DRAW_SALT, DRAW_DIGITS = "validation\0", 13  # hex digits: 52 bits, which a float holds exactly
 _LENGTH_BYTES = 8
 
 
@@ -34,6 +36,15 @@ def content_hash(content: str | bytes) -> str:
     """Return 32 hex digits for a text (its UTF-8 bytes) or for bytes."""
     encoded = content.encode() if isinstance(content, str) else content
     return blake2b(encoded, digest_size=DIGEST_BYTES).hexdigest()
+
+
+def draw(repository: str | None, key: str) -> float:
+    """Return a number from 0 to 1, without 1, for a document: that of its repository, or of its key.
+
+    The documents below a share are the validation part of their dataset (`factory.packing.validation`).
+    """
+    digest = sha256((DRAW_SALT + (repository or key)).encode()).hexdigest()
+    return int(digest[:DRAW_DIGITS], 16) / float(1 << 4 * DRAW_DIGITS)
 
 
 def tokenizer_id(tokenizer: str) -> str:

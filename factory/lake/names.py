@@ -39,7 +39,8 @@ STAGE_OF_NAMESPACE = {
 
 VARIANT = "__"  # between the names of a dataset and its variant
 # Suffixes of side tables.
-PARTS = ("rejected", "symbols", "dependencies", "placements", "verdicts", "limits", "rows")
+PARTS = ("rejected", "symbols", "dependencies", "placements", "verdicts", "limits", "rows", "validation")
+_VALIDATION = "_validation"
 BY = "_by_"  # between the names of a round and of a rule with signals of its own
 
 _PART = re.compile(r"[a-z][a-z0-9_]*")
@@ -197,5 +198,22 @@ def depsort(dataset: str, part: str) -> TableName:
     return TableName("depsort", f"{dataset}_{part}")
 
 
+def validation(dataset: str) -> str:
+    """Return the name under which the validation part of a dataset is packed."""
+    return f"{dataset}{_VALIDATION}"
+
+
+def is_validation(table: TableName) -> bool:
+    """Whether a table holds the packed sequences of a validation part."""
+    return table.namespace == "packed" and table.name.endswith(_VALIDATION)
+
+
+def packed_parts(tables: Iterable[TableName], dataset: str) -> list[str]:
+    """Return the names under which a dataset is packed: its own, and that of its validation part if any."""
+    parts = (dataset, validation(dataset))
+    return [part for part in parts if part == dataset or packed(part) in tables]
+
+
 def placements(dataset: str) -> TableName:
+    """The segments of a packed dataset, or of its validation part."""
     return TableName("packed", f"{dataset}_placements")

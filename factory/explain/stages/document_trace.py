@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from factory.explain.stages.removals import Removal
 from factory.lake.names import TableName
@@ -23,6 +23,23 @@ class Rejection:
     value: float
     threshold: float
     evidence: str | None = None
+
+
+@dataclass(frozen=True)
+class Side:
+    """The part of a dataset that holds a document, and why: its draw is below the share, or not.
+
+    `drawn_by` names the repository or key whose hash the draw is.
+    """
+
+    part: Literal["training", "validation"]
+    drawn_by: str
+    draw: float
+    share: float
+
+    def __str__(self) -> str:
+        below = "below" if self.part == "validation" else "not below"
+        return f"{self.part}, because its {self.drawn_by} draws {self.draw:.6f}, {below} {self.share:g}"
 
 
 @dataclass(frozen=True)
@@ -52,8 +69,9 @@ class DocumentTrace:
 
     `tables` are the tables that hold it, with their snapshots, in pipeline order. `outcome` is `bad_record`,
     the word of a removal (`filtered`, `duplicate`, `repository`, ...), `packed`, `served` or `under_way`, and
-    `reason` one sentence on it. `variants` are its traces through the variants of its dataset, by name, and
-    `descendants` those of the documents that are made from it in other datasets.
+    `reason` one sentence on it. `sequences` is the packed table of its placements, and `side` says why it is
+    that table, if the dataset has a validation part. `variants` are its traces through the variants of its
+    dataset, by name, and `descendants` those of the documents that are made from it in other datasets.
     """
 
     doc_id: str
@@ -70,6 +88,8 @@ class DocumentTrace:
     component: str | None = None
     position: int | None = None
     placements: list[tuple[int, int, int]] = field(default_factory=list)  # (ordinal, doc_offset, length)
+    sequences: str = ""
+    side: Side | None = None
     servings: list[Serving] = field(default_factory=list)
     stored: list[StoredStep] = field(default_factory=list)
     variants: dict[str, DocumentTrace] = field(default_factory=dict)

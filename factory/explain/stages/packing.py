@@ -9,13 +9,14 @@ from dataclasses import asdict, dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from factory.explain.stages.document_trace import DocumentTrace
+from factory.explain.stages.document_trace import DocumentTrace, Side
 from factory.explain.stages.removals import Read, removals_of
 from factory.explain.stages.stage import Figure, Section, StageView, SummaryScope
 from factory.lake import names
+from factory.lake.identity import draw
 from factory.lake.names import PACKING, TableName
-from factory.lake.schemas.packing import PLACEMENTS, SEQUENCE_LENGTH, TOKENIZED
-from factory.lake.tables import Lake
+from factory.lake.schemas.packing import N_DOCUMENTS, PLACEMENTS, SEQUENCE_LENGTH, TOKENIZED, VALIDATION
+from factory.lake.tables import Lake, Published
 
 NO_TOKENS = "no_tokens"  # the reason of a document without tokens, which no sequence contains
 PACKED = "packed"
@@ -40,18 +41,9 @@ class PackingView(StageView):
 
     def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> Collection[str]:
         assert read.dataset is not None
-        table = names.placements(read.dataset)
-        columns = ("doc_id", "ordinal", "doc_offset", "length")
-        for batch in read.batches(table, PLACEMENTS, columns, pa.array(traces, pa.string())):
-            for row in batch.to_pylist():
-                placement = (row["ordinal"], row["doc_offset"], row["length"])
-                traces[row["doc_id"]].placements.append(placement)
-        for trace in traces.values():
-            trace.placements.sort(key=lambda placement: placement[1])
-            if trace.placements:
-                trace.note(table, read.snapshot(table))
-                trace.outcome = PACKED
-                trace.reason = f"packed into {len(trace.placements)} sequence(s)"
+        for part in names.packed_parts(read.names, read.dataset):
+            waiting = {doc_id: trace for doc_id, trace in traces.items() if not trace.placements}
+            _follow_part(read, part, waiting)
         return [doc_id for doc_id, trace in traces.items() if not trace.placements]
 
     def removals(self, read: Read, ids: pa.Array | None) -> Iterator[pa.RecordBatch]:
@@ -72,31 +64,75 @@ class PackingView(StageView):
         stored = [f"step {batch.step:,} of {batch.uri}" for batch in trace.stored[:_SHOWN]]
         n_more = len(trace.placements) - _SHOWN
         more = f" and {n_more} more" if n_more > 0 else ""
+        side = f"; {trace.side}" if trace.side else ""
         served = f"; served at {', '.join(steps)}" if steps else ""
         in_batches = f"; stored as {', '.join(stored)}" if stored else ""
-        return f"{', '.join(pieces)}{more}{served}{in_batches}"
+        return f"{', '.join(pieces)}{more}{side}{served}{in_batches}"
 
     def tables(self, scope: SummaryScope, dataset: str) -> Sequence[TableName]:
-        return names.tokenized(dataset), names.packed(dataset)
+        parts = names.packed_parts(scope.tables, dataset)
+        return names.tokenized(dataset), *map(names.packed, parts)
+
+    def count(self, scope: SummaryScope, published: Published) -> tuple[int | None, int]:
+        n_documents = published.properties.get(N_DOCUMENTS)
+        return None if n_documents is None else int(n_documents), published.rows
 
     def figures(self, scope: SummaryScope) -> Iterator[Figure]:
-        for dataset in scope.datasets:
-            fill = _fill(scope.lake, dataset)
+        parts = [
+            (dataset, part)
+            for dataset in scope.datasets
+            for part in names.packed_parts(scope.tables, dataset)
+        ]
+        for dataset, part in parts:
+            fill = _fill(scope.lake, dataset, part)
             line = (
                 f"{fill.sequences:,} sequences, {fill.tokens:,} tokens, {fill.fill:.2%} full, "
                 f"{fill.split_documents_that_fit:,} documents split that would fit"
             )
-            yield Figure("packing", dataset, asdict(fill), [line])
+            yield Figure("packing", part, asdict(fill), [line])
 
 
 VIEW = PackingView()
 
 
-def _fill(lake: Lake, dataset: str) -> Fill:
-    rows = lake.read(names.packed(dataset), ["n_tokens"])["n_tokens"]
-    length = int(lake.table(names.packed(dataset)).properties[SEQUENCE_LENGTH])
+def _follow_part(read: Read, part: str, traces: Mapping[str, DocumentTrace]) -> None:
+    """Add the placements in one packed table of a dataset to the traces of the documents that it holds."""
+    sequences, placements = names.packed(part), names.placements(part)
+    columns = ("doc_id", "ordinal", "doc_offset", "length")
+    for batch in read.batches(placements, PLACEMENTS, columns, pa.array(traces, pa.string())):
+        for row in batch.to_pylist():
+            placement = (row["ordinal"], row["doc_offset"], row["length"])
+            traces[row["doc_id"]].placements.append(placement)
+    for trace in traces.values():
+        trace.placements.sort(key=lambda placement: placement[1])
+        if trace.placements:
+            trace.note(placements, read.snapshot(placements))
+            trace.sequences = str(sequences)
+            trace.side = _side(read, sequences, trace)
+            trace.outcome = PACKED
+            of_part = " of the validation part" if names.is_validation(sequences) else ""
+            trace.reason = f"packed into {len(trace.placements)} sequence(s){of_part}"
+
+
+def _side(read: Read, sequences: TableName, trace: DocumentTrace) -> Side | None:
+    """Return the side of a document, None if its dataset has no validation part."""
+    share = read.lake.published(sequences).properties.get(VALIDATION)
+    if share is None:
+        return None
+    repository = trace.about.get("repository")
+    return Side(
+        part="validation" if names.is_validation(sequences) else "training",
+        drawn_by=f"repository `{repository}`" if repository else f"key `{trace.key}`",
+        draw=draw(repository, trace.key),
+        share=float(share),
+    )
+
+
+def _fill(lake: Lake, dataset: str, part: str) -> Fill:
+    rows = lake.read(names.packed(part), ["n_tokens"])["n_tokens"]
+    length = int(lake.table(names.packed(part)).properties[SEQUENCE_LENGTH])
     tokens = int(pc.sum(rows).as_py() or 0)
-    pieces: Counter[str] = Counter(lake.read(names.placements(dataset), ["doc_id"])["doc_id"].to_pylist())
+    pieces: Counter[str] = Counter(lake.read(names.placements(part), ["doc_id"])["doc_id"].to_pylist())
     sizes = lake.read(names.tokenized(dataset), ["doc_id", "n_tokens"]).to_pylist()
     return Fill(
         sequences=len(rows),

@@ -29,7 +29,8 @@ class Served:
         """Add the steps to the traces, also to those of documents that a newer table removed."""
         assert read.dataset is not None
         for blend in self.blends:
-            _follow_blend(read.lake, blend, read.dataset, list(traces.values()), self.first)
+            for part in names.packed_parts(read.names, read.dataset):
+                _follow_blend(read.lake, blend, part, list(traces.values()), self.first)
 
 
 def serving_positions(
@@ -45,14 +46,12 @@ def serving_positions(
     }
 
 
-def _follow_blend(
-    lake: Lake, blend: Blend, dataset: str, traces: Sequence[DocumentTrace], first: int
-) -> None:
-    table = names.packed(dataset)
+def _follow_blend(lake: Lake, blend: Blend, part: str, traces: Sequence[DocumentTrace], first: int) -> None:
+    table = names.packed(part)
     snapshots = {source.config.table: source.reader.snapshot_id for source in blend.sources}
     if str(table) not in snapshots or not traces:
         return
-    ordinals = _ordinals(lake, dataset, snapshots[str(table)], traces)
+    ordinals = _ordinals(lake, part, snapshots[str(table)], traces)
     positions = serving_positions(blend, str(table), set().union(*ordinals.values()), first)
     for trace in traces:
         servings = [
@@ -72,17 +71,18 @@ def _follow_blend(
             )
 
 
-def _ordinals(
-    lake: Lake, dataset: str, snapshot: int, traces: Sequence[DocumentTrace]
-) -> dict[str, list[int]]:
+def _ordinals(lake: Lake, part: str, snapshot: int, traces: Sequence[DocumentTrace]) -> dict[str, list[int]]:
     """Return the ordinals of each document in the packed table at `snapshot`.
 
     One run publishes packed rows and placements, so the run's id finds the placements of an older snapshot.
     """
-    packed, placements = names.packed(dataset), names.placements(dataset)
-    lineage = lake.published_at(packed, snapshot).lineage
-    if lineage.content == lake.published(packed).lineage.content:
-        return {trace.doc_id: [ordinal for ordinal, _, _ in trace.placements] for trace in traces}
+    sequences, placements = names.packed(part), names.placements(part)
+    lineage = lake.published_at(sequences, snapshot).lineage
+    if lineage.content == lake.published(sequences).lineage.content:
+        return {
+            trace.doc_id: [ordinal for ordinal, _, _ in trace.placements if trace.sequences == str(sequences)]
+            for trace in traces
+        }
     beside = lake.published_by(placements, lineage.run_id)
     ordinals: dict[str, list[int]] = {trace.doc_id: [] for trace in traces}
     if beside is not None:

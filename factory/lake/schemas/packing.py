@@ -64,4 +64,8 @@ TOKENIZER_ID = "factory.tokenizer"  # snapshot property: the tokenizer of all ro
 
 VOCABULARY_SIZE = "factory.vocabulary"  # snapshot property: the largest token of that tokenizer plus one
 
+VALIDATION = "factory.validation"  # snapshot property: the share of validation, in both parts of a dataset
+
+N_DOCUMENTS = "factory.documents"  # snapshot property: documents of a packed table
+
 N_TOKENS = "factory.tokens"  # snapshot property: tokens in all rows of a packed table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import dagster as dg
@@ -12,6 +13,7 @@ from factory.lake import names
 from factory.lake.files.layout import odd_pages
 from factory.lake.identity import tokenizer_id
 from factory.lake.schemas.packing import (
+    N_DOCUMENTS,
     N_SHARDS,
     N_TOKENS,
     PACKED,
@@ -20,6 +22,7 @@ from factory.lake.schemas.packing import (
     TOKEN_BYTES,
     TOKENIZED,
     TOKENIZER_ID,
+    VALIDATION,
     VOCABULARY_SIZE,
 )
 from factory.lake.tables import Published
@@ -28,6 +31,7 @@ from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.chain.link import Chain, staying
 from factory.packing.pack import PackConfig, pack, placements, totals
 from factory.packing.tokenize import TokenizeConfig, tokenize
+from factory.packing.validation import training_part, validation_part
 from spark_udfs.models.tokenizer import token_bytes
 
 _CHECKS = (
@@ -48,18 +52,39 @@ _CHECKS = (
 
 
 @dataclass(frozen=True)
+class _Part:
+    """A part of a dataset's documents, packed under a name: those that `select` chooses, by a share."""
+
+    noun: str
+    name: str
+    select: Callable[[DataFrame, DataFrame, float], DataFrame]
+
+
+@dataclass(frozen=True)
 class Packing:
     """Tokenize by the tokenizer of a name, with the tokens of `around` around each document; then pack.
 
-    The dependencies that an earlier link found keep dependent files in one sequence.
+    The dependencies that an earlier link found keep dependent files in one sequence. A share `validation` of
+    the repositories, and of the documents without one, is packed into a table of its own.
     """
 
     tokenizer: str
     config: PackConfig = field(default_factory=PackConfig)
     around: TokenizeConfig = field(default_factory=TokenizeConfig)
+    validation: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.validation is not None and not 0 < self.validation < 1:
+            raise ConfigurationError(
+                f"`validation` is {self.validation}, which is not a share of the documents. Use a number "
+                "between 0 and 1, such as 0.01."
+            )
 
     def extend(self, chain: Chain) -> Chain:
-        return chain.adding(self._tokens(chain), self._sequences(chain))
+        parts = [_Part("training", chain.dataset, training_part)]
+        if self.validation is not None:
+            parts.append(_Part("validation", names.validation(chain.dataset), validation_part))
+        return chain.adding(self._tokens(chain), *(self._sequences(chain, part) for part in parts))
 
     def _tokens(self, chain: Chain) -> dg.AssetsDefinition:
         @chain.table_asset(
@@ -82,23 +107,25 @@ class Packing:
 
         return tokens
 
-    def _sequences(self, chain: Chain) -> dg.AssetsDefinition:
-        dataset = chain.dataset
-        dependencies = {name: table for name, table in chain.further.items() if name == "dependencies"}
+    def _sequences(self, chain: Chain, part: _Part) -> dg.AssetsDefinition:
+        dataset, share = chain.dataset, self.validation
+        further = {name: table for name, table in chain.further.items() if name == "dependencies"}
+        if share is not None:
+            further["documents"] = chain.documents
 
         @chain.table_asset(
             namespace="packed",
-            name=dataset,
+            name=part.name,
             schema=PACKED,
-            description=f"The training sequences of `{dataset}`: documents packed best-fit, with runs of a "
-            "repository's order kept together.",
+            description=f"The {part.noun} sequences of `{dataset}`: documents packed best-fit, with runs of "
+            "a repository's order kept together.",
             side_tables={"placements": PLACEMENTS},
             upstream={
                 "tokenized": names.tokenized(dataset),
                 "tokenizer": names.model(self.tokenizer),
-                **dependencies,
+                **further,
             },
-            config=self.config,
+            config=self.config if share is None else {**dict(self.config), "validation": share},
             checks=_CHECKS,
         )
         def sequences(  # type: ignore[no-untyped-def]
@@ -107,12 +134,14 @@ class Packing:
             model = tokenizer.first()
             assert model is not None
             identity = tokenizer_id(model.tokenizer)
-            require_tokens_of(context.resources.lake.pin(names.tokenized(dataset)), self.tokenizer, identity)
-            n_documents, n_tokens = totals(tokenized)
+            all_tokens = context.resources.lake.pin(names.tokenized(dataset))
+            require_tokens_of(all_tokens, self.tokenizer, identity)
+            tokens = tokenized if share is None else part.select(tokenized, upstream["documents"], share)
+            n_documents, n_tokens = totals(tokens)
             config = self.config.model_copy(update={"token_bytes": token_bytes(model.n_tokens)})
             config = config.resolved(n_documents, n_tokens)
             return Tables(
-                pack(tokenized, upstream.get("dependencies"), config),
+                pack(tokens, upstream.get("dependencies"), config),
                 {"placements": placements},
                 properties={
                     TOKEN_BYTES: str(config.token_bytes),
@@ -122,8 +151,11 @@ class Packing:
                 said={
                     TOKENIZER_ID: identity,
                     VOCABULARY_SIZE: str(model.n_tokens),
+                    N_DOCUMENTS: str(n_documents),
                     N_TOKENS: str(n_tokens),
+                    **({} if share is None else {VALIDATION: str(share)}),
                 },
+                note="" if share is None else f"{n_documents:,} of {all_tokens.rows:,} documents",
             )
 
         return sequences

@@ -43,16 +43,18 @@ def refine(
     tokenizer: str,
     packing: PackConfig | None = None,
     around: TokenizeConfig | None = None,
+    validation: float | None = None,
     owners: Sequence[str] = (),
     partitions_def: dg.PartitionsDefinition[str] | None = None,
 ) -> Chain:
     """Every asset of `dataset` after `raw.<dataset>`, except those of its dedup group.
 
     Each of `rounds` filters what the earlier rounds kept. A code dataset is sorted by dependency before it is
-    tokenized; the tokens of `around` enclose each document. With the `partitions_def` of `raw.<dataset>`,
-    signals and verdicts are made partition by partition, because they need one document at a time; later
-    tables compare documents, so they are made as a whole. `owners` are mail addresses and `team:name`s.
-    Raises ConfigurationError for a rule, a name or a group that does not fit.
+    tokenized; the tokens of `around` enclose each document. A share `validation` of its repositories, and of
+    its documents without one, is packed apart, also in its variants. With the `partitions_def` of
+    `raw.<dataset>`, signals and verdicts are made partition by partition, because they need one document at a
+    time; later tables compare documents, so they are made as a whole. `owners` are mail addresses and
+    `team:name`s. Raises ConfigurationError for a rule, a name or a group that does not fit.
     """
     if names.VARIANT in dataset:
         raise ConfigurationError(
@@ -65,7 +67,7 @@ def refine(
         Filters(rounds),
         Deduplication(dedup_group),
         *([DependencyOrder()] if dedup_group.kind == "code" else []),
-        Packing(tokenizer, packing or PackConfig(), around or TokenizeConfig()),
+        Packing(tokenizer, packing or PackConfig(), around or TokenizeConfig(), validation),
     ]
     return linked(chain, links)
 

@@ -149,6 +149,13 @@ def _check_blend(file: DatasetsFile) -> None:
     first = next(iter(file.blend.weights), None)
     for name in file.blend.weights:
         place = ("blend", "weights", name)
+        part_of = [dataset for dataset in tokenizer_of if name == names.validation(dataset)]
+        if part_of:
+            raise InvalidValue(
+                place,
+                f"This is the validation part of `{part_of[0]}`, and the demo's blend is for training. Leave "
+                "it out.",
+            )
         if name not in tokenizer_of:
             raise InvalidValue(place, unknown_name("dataset or variant", name, tokenizer_of))
         if first is not None and tokenizer_of[name] != tokenizer_of[first]:

@@ -1,4 +1,7 @@
-"""Sources of one blend have one tokenizer, and rows of one length unless it says that it pads."""
+"""Sources of one blend have one tokenizer, and rows of one length unless it says that it pads.
+
+Validation stands beside training only where its source says so.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from blender.errors import InvalidBlend, InvalidRequest, SourceGone
 from blender.local import LocalBlender
 from blender.records import Schedule, Source
 from blender.spec.step_range import StepRange
-from factory.cli import main
+from factory.cli import main, root
 from factory.lake.schemas.packing import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID, VOCABULARY_SIZE
 from factory.settings import Settings
 from tests.blender.lakes import (
@@ -80,12 +83,12 @@ def test_two_tokenizers_are_refused_wherever_a_blend_is_defined(
     (tmp_path / "blend.yaml").write_text(
         "sources: [{table: packed.code, weight: 1}, {table: packed.prose, weight: 1}]"
     )
-    monkeypatch.setattr(main, "_settings", lambda: mixed)
+    monkeypatch.setattr(root, "lake_settings", lambda: mixed)
     for arguments in (
         ["--table", f"{CODE}=1", "--table", f"{PROSE}=1"],
         ["--file", str(tmp_path / "blend.yaml")],
     ):
-        planned = CliRunner().invoke(main.app, ["blender", "plan", *arguments])
+        planned = CliRunner().invoke(main.app, ["blend", "plan", *arguments])
         assert (planned.exit_code, planned.stdout) == (2, "")
         assert "has tokenizer 111111111111 (models.t1)" in " ".join(planned.stderr.split())
 
@@ -294,3 +297,50 @@ def test_a_live_source_is_of_one_tokenizer_with_the_others(growing: Settings) ->
     write(growing, CODE, 40, OTHER)
     with pytest.raises(InvalidBlend, match="another token"):
         open_blends(growing).create([source(CODE), source("packed.live", live=True)])
+
+
+HELD_BACK = "packed.prose_validation"
+
+
+@pytest.fixture
+def parted(lake: Settings) -> Settings:
+    """The lake with training tables and the validation part of one."""
+    for table in (CODE, PROSE, HELD_BACK):
+        write(lake, table, 40, ONE)
+    return lake
+
+
+@pytest.mark.parametrize("training", [CODE, PROSE])
+def test_validation_beside_training_is_refused_unless_its_source_says_so(
+    parted: Settings, training: str
+) -> None:
+    blends = open_blends(parted)
+    refusal = f"{HELD_BACK} is the validation part of a dataset, and {training} is not"
+    with pytest.raises(InvalidBlend, match=refusal):
+        blends.create([source(training), source(HELD_BACK)])
+    with pytest.raises(InvalidBlend, match=refusal):
+        blends.considered([source(HELD_BACK, name="mine", columns=("n_tokens",)), source(training)])
+    alone = blends.create([source(training)])
+    with pytest.raises(InvalidBlend, match=refusal):
+        blends.update(alone.id, 3, {}, [source(HELD_BACK)])
+    meant = blends.create([source(training), source(HELD_BACK, validation=True)])
+    assert blends.get(meant.id).config.sources[1].validation
+    updated = blends.update(meant.id, 3, {}, [source(CODE if training == PROSE else PROSE)])
+    assert len(updated.config.sources) == 3
+
+
+def test_validation_alone_needs_no_word(parted: Settings) -> None:
+    assert open_blends(parted).create([source(HELD_BACK)]).config.sources[0].table == HELD_BACK
+
+
+def test_a_training_table_is_not_called_validation(parted: Settings) -> None:
+    with pytest.raises(InvalidBlend, match=f"`{CODE}` says `validation`, and {CODE} holds no validation"):
+        open_blends(parted).create([source(CODE, validation=True)])
+
+
+def test_a_server_is_told_of_validation(parted: Settings) -> None:
+    with serving(parted.home) as server, BlenderClient(server.address) as client:
+        with pytest.raises(InvalidBlend, match="is the validation part of a dataset"):
+            client.create([source(CODE), source(HELD_BACK)])
+        meant = client.create([source(CODE), source(HELD_BACK, validation=True)])
+        assert [one.validation for one in meant.sources] == [False, True]

@@ -7,7 +7,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Source(_message.Message):
-    __slots__ = ("table", "name", "snapshot", "branch", "tag", "weight", "oversample", "shuffle", "columns", "content", "page_rows", "window_pages", "live", "window_rows")
+    __slots__ = ("table", "name", "snapshot", "branch", "tag", "weight", "oversample", "shuffle", "columns", "content", "page_rows", "window_pages", "live", "window_rows", "validation")
     TABLE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
@@ -22,6 +22,7 @@ class Source(_message.Message):
     WINDOW_PAGES_FIELD_NUMBER: _ClassVar[int]
     LIVE_FIELD_NUMBER: _ClassVar[int]
     WINDOW_ROWS_FIELD_NUMBER: _ClassVar[int]
+    VALIDATION_FIELD_NUMBER: _ClassVar[int]
     table: str
     name: str
     snapshot: int
@@ -36,7 +37,8 @@ class Source(_message.Message):
     window_pages: int
     live: bool
     window_rows: int
-    def __init__(self, table: _Optional[str] = ..., name: _Optional[str] = ..., snapshot: _Optional[int] = ..., branch: _Optional[str] = ..., tag: _Optional[str] = ..., weight: _Optional[int] = ..., oversample: _Optional[bool] = ..., shuffle: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., content: _Optional[str] = ..., page_rows: _Optional[int] = ..., window_pages: _Optional[int] = ..., live: _Optional[bool] = ..., window_rows: _Optional[int] = ...) -> None: ...
+    validation: bool
+    def __init__(self, table: _Optional[str] = ..., name: _Optional[str] = ..., snapshot: _Optional[int] = ..., branch: _Optional[str] = ..., tag: _Optional[str] = ..., weight: _Optional[int] = ..., oversample: _Optional[bool] = ..., shuffle: _Optional[str] = ..., columns: _Optional[_Iterable[str]] = ..., content: _Optional[str] = ..., page_rows: _Optional[int] = ..., window_pages: _Optional[int] = ..., live: _Optional[bool] = ..., window_rows: _Optional[int] = ..., validation: _Optional[bool] = ...) -> None: ...
 
 class Schedule(_message.Message):
     __slots__ = ("kind", "rows_per_step", "knots")

@@ -1,0 +1,37 @@
+"""Which documents are validation: a share of the repositories, and of the documents without one.
+
+    draw(repository or key) < share    the document is in the validation part
+
+A draw depends on nothing else, so a document stays on its side while others come and go, a smaller share is a
+part of a larger one, and every document and revision of a repository is on the same side. The parts are drawn
+from deduplicated documents: the copies of a validation document are gone before, whatever their own draws.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from factory.lake.identity import DRAW_DIGITS, DRAW_SALT
+
+
+def draw(documents: DataFrame) -> Column:
+    """Return the column of `factory.lake.identity.draw`, by repository or key of `documents`."""
+    repository = F.nullif(documents["repository"], F.lit(""))
+    digest = F.sha2(F.concat(F.lit(DRAW_SALT), F.coalesce(repository, documents["key"])), 256)
+    number = F.conv(F.substring(digest, 1, DRAW_DIGITS), 16, 10).cast("long")
+    return number / F.lit(float(1 << 4 * DRAW_DIGITS))
+
+
+def validation_part(tokens: DataFrame, documents: DataFrame, share: float) -> DataFrame:
+    """Return the rows of `TOKENIZED` whose `documents` (doc_id, repository, key) are validation."""
+    return tokens.join(_validation(documents, share), "doc_id", "left_semi")
+
+
+def training_part(tokens: DataFrame, documents: DataFrame, share: float) -> DataFrame:
+    """Return the rows of `TOKENIZED` that are not in the validation part of the same share."""
+    return tokens.join(_validation(documents, share), "doc_id", "left_anti")
+
+
+def _validation(documents: DataFrame, share: float) -> DataFrame:
+    return documents.where(draw(documents) < share).select("doc_id")
