@@ -139,14 +139,14 @@ class Readers:
         if damage.kind in (REMADE, "blend", "pins"):
             return everywhere | {
                 "trace batch": self._command("trace", "batch", self._blend, "1", "--json"),
-                "blends": self._command("blends"),
-                "plan": self._command("blender", "plan", self._blend, "--json"),
+                "blends": self._command("blend", "list"),
+                "plan": self._command("blend", "plan", self._blend, "--json"),
             }
         if table is None:
             return everywhere | {
                 "doctor": self._doctor,
                 "clean": self._command("clean"),
-                "blends": self._command("blends"),
+                "blends": self._command("blend", "list"),
             }
         found = everywhere | {
             "sample": self._command("sample", str(table), "-n", "3"),

@@ -54,7 +54,7 @@ def test_the_steps_to_back_up_move_restore_and_upgrade_run_as_printed(tmp_path: 
         printed[step.text] = done.stdout
     assert CODE in printed["factory tables"]
     assert "2 tables" in printed["factory doctor"]
-    assert blend in printed["FACTORY_HOME=elsewhere factory blends"]
+    assert blend in printed["factory blend list --lake elsewhere"]
     assert "packed.python_code" in printed["factory materialize '*' --changed --dry-run"]
     assert contents(lake) == original_contents
     assert contents(lake.model_copy(update={"home": tmp_path / "elsewhere"})) == original_contents

@@ -33,12 +33,12 @@ def test_figures_may_differ_and_words_may_not(shown: str, right: bool) -> None:
 def test_commands_are_found_in_shell_blocks_behind_prompts_and_inline(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        "```sh\nmake demo  # all of it\n```\nSee `factory blends ID` and `factory init`.\n"
+        "```sh\nmake demo  # all of it\n```\nSee `factory blend show ID` and `factory init`.\n"
         "```\n$ factory report\nreport.html: 3 tables.\n$ factory ui\n```\n"
     )
     assert commands(page) == [
         Command("make demo"),
-        Command("factory blends ID"),
+        Command("factory blend show ID"),
         Command("factory report", "report.html: 3 tables.\n"),
         Command("factory ui"),
     ]

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from blender.catalog.blends import open_blends
 from blender.local import LocalBlender
 from blender.records import Source
-from factory.cli import main
+from factory.cli import root
 from factory.errors import DamagedFile, NotFound
 from factory.explain.find import find_ids
 from factory.explain.steps import served_by
@@ -334,7 +334,7 @@ def test_a_damaged_file_is_named_and_never_served(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(main, "_settings", lambda: lake.settings)
+    monkeypatch.setattr(root, "lake_settings", lambda: lake.settings)
     document = min(ids(lake, names.deduplicated(CODE)))
     readers = Readers(lake.settings, document, blend, spark)
     for read in readers.everything().values():  # so that what is kept for readers is there

@@ -171,7 +171,7 @@ def _greeting(lake: Settings) -> str:
     n = sum(1 for _ in open_store(lake).ids())
     blends = f"{counted(n, 'blend')} on record" if n else "no blend yet"
     return (
-        f"Blender serves the lake {lake.warehouse or lake.home} at {{address}}: {blends} (`factory blends`)."
+        f"Blender serves the lake {lake.warehouse or lake.home} at {{address}}: {blends} (`factory blend list`)."
     )
 
 

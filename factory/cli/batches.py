@@ -12,12 +12,12 @@ from rich.live import Live
 
 from blender.loading.defaults import MODEL
 from blender.spec.mesh import Mesh
+from factory.cli.output import Json, open_console
 from factory.settings import settings
 
 batches_app = typer.Typer(help="Write durable batches, and see how far they have come.", no_args_is_help=True)
 
 Address = Annotated[str, typer.Argument(help="The address of a namespace: s3://bucket/run7, or a folder.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 _WATCH_S = 2.0
 _PATIENCE_S = 30.0  # of a person who looks, with a store that does not answer
@@ -168,4 +168,4 @@ def _ms(seconds: float) -> str:
 
 
 def _console() -> Console:
-    return Console(highlight=False)
+    return open_console()

@@ -1,22 +1,27 @@
-"""`factory blend create`: a blend from a file, without a server."""
+"""`factory blend`: the blends of a lake, from a file to their retirement, without a server."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from factory.settings import settings
+from factory.cli import root
+from factory.cli.output import Json, open_console
+from factory.errors import ConfigurationError
 
-blend_app = typer.Typer(help="Create a blend from a file.", no_args_is_help=True)
-_description = Console(stderr=True, highlight=False)  # scripts read the id from stdout
+if TYPE_CHECKING:
+    from blender.records import BlendRecord
 
+blend_app = typer.Typer(
+    help="Create, list, show, price, update and retire blends.", no_args_is_help=True, rich_markup_mode="rich"
+)
+console = open_console()
+_description = open_console(stderr=True)  # scripts read the id from stdout
 
-@blend_app.callback()
-def _group() -> None:
-    """Keep the name `create`: typer drops the name of a single command."""
+BlendId = Annotated[str, typer.Argument(help="The id of a blend; `factory blend list` prints them.")]
 
 
 @blend_app.command("create")
@@ -25,14 +30,110 @@ def create(
 ) -> None:
     """Create the blend of a file and print its id; the same file and tables give the same blend.
 
-    A server of the lake serves it at once. `factory blender plan --file` prices it without creating it.
+    A server of the lake serves it at once. `factory blend plan --file` prices it without creating it.
     """
     from blender.catalog.blends import open_blends
     from factory.cli.blend_file import WrittenBlend
-    from factory.cli.serving import show_blend
+    from factory.cli.blend_tables import show_blend
 
-    written = WrittenBlend.read(file)
-    given = settings()
-    stored = open_blends(given).create(written.sources, written.seed, written.planned, pad=written.pad)
-    show_blend(given, stored.id, _description)
-    print(stored.id)
+    blend_file = WrittenBlend.read(file)
+    blend = open_blends(root.lake_settings()).create(
+        blend_file.sources, blend_file.seed, blend_file.planned, pad=blend_file.pad
+    )
+    show_blend(root.lake_settings(), blend.id, _description)
+    print(blend.id)
+
+
+@blend_app.command("list")
+def list_blends(
+    with_retired: Annotated[bool, typer.Option("--retired", help="Also retired blends.")] = False,
+    as_json: Json = False,
+) -> None:
+    """List the blends of the lake, oldest first, each with its sources."""
+    from factory.cli.blend_tables import show_blends
+
+    show_blends(root.lake_settings(), console, with_retired=with_retired, as_json=as_json)
+
+
+@blend_app.command("show")
+def show(blend: BlendId, as_json: Json = False) -> None:
+    """Show a blend: its sources with their tokenizers and shares of tokens, its schedule and its length."""
+    from factory.cli.blend_tables import show_blend
+
+    show_blend(root.lake_settings(), blend, console, as_json=as_json)
+
+
+@blend_app.command("plan")
+def plan(
+    blend: Annotated[
+        str | None, typer.Argument(help="The id of a blend; without it, give --table or --file.")
+    ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(help="A source of a proposed blend and its rows per step: packed.code=6."),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="A proposed blend in YAML or JSON, with its schedule.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the blend that --table proposes.")] = None,
+    pad: Annotated[bool, typer.Option("--pad", help="Pad the rows of that blend to the longest.")] = False,
+    offset: Annotated[int, typer.Option(min=0, help="The step whose weights or proportions apply.")] = 0,
+    ranks: Annotated[int, typer.Option(min=1, help="Number of ranks that share a step.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Show the tokens of a step, and the score and cost of each shuffle: pages, bytes, memory."""
+    from factory.cli.plan import considered, plan_of, show_plan
+
+    proposal = considered(table or [], file, seed, pad=pad)
+    costs, shares = plan_of(root.lake_settings(), blend, proposal, offset, ranks)
+    show_plan(costs, shares, ranks, console, as_json=as_json)
+
+
+@blend_app.command("update")
+def update(
+    blend: BlendId,
+    offset: Annotated[int, typer.Option("--from", min=0, help="The first step that differs.")],
+    weight: Annotated[
+        list[str] | None, typer.Option(help="The new rows per step of a source: packed.code=6.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="A change in YAML or JSON: weights, sources to add, schedule, pad.")
+    ] = None,
+) -> None:
+    """Create the blend that equals another before a step, with other weights from there on; print its id.
+
+    The old blend stays as it is. Trainers go on with the new id at the offset where they are.
+    """
+    from blender.local import LocalBlender
+    from factory.cli.blend_file import WrittenUpdate
+    from factory.cli.blend_tables import show_blend
+
+    if (file is None) == (not weight):
+        raise ConfigurationError("Give the change: either --weight packed.code=6, or --file change.yaml.")
+    change = WrittenUpdate.of_weights(weight or []) if file is None else WrittenUpdate.read(file)
+    child = LocalBlender(root.lake_settings()).update(
+        blend, offset, change.weights, change.add, change.schedule_record, pad=change.pad
+    )
+    show_blend(root.lake_settings(), child.id, _description)
+    print(child.id)
+
+
+@blend_app.command("retire")
+def retire(blend: BlendId, as_json: Json = False) -> None:
+    """Release the snapshots of a blend, so that maintenance of the lake may drop their files.
+
+    It can be read until they are dropped; `factory blend create` with the same file revives it.
+    """
+    from blender.local import LocalBlender
+
+    record = LocalBlender(root.lake_settings()).retire(blend)
+    if as_json:
+        console.print_json(json.dumps(_retirement(record)))
+        return
+    tables = ", ".join(dict.fromkeys(source.table for source in record.sources))
+    console.print(f"Blend {record.id} is retired: its snapshots of {tables} may expire.", soft_wrap=True)
+
+
+def _retirement(record: BlendRecord) -> dict[str, object]:
+    snapshots = {source.name: str(source.snapshot) for source in record.sources}
+    return {"id": record.id, "retired": record.retired, "snapshots": snapshots}

@@ -1,4 +1,4 @@
-"""Blend files, in YAML or JSON: sources with weights or a schedule, and a seed.
+"""Blend files, in YAML or JSON: sources with weights or a schedule, and a seed; and files of changes.
 
     seed: 7
     sources:
@@ -17,6 +17,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import Field
@@ -24,6 +25,7 @@ from pydantic import Field
 from blender.records import Schedule
 from blender.spec.mixture import ScheduleKind
 from blender.spec.source import WellformedSource
+from factory.errors import ConfigurationError
 from factory.frozen_model import FrozenModel
 from factory.orchestration.datasets.located_yaml import LocatedYaml
 
@@ -41,6 +43,12 @@ class WrittenSchedule(FrozenModel):
     kind: ScheduleKind = "linear"
     rows_per_step: int
     knots: tuple[WrittenKnot, ...] = Field(min_length=1)
+
+    @property
+    def record(self) -> Schedule:
+        """Return the schedule as a record."""
+        knots = tuple((knot.offset, knot.proportions) for knot in self.knots)
+        return Schedule(self.rows_per_step, knots, self.kind)
 
 
 class WrittenBlend(FrozenModel):
@@ -61,5 +69,38 @@ class WrittenBlend(FrozenModel):
         """Return the schedule as a record."""
         if self.schedule is None:
             return None
-        knots = tuple((knot.offset, knot.proportions) for knot in self.schedule.knots)
-        return Schedule(self.schedule.rows_per_step, knots, self.schedule.kind)
+        return self.schedule.record
+
+
+class WrittenUpdate(FrozenModel):
+    """The fields of a file that changes a blend from a step on."""
+
+    weights: dict[str, int] = Field(default={})
+    add: tuple[WellformedSource, ...] = ()
+    schedule: WrittenSchedule | None = None
+    pad: bool = False
+
+    @classmethod
+    def read(cls, path: Path) -> WrittenUpdate:
+        """Read a file of a change; raise ConfigurationError with a line for each wrong field."""
+        return LocatedYaml.read(path).build(cls)
+
+    @classmethod
+    def of_weights(cls, texts: Sequence[str]) -> WrittenUpdate:
+        """Return the change to weights such as `packed.code=6`; raises as `source_rows`."""
+        return cls(weights=dict(map(source_rows, texts)))
+
+    @property
+    def schedule_record(self) -> Schedule | None:
+        """Return the schedule as a record."""
+        return None if self.schedule is None else self.schedule.record
+
+
+def source_rows(text: str) -> tuple[str, int]:
+    """Return the source and the rows of a text such as `packed.code=6`; else raises ConfigurationError."""
+    name, _, rows = text.partition("=")
+    if not rows.isdecimal():
+        raise ConfigurationError(
+            f"`{text}` names no rows per step. Write a source and a whole number: {name or 'packed.code'}=6."
+        )
+    return name, int(rows)

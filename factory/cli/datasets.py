@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -51,15 +53,20 @@ def init(folder: Path, console: Console) -> None:
     check(path, console)
 
 
-def check(path: Path | None, console: Console) -> None:
+def check(path: Path | None, console: Console, *, as_json: bool = False) -> None:
     """Print the datasets of a file; raise ConfigurationError with a sentence for each mistake."""
     if path is None:
         raise ConfigurationError(
-            "There is no datasets file to check. Name one, such as my-data/datasets.yaml, or set "
-            "FACTORY_DATASETS. `factory init FOLDER` writes one."
+            "There is no datasets file to check. Name one, such as my-data/datasets.yaml. "
+            "`factory init FOLDER` writes one."
         )
     with Status("", console=Console(stderr=True)) as status:
         found = checked(path, lambda name: status.update(f"Reading the first records of {escape(name)} ..."))
+    if as_json:
+        datasets = [asdict(dataset) for dataset in found.datasets]
+        n_tables = len(found.corpus.assets)
+        console.print_json(json.dumps({"file": str(path), "tables": n_tables, "datasets": datasets}))
+        return
     table = Table(box=None, header_style="bold")
     for column in ("dataset", "kind", "format", "files", "variants"):
         table.add_column(column, justify="right" if column == "files" else "left")
@@ -86,7 +93,7 @@ def check(path: Path | None, console: Console) -> None:
     console.print(
         f"{path.name} is correct: {counted(len(found.datasets), 'dataset')}, {counted(n_tables, 'table')}. "
         "Materialize them:\n"
-        f"FACTORY_DATASETS={shlex.quote(str(path))} factory materialize '*'",
+        f"factory materialize -f {shlex.quote(str(path))} '*'",
         markup=False,
         soft_wrap=True,
     )

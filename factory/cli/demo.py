@@ -185,7 +185,7 @@ def _show(
     console.print(table)
     for outcome, trace in followed.items():
         title = f"A document that is {outcome}"
-        console.print(Panel(document_tree(trace), title=title, title_align="left"))
+        console.print(Panel.fit(document_tree(trace), title=title, title_align="left"))
 
 
 def _plain(

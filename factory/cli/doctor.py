@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
@@ -64,14 +65,22 @@ def examine(settings: Settings) -> list[Finding]:
     return [look(settings) for look in looks]
 
 
-def report(settings: Settings, console: Console) -> None:
+def report(settings: Settings, console: Console, *, as_json: bool = False) -> None:
     """Print the findings; raise MachineError if something is missing."""
     findings = examine(settings)
+    if as_json:
+        console.print_json(json.dumps([asdict(finding) | {"good": finding.good} for finding in findings]))
+        _require_order(findings)
+        return
     table = Table("", "check", "found", "remedy", box=None)
     for finding in findings:
         verdict = "[green]ok[/]" if finding.good else "[red]no[/]"
         table.add_row(verdict, finding.name, escape(finding.found), escape(finding.remedy))
     console.print(table)
+    _require_order(findings)
+
+
+def _require_order(findings: Sequence[Finding]) -> None:
     bad = [finding.name for finding in findings if not finding.good]
     if bad:
         raise MachineError(f"Not in order: {', '.join(bad)}. The table names the remedies.")

@@ -28,11 +28,11 @@ def table_lines(forecasts: Sequence[Forecast]) -> Iterator[str]:
 def dataset_lines(forecasts: Sequence[Forecast]) -> Iterator[str]:
     """Yield a line for each reason of each dataset or dedup group, and one for all kept tables."""
     alike: dict[tuple[Expectation, str, str], list[str]] = defaultdict(list)
-    unchanged: Counter[str] = Counter()
+    kept_by_owner: Counter[str] = Counter()
     for forecast in forecasts:
         owner = _owner(forecast.group)
         if forecast.verdict == "keep" and not forecast.reason:
-            unchanged[owner] += 1
+            kept_by_owner[owner] += 1
             continue
         changes = " or ".join(map(str, forecast.roots))
         reason = f"{changes} changes" if forecast.verdict == "maybe" else forecast.reason
@@ -47,9 +47,9 @@ def dataset_lines(forecasts: Sequence[Forecast]) -> Iterator[str]:
                     else f"{counted(n_tables, 'table')} of {owner}"
                 )
                 yield _line(verdict, subject, reason)
-    if unchanged:
-        owners = ", ".join(f"{n:,} of {owner}" for owner, n in unchanged.items())
-        yield _line("keep", f"{counted(unchanged.total(), 'table')}: {owners}", "")
+    if kept_by_owner:
+        owners = ", ".join(f"{n:,} of {owner}" for owner, n in kept_by_owner.items())
+        yield _line("keep", f"{counted(kept_by_owner.total(), 'table')}: {owners}", "")
 
 
 def forecast_json(forecasts: Sequence[Forecast]) -> str:

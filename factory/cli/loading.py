@@ -6,11 +6,11 @@ import json
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from blender.loading.defaults import BROADCAST, MESH, MODEL
 from blender.spec.mesh import MEGATRON_ORDER
+from factory.cli.output import Json, open_console
 from factory.errors import ConfigurationError
 from factory.settings import settings
 
@@ -53,7 +53,7 @@ def plan(
     chunking: Annotated[
         Literal["row", "document"], typer.Option(help="What context parallel ranks divide.")
     ] = "row",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: Json = False,
     draw: Annotated[
         Literal["mermaid", "dot"] | None, typer.Option(help="Print a picture of sources, bins and ranks.")
     ] = None,
@@ -106,7 +106,7 @@ def serve(context: typer.Context) -> None:
 
 
 def _show(plan: Plan, spec: str) -> None:
-    console = Console(highlight=False)
+    console = open_console()
     console.print(_times(plan))
     console.print()
     console.print(_buckets(plan))

@@ -5,35 +5,24 @@ from __future__ import annotations
 import json
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from typer.core import TyperGroup
 
-from factory.cli import error_boundary
+from factory.cli import error_boundary, panels, root
 from factory.cli.batches import batches_app
 from factory.cli.blend import blend_app
 from factory.cli.export import export
 from factory.cli.loading import loading_app
+from factory.cli.output import Json, open_console
 from factory.cli.relocate import relocate as relocate_command
 from factory.cli.report import report as report_command
 from factory.cli.tokenizer import tokenizer_app
 from factory.errors import ConfigurationError
-from factory.settings import Settings, settings
-
-
-class _Sentences(TyperGroup):
-    """Commands whose errors end as a sentence and an exit code."""
-
-    def invoke(self, ctx: Any) -> Any:
-        with error_boundary.sentences():
-            return super().invoke(ctx)
-
 
 app = typer.Typer(
     name="factory",
-    cls=_Sentences,
+    cls=root.Root,
     help="Refine raw material into training sequences, follow every document, serve blends.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -43,20 +32,7 @@ trace_app = typer.Typer(
     help="Follow a document to the steps that serve it, or a step back to its documents.",
     no_args_is_help=True,
 )
-app.add_typer(trace_app, name="trace")
-blender_app = typer.Typer(help="Inspect a blend before training on it.", no_args_is_help=True)
-app.add_typer(blender_app, name="blender")
-app.add_typer(blend_app, name="blend")
-app.add_typer(loading_app, name="loading")
-app.add_typer(batches_app, name="batches")
-app.add_typer(tokenizer_app, name="tokenizer")
-console = Console(highlight=False)
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-
-
-def _settings() -> Settings:
-    return settings()
+console = open_console()
 
 
 def _print_version(asked: bool) -> None:
@@ -67,15 +43,43 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def _options(
+    datasets: Annotated[
+        Path | None,
+        typer.Option("-f", "--datasets", help="The datasets file, in place of FACTORY_DATASETS."),
+    ] = None,
+    lake: Annotated[
+        Path | None, typer.Option("--lake", help="The folder of the lake, in place of FACTORY_HOME.")
+    ] = None,
     _version: Annotated[
         bool,
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    pass
+    root.use_lake(datasets, lake)
 
 
-@app.command()
+@app.command(rich_help_panel=panels.DATA)
+def init(folder: Annotated[Path, typer.Argument(help="The folder of your files.")]) -> None:
+    """Write a commented datasets.yaml into a folder, with the formats of its files guessed."""
+    from factory.cli.datasets import init as write
+
+    write(folder, console)
+
+
+@app.command(rich_help_panel=panels.DATA)
+def check(
+    file: Annotated[
+        Path | None, typer.Argument(help="A datasets file; by default that of -f or FACTORY_DATASETS.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check a datasets file and count the files of its datasets; nothing runs."""
+    from factory.cli.datasets import check as checked
+
+    checked(file or root.lake_settings().datasets, console, as_json=as_json)
+
+
+@app.command(rich_help_panel=panels.DATA)
 def materialize(
     selection: Annotated[
         str,
@@ -117,10 +121,10 @@ def materialize(
     if not dry_run:
         if every_table or as_json:
             raise ConfigurationError("--tables and --json are about a dry run. Add --dry-run.")
-        command.materialize(_settings(), selection, console, reuse=changed, span=span or None)
+        command.materialize(root.lake_settings(), selection, console, reuse=changed, span=span or None)
         return
     command.dry_run(
-        _settings(),
+        root.lake_settings(),
         selection,
         console,
         reuse=changed,
@@ -130,27 +134,7 @@ def materialize(
     )
 
 
-@app.command()
-def init(folder: Annotated[Path, typer.Argument(help="The folder of your files.")]) -> None:
-    """Write a commented datasets.yaml into a folder, with the formats of its files guessed."""
-    from factory.cli.datasets import init as write
-
-    write(folder, console)
-
-
-@app.command()
-def check(
-    file: Annotated[
-        Path | None, typer.Argument(help="A datasets file; by default the one in FACTORY_DATASETS.")
-    ] = None,
-) -> None:
-    """Check a datasets file and count the files of its datasets; nothing runs."""
-    from factory.cli.datasets import check as checked
-
-    checked(file or _settings().datasets, console)
-
-
-@app.command()
+@app.command(rich_help_panel=panels.DATA)
 def assets(as_json: Json = False) -> None:
     """List the assets, by dataset."""
     from factory.cli.assets import show_assets
@@ -160,16 +144,16 @@ def assets(as_json: Json = False) -> None:
     show_assets(by_dataset(defs), console, as_json=as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=panels.LOOK)
 def tables(as_json: Json = False) -> None:
     """List the published tables of the lake."""
     from factory.cli.tables import show_tables
     from factory.lake.tables import Lake
 
-    show_tables(Lake(_settings()), console, as_json=as_json)
+    show_tables(Lake(root.lake_settings()), console, as_json=as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=panels.LOOK)
 def sample(
     table: Annotated[str, typer.Argument(help="A table, namespace.name.")],
     n: Annotated[int, typer.Option("-n", min=1, help="Number of rows.")] = 20,
@@ -180,22 +164,25 @@ def sample(
     page: Annotated[
         bool, typer.Option("--page", help="Show each page beside its main text (raw tables of web pages).")
     ] = False,
+    as_json: Json = False,
 ) -> None:
     """Show rows of a table; the same seed shows the same rows."""
-    from factory.cli.tables import show_pages, show_sample
+    from factory.cli.tables import show_pages, show_sample, show_sample_json
     from factory.explain.tables import sample as chosen
     from factory.lake.names import TableName
     from factory.lake.tables import Lake
 
-    lake, name = Lake(_settings()), TableName.parse(table)
+    lake, name = Lake(root.lake_settings()), TableName.parse(table)
     rows = chosen(lake, name, n, seed, rejected_by)
-    if page:
+    if as_json:
+        show_sample_json(rows, console)
+    elif page:
         show_pages(lake, name, rows, console)
     else:
         show_sample(rows, name, console)
 
 
-@app.command()
+@app.command(rich_help_panel=panels.LOOK)
 def diff(
     left: Annotated[
         str, typer.Argument(help="A table, or a state of it: filtered.web@before, filtered.web@<snapshot>.")
@@ -211,7 +198,7 @@ def diff(
     from factory.explain.diff import diff as compared
     from factory.lake.tables import Lake
 
-    show(compared(Lake(_settings()), left, right, n), console, as_json=as_json)
+    show(compared(Lake(root.lake_settings()), left, right, n), console, as_json=as_json)
 
 
 @trace_app.command("document")
@@ -224,8 +211,8 @@ def trace_document(
     from factory.explain.batches import add_stored_steps
     from factory.explain.steps import trace_text
 
-    traces, lost = trace_text(_settings(), document)
-    unread = add_stored_steps(_settings(), traces)
+    traces, lost = trace_text(root.lake_settings(), document)
+    unread = add_stored_steps(root.lake_settings(), traces)
     show_documents(traces, [*lost, *unread], console, as_json=as_json)
 
 
@@ -243,108 +230,76 @@ def trace_batch(
     from factory.explain.steps import trace_step
 
     if "/" in blend or Path(blend).is_dir():
-        show_batch(trace_stored(_settings(), blend, offset), console, as_json=as_json)
+        show_batch(trace_stored(root.lake_settings(), blend, offset), console, as_json=as_json)
         return
-    show_step(trace_step(_settings(), blend, offset), console, as_json=as_json)
+    show_step(trace_step(root.lake_settings(), blend, offset), console, as_json=as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=panels.DATA)
 def demo(
     steps: Annotated[int, typer.Option(min=1, help="Number of steps to fetch.")] = 1_000,
 ) -> None:
     """Run the whole pipeline on the datasets, serve a blend of them and follow two documents."""
     from factory.cli.demo import run
 
-    run(_settings(), steps, console)
+    run(root.lake_settings(), steps, console)
 
 
 @app.command(
-    add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+    rich_help_panel=panels.SERVE,
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )
 def serve(context: typer.Context) -> None:
     """Serve the lake's blends over gRPC; `factory serve --help` lists the options."""
     from factory.cli.serving import serve_blends
 
-    serve_blends(_settings(), context.args)
+    serve_blends(root.lake_settings(), context.args)
 
 
-@blender_app.command("plan")
-def blender_plan(
-    blend: Annotated[
-        str | None, typer.Argument(help="The id of a blend; without it, give --table or --file.")
-    ] = None,
-    table: Annotated[
-        list[str] | None,
-        typer.Option(help="A source of a proposed blend and its rows per step: packed.code=6."),
-    ] = None,
-    file: Annotated[
-        Path | None, typer.Option(help="A proposed blend in YAML or JSON, with its schedule.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the blend that --table proposes.")] = None,
-    pad: Annotated[bool, typer.Option("--pad", help="Pad the rows of that blend to the longest.")] = False,
-    offset: Annotated[int, typer.Option(min=0, help="The step whose weights or proportions apply.")] = 0,
-    ranks: Annotated[int, typer.Option(min=1, help="Number of ranks that share a step.")] = 1,
-    as_json: Json = False,
-) -> None:
-    """Show the tokens of a step, and the score and cost of each shuffle: pages, bytes, memory."""
-    from factory.cli.plan import considered, plan_of, show_plan
-
-    asked = considered(table or [], file, seed, pad=pad)
-    found, shares = plan_of(_settings(), blend, asked, offset, ranks)
-    show_plan(found, shares, ranks, console, as_json=as_json)
+app.command("export", rich_help_panel=panels.LOOK)(export)
+app.command("report", rich_help_panel=panels.LOOK)(report_command)
+app.command("relocate", rich_help_panel=panels.OPERATE)(relocate_command)
+app.add_typer(trace_app, name="trace", rich_help_panel=panels.LOOK)
+app.add_typer(tokenizer_app, name="tokenizer", rich_help_panel=panels.LOOK)
+app.add_typer(blend_app, name="blend", rich_help_panel=panels.SERVE)
+app.add_typer(loading_app, name="loading", rich_help_panel=panels.SERVE)
+app.add_typer(batches_app, name="batches", rich_help_panel=panels.SERVE)
 
 
-@app.command()
-def blends(
-    blend: Annotated[str | None, typer.Argument(help="The id of a blend to describe.")] = None,
-) -> None:
-    """List the blends of the lake, or describe one: its sources, their tokenizers and shares of tokens."""
-    from factory.cli.serving import show_blend, show_blends
-
-    if blend is None:
-        show_blends(_settings(), console)
-    else:
-        show_blend(_settings(), blend, console)
-
-
-app.command("export")(export)
-app.command("report")(report_command)
-app.command("relocate")(relocate_command)
-
-
-@app.command()
+@app.command(rich_help_panel=panels.OPERATE)
 def ui(port: Annotated[int, typer.Option(help="Port of the web page.")] = 3000) -> None:
     """Open the Dagster UI on the lake."""
     from factory.cli.ui import open_ui
 
-    open_ui(_settings(), port, console)
+    open_ui(root.lake_settings(), port, console)
 
 
-@app.command()
-def doctor() -> None:
+@app.command(rich_help_panel=panels.OPERATE)
+def doctor(as_json: Json = False) -> None:
     """Check the machine, and name a remedy for each missing part."""
     from factory.cli.doctor import report
 
-    report(_settings(), console)
+    report(root.lake_settings(), console, as_json=as_json)
 
 
-@app.command()
+@app.command(rich_help_panel=panels.OPERATE)
 def bootstrap() -> None:
     """Prepare the configured engines: create the bucket, the catalog and Dagster's tables."""
     from factory.cli.bootstrap import bootstrap as make_ready
 
-    make_ready(_settings(), console)
+    make_ready(root.lake_settings(), console)
 
 
-@app.command()
+@app.command(rich_help_panel=panels.OPERATE)
 def clean() -> None:
     """Drop what failed and killed runs left behind: their branches and Spark's scratch."""
     from factory.cli.clean import clean as clean_lake
     from factory.lake.tables import Lake
 
-    dropped = clean_lake(_settings())
+    dropped = clean_lake(root.lake_settings())
     console.print(json.dumps(dropped) if dropped else "Nothing to drop.")
-    error_boundary.raise_together(Lake(_settings()).readable()[1])
+    error_boundary.raise_together(Lake(root.lake_settings()).readable()[1])
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""`factory blender plan`: the score and cost of every shuffle for each source of a blend."""
+"""`factory blend plan`: the score and cost of every shuffle for each source of a blend."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from blender.costs.plan import LONG, ShuffleCost
 from blender.costs.plan_facts import plan
 from blender.costs.token_shares import TokenShare, padding_of, token_shares
 from blender.records import Source
-from factory.cli.blend_file import WrittenBlend
-from factory.cli.serving import or_dash
+from factory.cli.blend_file import WrittenBlend, source_rows
+from factory.cli.blend_tables import or_dash
 from factory.errors import ConfigurationError
 from factory.settings import Settings
 
@@ -35,16 +35,8 @@ def considered(
                 f"{file} is a whole blend. Leave out --table, and write the seed and `pad` into it."
             )
         return WrittenBlend.read(file)
-    found = []
-    for text in tables:
-        name, _, rows = text.partition("=")
-        if not rows.isdecimal():
-            raise ConfigurationError(
-                f"`{text}` names no rows per step. Write a table and a whole number: "
-                f"{name or 'packed.code'}=6."
-            )
-        found.append(Source(table=name, weight=int(rows)))
-    return WrittenBlend(sources=tuple(found), seed=seed or 0, pad=pad) if found else None
+    sources = tuple(Source(table=name, weight=rows) for name, rows in map(source_rows, tables))
+    return WrittenBlend(sources=sources, seed=seed or 0, pad=pad) if sources else None
 
 
 def plan_of(

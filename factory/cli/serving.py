@@ -1,4 +1,4 @@
-"""Start Blender, and list the blends it serves."""
+"""Start Blender, in place of this process or below it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.table import Table
-
-from blender.catalog.blends import open_blends
-from blender.local import LocalBlender
-from blender.opened.agreement import shown
 from blender.serving.ports import port_number
 from blender.serving.processes import end_in_order
 from blender.serving.shutdown import GRACE_S
@@ -40,61 +34,6 @@ def serve_blends(settings: Settings, arguments: Sequence[str], package: str = "b
     """Replace this process by a server on the lake; module `serve` of `package` declares the arguments."""
     os.environ |= settings.environment()
     os.execv(sys.executable, [sys.executable, "-m", package, *arguments])
-
-
-def show_blends(settings: Settings, console: Console) -> None:
-    """Print every blend of the lake: seed, sources with their rows a step, and the blend it updates."""
-    stored = open_blends(settings).list()
-    table = Table(box=None, header_style="bold")
-    indent = 10 if any(it.config.parent for it in stored) else 0
-    table.add_column("blend", no_wrap=True, min_width=indent + 32)  # a truncated id is useless
-    for column in ("made", "seed", "sources"):
-        table.add_column(column)
-    for it in stored:
-        sources = ", ".join(f"{source.name} x {source.weight}" for source in it.config.sources)
-        parent = f"\n  updates {it.config.parent}" if it.config.parent else ""
-        since = f"\nfrom step {it.config.offset:,} on" if it.config.parent else ""
-        table.add_row(it.id + parent, it.pins.created_at[:16], str(it.config.seed), sources + since)
-    console.print(
-        table if stored else "No blend yet. Make one: BlenderClient(...).create(...), or factory demo."
-    )
-
-
-def show_blend(settings: Settings, blend: str, console: Console) -> None:
-    """Print the sources of a blend; raises BlendNotFound and what opening it raises."""
-    blender = LocalBlender(settings)
-    found = blender.describe(blend)
-    table = Table(box=None, header_style="bold")
-    named = any(it.source.name != it.source.table for it in found.sources)
-    for column in ("source", "table") if named else ("table",):
-        table.add_column(column, no_wrap=True)
-    for column in ("rows", "weight", "of", "tokens", "share", "padding"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("tokenizer", overflow="fold")
-    for it in found.sources:
-        table.add_row(
-            *((it.source.name, it.source.table) if named else (it.source.table,)),
-            f"{it.rows:,}",
-            str(it.source.weight),
-            or_dash(it.sequence_length, ","),
-            or_dash(it.tokens, ","),
-            or_dash(it.token_share, ".1%"),
-            or_dash(it.padding, ".1%"),
-            shown(it.tokenizer, it.tokenizer_table) if it.tokenizer else "-",
-        )
-    console.print(table)
-    steps = "does not end" if found.steps is None else f"has {found.steps:,} steps"
-    padding = "" if found.padding is None else f"; {found.padding:.1%} of a step is padding"
-    console.print(f"Blend {found.blend} {steps}{padding}.", soft_wrap=True)
-    record = blender.get(blend)
-    while record.parent:
-        console.print(f"Before step {record.offset:,} it equals blend {record.parent}.", soft_wrap=True)
-        record = blender.get(record.parent)
-
-
-def or_dash(value: float | None, kind: str) -> str:
-    """Format a figure for people; an unknown figure is a dash."""
-    return "-" if value is None else format(value, kind)
 
 
 @contextmanager

@@ -59,7 +59,16 @@ def show_sample(rows: list[dict[str, Any]], table: TableName, console: Console) 
         for rule, phrase in (row.get("evidence") or {}).items():
             facts.append(f"{rule} ", "bold").append(f"{phrase}\n")
         bodies = [_body(row[name], row.get("n_bytes")) for name in _BODIES if row.get(name) is not None]
-        console.print(Panel(Group(facts, *bodies), title=str(table), title_align="left"))
+        console.print(Panel.fit(Group(facts, *bodies), title=str(table), title_align="left"))
+
+
+def show_sample_json(rows: Sequence[dict[str, Any]], console: Console) -> None:
+    """Print the rows as JSON, bytes as escaped text."""
+    console.print_json(json.dumps(rows, default=_json_value))
+
+
+def _json_value(cell: object) -> str:
+    return cell.decode(errors="backslashreplace") if isinstance(cell, bytes) else str(cell)
 
 
 def _body(value: str | bytes, n_bytes: int | None) -> Text:

@@ -36,8 +36,8 @@ class Listing:
 
     `state` is a hash of all names, sizes and times. `is_settled` says that no file was so new that it may
     have changed later without another time. `entries` maps the name of each file, below its path, to a short
-    hash of its size and time; where that is too much to keep, the name of each folder, which ends with `/`, to
-    a hash of its files.
+    hash of its size and time; where that is too much to keep, the name of each folder, which ends with `/`,
+    to a hash of its files.
     """
 
     state: str
@@ -91,6 +91,11 @@ def listing(paths: Iterable[str | Path]) -> Listing:
 def state(paths: Iterable[str | Path]) -> str:
     """Hash the names, sizes and times of all files at and below `paths`; links below are not followed."""
     return listing(paths).state
+
+
+def total_bytes(paths: Iterable[str | Path]) -> int:
+    """Return the size of all files at and below `paths`; links below are not followed."""
+    return sum(max(size, 0) for path in paths for _, size, _ in _files(os.fsencode(Path(path).resolve())))
 
 
 def differences(before: Listing, now: Listing) -> list[str]:

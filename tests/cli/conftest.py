@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.cli import main
+from factory.cli import root
 from factory.lake.names import filtered, raw
 from factory.lake.schemas.filters import FILTERED
 from factory.lake.schemas.ingest import RAW
@@ -19,7 +19,7 @@ from tests.explain.lakes import publish
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     """A lake with ten documents, four of them rejected, that the command works on."""
     lake = Lake(Settings(home=tmp_path))
-    monkeypatch.setattr(main, "_settings", lambda: lake.settings)
+    monkeypatch.setattr(root, "lake_settings", lambda: lake.settings)
     documents = [
         {
             "doc_id": f"{number:032x}",

@@ -23,9 +23,12 @@ ARGUMENTS = {
     "trace batch": [BLEND, "0"],
     "demo": [],
     "serve": ["--port", "0"],
-    "blender plan": [BLEND],
+    "blend plan": [BLEND],
     "blend create": [FILE],
-    "blends": [],
+    "blend list": [],
+    "blend show": [BLEND],
+    "blend update": [BLEND, "--from", "1", "--weight", f"{CODE}=2"],
+    "blend retire": [BLEND],
     "batches produce": [FILE, "--blend", BLEND],
     "loading plan": [BLEND],
     "loading serve": [BLEND, "--port", "0"],
@@ -39,7 +42,6 @@ ARGUMENTS = {
 CALLS = [
     *([*name.split(), *rest] for name, rest in ARGUMENTS.items()),
     ["materialize", "packed.code", "--dry-run"],
-    ["blends", BLEND],
 ]
 OPEN_NO_LAKE = {
     "init",

@@ -10,7 +10,7 @@ import pytest
 
 from blender.catalog.blends import open_blends
 from blender.records import Source
-from factory.cli import main
+from factory.cli import root
 from factory.lake.names import TableName, filtered, raw, rejected
 from factory.lake.schemas.filters import FILTERED
 from factory.lake.schemas.ingest import RAW, REJECTED
@@ -41,7 +41,7 @@ def test_tables_cuts_no_name_on_a_narrow_screen(lake: Lake) -> None:
 def test_an_empty_lake_is_an_empty_table_and_says_how_to_fill_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(main, "_settings", lambda: Settings(home=tmp_path))
+    monkeypatch.setattr(root, "lake_settings", lambda: Settings(home=tmp_path))
     result = factory("tables")
     assert result.exit_code == 0
     assert result.stdout.split() == ["table", "stage", "rows", "MB", "published", "content"]
@@ -126,11 +126,11 @@ def test_trace_takes_the_name_that_it_prints_and_suggests_near_ones(lake: Lake) 
 
 
 def test_blends_lists_what_there_is(lake: Lake) -> None:
-    assert "No blend yet" in factory("blends").stdout
+    assert "No blend yet" in factory("blend", "list").stdout
     pack(lake, "book", "a")
     source = Source(table="packed.book", weight=1, columns=("n_tokens",))
     made = open_blends(lake.settings).create([source])
-    assert made.id in in_columns(50, "blends").stdout
+    assert made.id in in_columns(50, "blend", "list").stdout
 
 
 def test_blends_shows_which_blend_another_updates_and_from_which_step(lake: Lake) -> None:
@@ -139,17 +139,17 @@ def test_blends_shows_which_blend_another_updates_and_from_which_step(lake: Lake
     first = blends.create([Source(table="packed.book", weight=1, columns=("n_tokens",))])
     second = blends.update(first.id, 1, {"packed.book": 2})
     third = blends.update(second.id, 2, {"packed.book": 1})
-    lines = in_columns(120, "blends").stdout.splitlines()
+    lines = in_columns(120, "blend", "list").stdout.splitlines()
     after = {
         line.split()[0]: following.split() for line, following in zip(lines, [*lines[1:], ""], strict=True)
     }
     assert after[second.id] == ["updates", first.id, "from", "step", "1", "on"]
     assert after[third.id] == ["updates", second.id, "from", "step", "2", "on"]
-    assert factory("blends", third.id).stdout.splitlines()[-2:] == [
+    assert factory("blend", "show", third.id).stdout.splitlines()[-2:] == [
         f"Before step 2 it equals blend {second.id}.",
         f"Before step 1 it equals blend {first.id}.",
     ]
-    assert "Before step" not in factory("blends", first.id).stdout
+    assert "Before step" not in factory("blend", "show", first.id).stdout
 
 
 def test_clean_drops_what_failed_runs_left(lake: Lake) -> None:

@@ -11,7 +11,7 @@ from typer.testing import Result
 from blender.catalog.blends import open_blends
 from blender.local import LocalBlender
 from blender.records import Source
-from factory.cli import blend
+from factory.cli import root
 from factory.settings import Settings
 from tests.blender.lakes import make_lake
 from tests.terminal import in_columns
@@ -28,7 +28,7 @@ sources:
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """A lake with `packed.code` (40 rows) and `packed.prose` (300 rows), that the command works on."""
     made = make_lake(tmp_path / "lake", code=40, prose=300)
-    monkeypatch.setattr(blend, "settings", lambda: made)
+    monkeypatch.setattr(root, "lake_settings", lambda: made)
     return made
 
 
@@ -71,5 +71,5 @@ def test_a_blend_that_cannot_be_created_is_one_sentence(lake: Settings, file: Pa
     file.write_text(WRITTEN.replace("packed.prose", "packed.poetry"))
     refused = create(str(file))
     assert (refused.exit_code, refused.stdout) == (5, "")
-    assert "no table packed.poetry" in refused.stderr
+    assert "no table `packed.poetry`" in refused.stderr
     assert open_blends(lake).list() == []

@@ -11,7 +11,7 @@ import pytest
 
 from blender.catalog.blends import open_blends
 from blender.records import Source
-from factory.cli import main
+from factory.cli import root
 from factory.errors import LakeMoved, MachineError
 from factory.settings import settings
 from tests.blender.lakes import CODE, make_lake
@@ -56,7 +56,7 @@ def copied_lake(
     copy = tmp_path / "copy"
     shutil.copytree(original, copy)
     monkeypatch.setenv("FACTORY_HOME", str(copy))
-    monkeypatch.setattr(main, "_settings", settings)
+    monkeypatch.setattr(root, "lake_settings", settings)
     settings.cache_clear()
     yield original, copy, blend
     settings.cache_clear()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from factory.cli import main
+from factory.cli import main, root
 from factory.explain.diff import diff
 from factory.lake import names
 from factory.lake.schemas.dedup import DECISIONS
@@ -29,7 +29,7 @@ STRICT = names.variant("web", "strict")
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     """A lake with the documents a to f, of 1 to 6 bytes."""
     lake = Lake(Settings(home=tmp_path))
-    monkeypatch.setattr(main, "_settings", lambda: lake.settings)
+    monkeypatch.setattr(root, "lake_settings", lambda: lake.settings)
     documents(lake, "web", "abcdef")
     return lake
 

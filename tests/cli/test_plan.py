@@ -1,4 +1,4 @@
-"""`factory blender plan` prices the blends there are and those that are being considered, and makes none."""
+"""`factory blend plan` prices the blends there are and those that are being considered, and makes none."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from blender.catalog.blends import open_blends
 from blender.records import Schedule, Source
-from factory.cli import main
+from factory.cli import main, root
 from factory.lake.schemas.packing import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID
 from factory.settings import Settings
 from tests.blender.lakes import make_lake, packed_rows, write_table
@@ -22,12 +21,12 @@ from tests.terminal import in_columns
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """A lake with `packed.code` (40 rows) and `packed.prose` (300 rows), that the command works on."""
     made = make_lake(tmp_path / "lake", code=40, prose=300)
-    monkeypatch.setattr(main, "_settings", lambda: made)
+    monkeypatch.setattr(root, "lake_settings", lambda: made)
     return made
 
 
 def planned(*arguments: str) -> Result:
-    return in_columns(140, "blender", "plan", *arguments)
+    return in_columns(140, "blend", "plan", *arguments)
 
 
 def test_a_considered_blend_is_priced_and_not_made(lake: Settings) -> None:
@@ -76,15 +75,14 @@ def test_a_plan_shows_shares_of_tokens_and_padding(unlike: Settings) -> None:
     assert {it["source"]: it["token_share"] for it in choices} == {"packed.code": 0.25, "packed.prose": 0.75}
 
 
-def test_a_blend_is_described_with_its_tokenizers(unlike: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(main, "console", Console(width=140, highlight=False))
+def test_a_blend_is_described_with_its_tokenizers(unlike: Settings) -> None:
     sources = [Source(table=table, weight=1) for table in ("packed.code", "packed.prose")]
     made = open_blends(unlike).create(sources, pad=True)
-    shown = CliRunner().invoke(main.app, ["blends", made.id])
+    shown = CliRunner().invoke(main.app, ["blend", "show", made.id])
     lines = [line.split() for line in shown.stdout.splitlines()]
     assert lines[1][1:] == ["40", "1", "32", "300", "50.0%", "76.6%", "abababababab"]
     assert " ".join(lines[-1]) == f"Blend {made.id} has 40 steps; 76.6% of a step is padding."
-    missing = CliRunner().invoke(main.app, ["blends", "0" * 32])
+    missing = CliRunner().invoke(main.app, ["blend", "show", "0" * 32])
     assert (missing.exit_code, missing.stdout) == (8, "")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from blender.catalog.blends import open_blends
 from blender.records import Source
-from factory.cli import main
+from factory.cli import root
 from factory.errors import LakeMoved
 from factory.lake.place import read_claim, read_record
 from factory.lake.store import object_store as warehouse_store
@@ -59,7 +59,7 @@ def on_the_copy(homes: TwoHomes, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     """The command works on the copied home."""
     for name, value in homes.copy.environment().items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(main, "_settings", settings)
+    monkeypatch.setattr(root, "lake_settings", settings)
     settings.cache_clear()
     yield
     settings.cache_clear()

@@ -19,7 +19,7 @@ from blender.catalog.blends import open_blends
 from blender.client import BlenderClient
 from blender.errors import BlendNotFound, StoreUnavailable
 from blender.records import Source
-from factory.cli import main
+from factory.cli import main, root
 from factory.cli.serving import blender_process
 from factory.errors import ConfigurationError, FactoryError, MachineError
 from factory.lake.catalog import spark_properties, spark_secrets
@@ -185,7 +185,7 @@ def test_a_store_that_refuses_or_is_away_is_one_sentence_and_an_exit_code(
         probe_store(settings)
     assert "FACTORY_" in str(raised.value)
     assert len(str(raised.value).splitlines()) == 1
-    monkeypatch.setattr(main, "_settings", lambda: settings)
+    monkeypatch.setattr(root, "lake_settings", lambda: settings)
     result = factory("bootstrap")
     if "warehouse" not in wrong:  # a missing bucket it makes
         assert result.exit_code == kind.exit_code
@@ -202,9 +202,8 @@ def test_bootstrap_makes_the_bucket_once_and_doctor_finds_everything(
     object_store: ObjectStore, tmp_path: Path, unique: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = on_store(object_store, tmp_path, unique)
-    monkeypatch.setattr(main, "_settings", lambda: settings)
+    monkeypatch.setattr(root, "lake_settings", lambda: settings)
     monkeypatch.setenv("DAGSTER_HOME", "")
-    monkeypatch.setattr(main.console, "width", 200)  # it took its own when a test first imported it
     doctor = factory("doctor")
     assert doctor.exit_code == MachineError.exit_code
     assert f"has no bucket {unique}" in doctor.stdout

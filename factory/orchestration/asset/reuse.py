@@ -54,9 +54,9 @@ class Request:
         return cls(reuse, read.isdisjoint(selected))
 
 
-def listings_of(declared: Declaration, keys: Iterable[str | None]) -> Listings:
+def listings_of(source: Declaration, keys: Iterable[str | None]) -> Listings:
     """List the files that a source reads, of each partition in `keys`."""
-    return {key: listing(declared.files(key)) for key in keys} if declared.files is not None else {}
+    return {key: listing(source.files(key)) for key in keys} if source.files is not None else {}
 
 
 def reasons(
@@ -181,10 +181,10 @@ class _Comparison:
         return bool(now.lineage.content) and before.lineage.content == now.lineage.content
 
 
-def _changed_configuration(lineage: Lineage, declared: Declaration) -> str:
+def _changed_configuration(lineage: Lineage, declaration: Declaration) -> str:
     """Return the values that changed; a table of an older version has none on record."""
     has_values = bool(lineage.values) or not lineage.config
-    return (has_values and difference(lineage.values, declared.values)) or "its configuration changed"
+    return (has_values and difference(lineage.values, declaration.values)) or "its configuration changed"
 
 
 def _changed_files(lineage: Lineage, key: str | None, now: Listing) -> str | None:

@@ -160,6 +160,7 @@ def _source(
         f"{(type(entry).__doc__ or '').lower()}",
         owners=entry.owners,
         partitions_def=partitions,
+        files=files,
     )
 
     # The text of these functions is hashed into the code version of the table.

@@ -25,7 +25,7 @@ def blend_asset(corpus: Corpus) -> dg.AssetSpec:
         group_name=BLENDS,
         kinds={"blender"},
         description=f"The blend that `factory demo` creates and serves. Rows per step: {shown}. "
-        "`factory blends` lists every blend of the lake.",
+        "`factory blend list` lists every blend of the lake.",
         metadata={"weights": dg.MetadataValue.json(rows), "seed": corpus.seed},
     )
 

@@ -16,7 +16,7 @@ _HEAD = """\
 # The datasets of this folder, guessed from its files. Correct wrong guesses, then:
 #
 #     factory check {file}
-#     FACTORY_DATASETS={file} factory materialize '*'
+#     factory materialize -f {file} '*'
 #
 # docs/datasets.md of the repository explains every field. Paths are relative to the folder of this file.
 

@@ -132,7 +132,7 @@ def test_the_server_says_its_lake_its_blends_and_how_to_stop(tmp_path: Path) -> 
             server.process.send_signal(signal.SIGTERM)
             _, said = server.process.communicate(timeout=60)
         assert said.splitlines() == [
-            f"Blender serves the lake {tmp_path} at {server.address}: {blends} (`factory blends`).",
+            f"Blender serves the lake {tmp_path} at {server.address}: {blends} (`factory blend list`).",
             "Ctrl-C or SIGTERM stops it; running calls then have 2 s to end.",
         ]
 

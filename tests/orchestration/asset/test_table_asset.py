@@ -299,4 +299,4 @@ def test_a_lasting_table_stays_until_a_run_selects_it_without_its_input(
     assert rows("b", [f"dedup.{name}"]) == ["B"]
     assert (events[-1].phase, events[-1].reason) == ("published", f"dedup.{unique} changed")
     assert rows("c", version="2") == ["C"]
-    assert events[-1].reason == "its configuration changed"
+    assert events[-1].reason == 'version "" -> 2'

@@ -76,7 +76,7 @@ def test_a_table_says_its_limit_and_is_made_again_without_one(
 
     assert notes_of(text) == [("", "the first 2 records")]
     assert (lake.published(table).rows, lake.published(table).properties[LIMIT]) == (2, "2")
-    assert notes_of(text.replace(", limit: 2", "")) == [("its configuration changed", "")]
+    assert notes_of(text.replace(", limit: 2", "")) == [("limit 2 -> none", "")]
     assert lake.published(table).rows == 3
     assert LIMIT not in lake.published(table).properties
 
