@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-INLINE = re.compile(r"`(factory (?:sample|diff|trace|blends|tables)(?: [^`\s]+)+)`")
+INLINE = re.compile(r"`(factory (?:sample|diff|trace|blend|tables)(?: [^`\s]+)+)`")
 LEFT_OUT = "..."  # on a line of its own any lines, in a line any characters
 
 _VARYING = (

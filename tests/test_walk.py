@@ -2,7 +2,7 @@
 
 The commands and files are taken from the pages as they stand, and run in one shell in the order of the pages:
 `docs/your-data.md` whole, then the README's on the lake that is there by then, with its datasets in place of
-the demo's. A command that differs from one that ran only in the variables before it has run already.
+the demo's, then `docs/platform.md`. A command that differs from one that ran only in the variables before it has run already.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from tests.walk_data import write_data
 
 ROOT = Path(__file__).parents[1]
 WALK, FIELDS, README = ROOT / "docs" / "your-data.md", ROOT / "docs" / "datasets.md", ROOT / "README.md"
+PLATFORM = ROOT / "docs" / "platform.md"
 OF_THE_DEMO = {"python_code": "code", "python_prose": "notes"}  # datasets of the README, and the walk's
 PATIENCE_S = 1_200  # two minutes where nothing else runs
 CLONING = "git clone <address of this repository> model-factory && cd model-factory"
@@ -84,7 +85,7 @@ def script() -> tuple[list[str], str]:
         lines.append(f"printf '\\n@@@ %s\\n' {shlex.quote(bare)}")
         lines.append({"factory serve": "serve", "factory ui": "ui"}.get(text, text))
 
-    for page in (WALK, README):
+    for page in (WALK, README, PLATFORM):
         for command in commands(page):
             text = of_the_walk(command.text.replace(CLONING, "").replace(readme_blend, "$BLEND")).strip()
             bare = re.sub(r"^(?:[A-Z_]+=[^$ ]+ )+", "", text)
@@ -156,7 +157,7 @@ def outputs(clone: Path) -> dict[str, str]:
 @pytest.mark.long
 @pytest.mark.timeout(PATIENCE_S + 30)
 def test_the_pages_lead_from_a_folder_to_a_batch_and_an_export(outputs: dict[str, str], clone: Path) -> None:
-    for command in commands(WALK):
+    for command in (*commands(WALK), *commands(PLATFORM)):
         said = outputs[command.text]
         assert not command.shown or is_shown(command.shown, said), f"{command.text} printed\n{said}"
     assert "1,000 steps" in outputs["make demo"]

@@ -63,8 +63,10 @@ def show_blend(settings: Settings, blend: str, console: Console, *, as_json: boo
         return
     console.print(_sources(description, records[0].schedule))
     if records[0].schedule is not None:
-        console.print()
-        console.print(_knots(records[0].schedule))
+        schedule = records[0].schedule
+        n_rows = f"{schedule.rows_per_step:,} rows a step"
+        console.print(f"\n{n_rows}, {_BETWEEN[schedule.kind]}:", soft_wrap=True)
+        console.print(_knots(schedule))
         console.print()
     validation = [
         source.source.name
@@ -120,8 +122,7 @@ def _sources(description: Description, schedule: Schedule | None) -> Table:
 
 def _knots(schedule: Schedule) -> Table:
     """The shares of the rows of a step at each knot, and between the knots."""
-    title = f"{schedule.rows_per_step:,} rows a step, {_BETWEEN[schedule.kind]}:"
-    table = Table(title=title, title_justify="left", box=None, header_style="bold")
+    table = Table(box=None, header_style="bold")
     table.add_column("at step", justify="right", no_wrap=True)
     names = list(dict.fromkeys(name for _, proportions in schedule.knots for name in proportions))
     for name in names:

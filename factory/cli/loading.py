@@ -10,9 +10,9 @@ from rich.table import Table
 
 from blender.loading.defaults import BROADCAST, MESH, MODEL
 from blender.spec.mesh import MEGATRON_ORDER
+from factory.cli import root
 from factory.cli.output import Json, open_console
 from factory.errors import ConfigurationError
-from factory.settings import settings
 
 if TYPE_CHECKING:
     from blender.loading.plan import Plan
@@ -69,7 +69,7 @@ def plan(
     from blender.loading.options import spec_of
     from blender.loading.planner import Planner
 
-    opened = open_blends(settings()).open(blend)
+    opened = open_blends(root.lake_settings()).open(blend)
     spec = spec_of(
         opened,
         mesh=mesh,
@@ -102,7 +102,7 @@ def serve(context: typer.Context) -> None:
     """Serve planned steps to the ranks of a mesh; `factory loading serve --help` lists the options."""
     from factory.cli.serving import serve_blends
 
-    serve_blends(settings(), context.args, "blender.loading")
+    serve_blends(root.lake_settings(), context.args, "blender.loading")
 
 
 def _show(plan: Plan, spec: str) -> None:
