@@ -25,6 +25,7 @@ from factory.filters.rounds import Round
 from factory.filters.rule import TextRule
 from factory.filters.table_rule import TableRule
 from factory.filters.text import Text
+from factory.ingest.installation import installation_bytes
 from factory.ingest.readers import Ingested, Ingests
 from factory.lake.names import TableName
 from factory.orchestration.chain.dedup import dedup_group
@@ -51,6 +52,7 @@ __all__ = [
     "classifier",
     "dedup_group",
     "definitions",
+    "installation_bytes",
     "refine",
     "settings",
     "source",

@@ -68,6 +68,10 @@ class Settings(BaseSettings):
     spark_executor_memory: str = Field("2g", description="heap of an executor on a cluster")
     spark_shuffle_partitions: int = Field(4, ge=1, description="partitions of a shuffle")
 
+    java_compiler: Literal["auto", "quick", "optimizing"] = Field(
+        "auto", description="compilers of the JVM: `quick` for small inputs; `auto` chooses by their size"
+    )
+
     installation_share: float = Field(
         0.2, gt=0, le=1, description="share of the installed distributions the demo reads, by hash of name"
     )

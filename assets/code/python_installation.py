@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from factory.api import Ingested, Ingests, Round, dedup_group, refine, settings, source
+from factory.api import Ingested, Ingests, Round, dedup_group, installation_bytes, refine, settings, source
 
 
-@source(config={"share": settings().installation_share})
+@source(
+    config={"share": settings().installation_share},
+    input_bytes=lambda: installation_bytes("code", settings().installation_share),
+)
 def python_code(ingests: Ingests) -> Ingested:
     """Every Python file of the installation, each distribution a repository with version and license."""
     return ingests.installation_code(settings().installation_share)

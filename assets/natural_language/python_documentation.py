@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from factory.api import Ingested, Ingests, Round, dedup_group, refine, settings, source
+from factory.api import Ingested, Ingests, Round, dedup_group, installation_bytes, refine, settings, source
 
 
-@source(config={"share": settings().installation_share})
+@source(
+    config={"share": settings().installation_share},
+    input_bytes=lambda: installation_bytes("prose", settings().installation_share),
+)
 def python_prose(ingests: Ingests) -> Ingested:
     """Every long description, license, help topic and documentation file of the installation."""
     return ingests.installation_prose(settings().installation_share)

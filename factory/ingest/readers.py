@@ -27,7 +27,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError
 from factory.ingest.html_extra import require_html
-from factory.ingest.installation import PROSE_REACH, code_work, prose_work, repositories
+from factory.ingest.installation import installation_work
 from factory.ingest.items import Paths, Patterns, Tree, files_in, files_of, folders, named
 from factory.ingest.licenses import license_of
 from factory.ingest.listing import UNWANTED, Work, as_table, first_names
@@ -220,12 +220,13 @@ class Ingests:
         """Read each row of Parquet files as a document, with the arguments of `jsonl` and keys `file:row`.
 
         An unreadable file is one rejected record, and so is the damaged rest of a row group. Files that
-        Iceberg can read where they are get registered, not rewritten.
+        Iceberg can read where they are get registered, not rewritten, unless they hold conversations.
         """
         origin, fields = Origin(source or "", license=license), fields or Fields()
-        candidates = Candidates(fields.text)
-        files = first_names(files_of("parquet", paths, origin), limit)
-        work = registering(files, candidates, self._warehouse, limit)
+        candidates = Candidates(fields.text) if fields.conversation is None else None
+        work = first_names(files_of("parquet", paths, origin), limit)
+        if candidates is not None:
+            work = registering(work, candidates, self._warehouse, limit)
         return self._ingest(work, paths, fields, candidates, _by_key(fields), limit, markup)
 
     def html(
@@ -301,14 +302,14 @@ class Ingests:
 
         A repository is the standard library or an installed distribution; see `installation`.
         """
-        return self._ingest(code_work(repositories(share)))
+        return self._ingest(installation_work("code", share))
 
     def installation_prose(self, share: float) -> Ingested:
         """Read the prose of the repositories with a position below `PROSE_REACH * share`.
 
         Prose is long descriptions, licenses, documentation and pydoc's topics.
         """
-        return self._ingest(prose_work(repositories(PROSE_REACH * share)))
+        return self._ingest(installation_work("prose", share))
 
     def release(self) -> None:
         """Free everything read so far."""

@@ -12,15 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark import SparkContext
 from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F
 
 from factory.settings import Settings
 from factory.spark.classes import archiving_options
-from factory.spark.session import build_session
-
-_EXIT_S = 300  # the JVM takes seconds to write; on a busy machine, minutes
+from factory.spark.session import build_session, end_jvm
 
 
 def archive_classes(target: Path) -> None:
@@ -30,11 +27,11 @@ def archive_classes(target: Path) -> None:
         warehouse=None,  # not the user's
         spark_master="local[2]",
         spark_driver_memory="1g",
+        java_compiler="quick",
     )
     session = build_session(settings, archiving_options(target))
     load_classes(session)
-    session.stop()
-    _end_jvm()
+    end_jvm()  # in order: the JVM writes the archive before it exits
 
 
 def load_classes(session: SparkSession) -> None:
@@ -58,14 +55,6 @@ def load_classes(session: SparkSession) -> None:
 def unchanged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the batches as they come."""
     yield from batches
-
-
-def _end_jvm() -> None:
-    """End the JVM in order: it writes the archive before it exits."""
-    gateway = SparkContext._gateway
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait(_EXIT_S)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def archive_options(settings: Settings) -> str:
 
 def archiving_options(archive: Path) -> str:
     """Return the options of a JVM that writes its classes to `archive` when it exits."""
-    return f'"-XX:ArchiveClassesAtExit={archive}" -XX:TieredStopAtLevel=1 {_QUIET}'
+    return f'"-XX:ArchiveClassesAtExit={archive}" {_QUIET}'
 
 
 def require_archive(settings: Settings) -> None:

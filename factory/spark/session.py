@@ -25,28 +25,22 @@ from factory.lake.lock import making
 from factory.settings import Settings
 from factory.spark.classes import archive_options, class_path, on_class_path, require_archive
 from factory.spark.jars import coordinates, jar_file, missing_jars
+from factory.spark.java_options import compiler_options, is_quick_only, optimizes
 from factory.spark.scratch import LOCAL_DIR, own_scratch
 
 ROWS_PER_ARROW_BATCH = 500  # the defaults (10,000; of Parquet 4,096) are too much for documents of a megabyte
 NARROW_ROWS_PER_ARROW_BATCH = 4_000  # rows without texts: every batch has a fixed cost
 
-# Our jobs are many and short, and their hot code is native. At its default thresholds the JVM spends a third
-# of its time optimizing code that does not run long enough to pay off, at ten times the defaults still a
-# fifth. At a hundred times, code that stays hot is optimized some seconds later. Without the optimizing
-# compiler a small corpus would cost even less, but tasks that join and sort ten million rows two thirds more.
-_COMPILE_LATER = (
-    "-XX:Tier4InvocationThreshold=500000 -XX:Tier4MinInvocationThreshold=200000 "
-    "-XX:Tier4CompileThreshold=1500000 -XX:Tier4BackEdgeThreshold=4000000"
-)
-_COLLECT = "-XX:+UseParallelGC"  # pauses do not matter here, and G1 costs a small job a fifth more CPU time
 _UNWEIGHED = str(
     2**31 - 1
 )  # bytes of a batch to Python; below 2 GiB Spark estimates its size at every row, half its cost
 _CODEGEN_CACHED = 2000  # cached generated classes; a dedup group needs hundreds, the default is 100
 
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _MASTER = re.compile(r"spark://(.+)")
 _CONNECT_S = 5
+_EXIT_S = 300  # a JVM that archives its classes takes seconds to exit; on a busy machine, minutes
 _EXECUTOR_WAIT_S = 180  # a cluster that starts machines on demand needs minutes
 
 _LOG4J = """rootLogger.level = error
@@ -61,8 +55,11 @@ logger.gateway.level = error
 """
 
 
-def spark_conf(settings: Settings, java_options: str = "") -> dict[str, str]:
-    """Return the Spark configuration for `settings`, without the part that is set after Spark has started."""
+def spark_conf(settings: Settings, java_options: str = "", *, optimizing: bool = True) -> dict[str, str]:
+    """Return the Spark configuration for `settings`, without the part that is set after Spark has started.
+
+    A JVM that is not `optimizing` has the quick compiler alone.
+    """
     scratch, own = settings.files.spark, own_scratch(settings)
     return {
         "spark.master": settings.spark_master,
@@ -71,9 +68,9 @@ def spark_conf(settings: Settings, java_options: str = "") -> dict[str, str]:
         "spark.driver.memory": settings.spark_driver_memory,
         **_addresses(settings),
         "spark.executor.memory": settings.spark_executor_memory,
-        "spark.driver.extraJavaOptions": (
+        _JAVA_OPTIONS: (
             f"-Dlog4j2.configurationFile={_log_configuration(scratch).as_uri()} "
-            f'"-Djava.io.tmpdir={own}" {_COMPILE_LATER} {_COLLECT} '  # the path may hold blanks
+            f'"-Djava.io.tmpdir={own}" {compiler_options(optimizing=optimizing)} '  # the path may hold blanks
             f"{java_options or archive_options(settings)}"
         ),
         LOCAL_DIR: str(own),
@@ -87,6 +84,8 @@ def spark_conf(settings: Settings, java_options: str = "") -> dict[str, str]:
         "spark.sql.codegen.cache.maxEntries": str(_CODEGEN_CACHED),
         "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
+        # Else every call that makes a column also sends the JVM the line of Python that called it.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.python.worker.reuse": "true",
         "spark.python.daemon.module": "factory.spark.daemon",
         # Threads inside a worker would compete with the other workers of the machine.
@@ -106,11 +105,15 @@ def _jars(settings: Settings) -> dict[str, str]:
     return {"spark.jars": ",".join(str(jar_file(settings, name)) for name in coordinates(settings))}
 
 
-def build_session(settings: Settings, java_options: str = "") -> SparkSession:
+def build_session(
+    settings: Settings, java_options: str = "", *, input_bytes: int | None = None
+) -> SparkSession:
     """Start Spark on the lake of `settings`, or return the existing session of this process.
 
-    `java_options` take the place of the archive of classes. Raises MachineError if no JVM is found, or no
-    master or executor of a cluster.
+    `java_options` take the place of the archive of classes. `input_bytes`, which the session will read,
+    choose the compilers of its JVM (`factory.spark.java_options`); a JVM that an earlier run of this process
+    started for less is replaced. Raises MachineError if no JVM is found, or no master or executor of a
+    cluster.
     """
     require_java()
     require_master(settings)
@@ -121,8 +124,11 @@ def build_session(settings: Settings, java_options: str = "") -> SparkSession:
     _require_jars(settings)
     if not java_options:
         require_archive(settings)
+    optimizing = optimizes(settings, input_bytes)
+    if optimizing and settings.java_compiler == "auto":
+        _end_quick_jvm()
     builder = SparkSession.builder
-    for key, value in spark_conf(settings, java_options).items():
+    for key, value in spark_conf(settings, java_options, optimizing=optimizing).items():
         builder = builder.config(key, value)
     with _started(settings.files.spark_log):
         session = builder.getOrCreate()
@@ -145,6 +151,25 @@ def batches_of(session: SparkSession, rows: int) -> Iterator[None]:
         # A dead JVM has no configuration, and its error must not hide the first one.
         with contextlib.suppress(Py4JError, ConnectionError):
             session.conf.set(_ROWS_PER_BATCH, before)
+
+
+def end_jvm() -> None:
+    """End the JVM of this process in order, if any; the next session starts another."""
+    running, gateway = SparkSession._instantiatedSession, SparkContext._gateway
+    if running is not None:
+        running.stop()
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(_EXIT_S)
+        SparkContext._gateway = SparkContext._jvm = None
+
+
+def _end_quick_jvm() -> None:
+    """End the JVM of this process if it has the quick compiler alone."""
+    running = SparkSession._instantiatedSession  # of any thread; the active session is of one
+    if running is not None and is_quick_only(running.sparkContext.getConf().get(_JAVA_OPTIONS) or ""):
+        end_jvm()
 
 
 def kill_jvm() -> None:

@@ -88,7 +88,7 @@ def test_a_distribution_is_a_repository_with_its_metadata(tmp_path: Path) -> Non
     ],
 )
 def test_the_license_is_the_most_exact_statement(tmp_path: Path, headers: str, license: str | None) -> None:
-    assert license_of(distribution(tmp_path, "x", headers)) == license
+    assert license_of(distribution(tmp_path, "x", headers).metadata) == license
 
 
 def test_editable_distributions_and_second_copies_are_left_out(tmp_path: Path) -> None:

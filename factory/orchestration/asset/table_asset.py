@@ -33,7 +33,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from factory.errors import ConfigurationError, FactoryError
-from factory.lake.names import TableName
+from factory.ingest.state import total_bytes
+from factory.lake.names import INGEST, TableName
 from factory.lake.schemas.base import TableSchema
 from factory.lake_spark.read import read_at
 from factory.orchestration.asset.charts.registry import chart_of, figures_of
@@ -57,6 +58,7 @@ from factory.orchestration.asset.spark_failure import (
     explained,
     failed_reading_parquet,
 )
+from factory.orchestration.host.input_size import SourceBytes, declare_source
 from factory.orchestration.host.resources import LakeRun
 from factory.orchestration.keys import key_of
 from factory.spark.session import ROWS_PER_ARROW_BATCH, batches_of
@@ -77,6 +79,7 @@ def table_asset(
     checks: Sequence[Check] = (),
     config: Config = None,
     files: FilesOf | None = None,
+    input_bytes: Callable[[], int] | None = None,
     description: str | None = None,
     owners: Sequence[str] = (),
     partitions_def: dg.PartitionsDefinition[str] | None = None,
@@ -94,7 +97,8 @@ def table_asset(
     uniqueness check of the key; `config` holds everything besides code, files and upstream tables that
     decides the rows. `files` returns the files and folders that the function reads, those of the given
     partition if it has any: a run that keeps unchanged tables keeps this one while their names, sizes and
-    times are the same. Without `files` it reads a source every time. The description defaults to the
+    times are the same. Without `files` it reads a source every time; `input_bytes` then returns the size of
+    its input, by which the run chooses its JVM. The description defaults to the
     function's docstring; `owners` are mail addresses and `team:name`s.
     With `partitions_def` a run replaces partitions of the table; a backfill is a single run unless
     `backfill_policy` says otherwise. Among runnable assets, the highest `priority` runs first. With a
@@ -149,6 +153,8 @@ def table_asset(
             for output in outputs
         ]
         _DECLARED[key_of(table)] = function, declaration
+        if table.stage == INGEST and not declaration.upstream:
+            declare_source(key_of(table), _source_bytes(files, input_bytes))
         return dg.multi_asset(
             name=f"{table.namespace}__{table.name}",
             specs=specs,
@@ -175,6 +181,17 @@ def table_asset(
         )(_compute(function, declaration))
 
     return declare
+
+
+def _source_bytes(files: FilesOf | None, input_bytes: Callable[[], int] | None) -> SourceBytes:
+    """Return the function that measures what a source reads."""
+
+    def source_bytes(partition: str | None) -> int | None:
+        if files is not None:
+            return total_bytes(files(partition))
+        return None if input_bytes is None else input_bytes()
+
+    return source_bytes
 
 
 def source_function(asset: dg.AssetsDefinition) -> Callable[..., AssetResult]:

@@ -25,6 +25,7 @@ def source(
     owners: Sequence[str] = (),
     partitions_def: dg.PartitionsDefinition[str] | None = None,
     files: FilesOf | None = None,
+    input_bytes: Callable[[], int] | None = None,
 ) -> Callable[[Callable[..., Ingested]], dg.AssetsDefinition]:
     """Declare the decorated function as the source of dataset `name`, by default the function's name.
 
@@ -32,7 +33,8 @@ def source(
     key to read. Its documents become `raw.<name>`, its bad records `raw.<name>_rejected`. `config` holds
     everything besides the code that decides which documents are read. `owners` are mail addresses and
     `team:name`s. `files` returns the files and folders that the function reads, those of the given partition
-    if it has any, so that `--changed` keeps the dataset while they are as they were.
+    if it has any, so that `--changed` keeps the dataset while they are as they were. Without `files`,
+    `input_bytes` returns the size of what the function reads, by which a run chooses its JVM.
 
     Raises ConfigurationError at decoration for an invalid name.
     """
@@ -46,6 +48,7 @@ def source(
             owners=owners,
             partitions_def=partitions_def,
             files=files,
+            input_bytes=input_bytes,
         )(function)
 
     return declare

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import dagster as dg
 
 from factory.errors import ConfigurationError
+from factory.orchestration.host.input_size import input_bytes
 from factory.orchestration.host.resources import resources
 from factory.settings import Settings
+
+
+@dg.configured(
+    dg.colored_console_logger, {"log_level": dg.Field(str, is_required=False, default_value="WARNING")}
+)
+def _console_logger(config: dict[str, str]) -> dict[str, str]:
+    """Dagster's logger, whose lines of each step go to the record of a run, and not to a terminal too."""
+    return config
 
 
 def definitions(
@@ -30,7 +40,8 @@ def definitions(
         jobs=list(jobs),  # type: ignore[arg-type]
         schedules=list(schedules),
         sensors=list(sensors),
-        resources=resources(settings),
+        resources=resources(settings, partial(input_bytes, assets)),
+        loggers={"console": _console_logger},
         executor=dg.in_process_executor,  # other executors start a process, and so a JVM, for every step
     )
 

@@ -6,7 +6,7 @@ after killed runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,10 @@ from factory.spark.session import build_session
 REUSE_TAG = (
     "factory/reuse"  # on a run: keep tables whose code, configuration and upstream content are unchanged
 )
+
+
+InputBytes = Callable[[Lake, Collection[dg.AssetKey] | None, dg.DagsterInstance], int | None]
+"""The bytes that a run of the selected assets (None: all) reads from outside it; None if unknown."""
 
 
 @dataclass
@@ -46,26 +50,35 @@ class LakeSpark(LazyPySparkResource):
     """The one SparkSession of the process, started on first use."""
 
     _settings: Settings = PrivateAttr()
+    _input_bytes: Callable[[], int | None] = PrivateAttr()
 
     @classmethod
-    def of(cls, settings: Settings) -> LakeSpark:
-        """Return the session of the lake that `settings` describe."""
+    def of(cls, settings: Settings, input_bytes: Callable[[], int | None]) -> LakeSpark:
+        """Return the session of the lake that `settings` describe, for a run that reads `input_bytes`."""
         made = cls(spark_config={})
-        made._settings = settings
+        made._settings, made._input_bytes = settings, input_bytes
         return made
 
     def _init_session(self) -> None:
         if self._spark_session is None:
-            self._spark_session = build_session(self._settings)
+            self._spark_session = build_session(self._settings, input_bytes=self._input_bytes())
 
 
-def resources(settings: Settings) -> Mapping[str, Any]:
-    """Return the resources of the lake that `settings` describe, by the names that assets use."""
+def resources(settings: Settings, input_bytes: InputBytes | None = None) -> Mapping[str, Any]:
+    """Return the resources of the lake that `settings` describe, by the names that assets use.
+
+    `input_bytes` measures what a run reads, by which it chooses its JVM; without it the size is unknown.
+    """
     from factory.orchestration.host.io_manager import tables
 
     @dg.resource(description="Spark on the lake.")
-    def pyspark(_init: dg.InitResourceContext) -> LakeSpark:
-        return LakeSpark.of(settings)
+    def pyspark(init: dg.InitResourceContext) -> LakeSpark:
+        def size() -> int | None:
+            if input_bytes is None or init.run is None or init.instance is None:
+                return None
+            return input_bytes(Lake(settings), init.run.asset_selection, init.instance)
+
+        return LakeSpark.of(settings, size)
 
     @dg.resource(description="The lake, held by this run.")
     def lake(init: dg.InitResourceContext) -> Iterator[LakeRun]:
