@@ -20,12 +20,15 @@ from blender.errors import InvalidBlend, SourceGone
 from blender.opened.source import OpenedSource
 from blender.records import Source
 from blender.rows.index.index_files import write_cache
+from blender.rows.index.snapshot_index import ORDINAL
 from blender.rows.lake_pages import LakePages
 from blender.rows.live.live_progress import LiveProgress
 from blender.rows.live.live_reader import LiveReader
 from blender.rows.snapshot_facts import SnapshotFacts, content_of, facts_of, pack_facts, read_facts
 from blender.rows.snapshot_reader import TOKENS, SnapshotReader
+from factory.errors import ConfigurationError, TableNotFound
 from factory.lake.names import TableName
+from factory.lake.packed_tables import unknown_sentence, unpacked_sentence
 from factory.lake.tables import Lake
 
 Reader = SnapshotReader | LiveReader
@@ -132,7 +135,7 @@ class CatalogView:
 
     def pin(self, source: Source) -> tuple[Source, int]:
         """The source with its content, and its snapshot; raises InvalidBlend and TableNotFound."""
-        table = self.table(source.table)
+        table = self._packed_table(source.table)
         key = (source.table, source.snapshot, source.branch, source.tag)
         if key not in self._resolved:
             self._resolved[key] = _resolve(table, source)
@@ -155,6 +158,20 @@ class CatalogView:
             )
         pinned = replace(source, content=content, snapshot=None, branch=None, tag=None)
         return pinned, snapshot.snapshot_id
+
+    def _packed_table(self, name: str) -> Table:
+        """The table of a new blend; raises InvalidBlend and TableNotFound, which suggest another one."""
+        try:
+            table = self.table(name)
+        except TableNotFound as error:
+            raise TableNotFound(unknown_sentence(name, self._lake.names())) from error
+        except ConfigurationError as error:
+            if not name:
+                raise
+            raise InvalidBlend(unknown_sentence(name, self._lake.names())) from error
+        if ORDINAL not in table.schema().column_names:
+            raise InvalidBlend(unpacked_sentence(name, self._lake.names()))
+        return table
 
     def open(self, sources: Sequence[Source], snapshots: Sequence[int], tags: Sequence[str]) -> list[Reader]:
         """Readers of sources at their pinned snapshots, which `tags` keep; raises SourceGone."""

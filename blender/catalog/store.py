@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -40,6 +41,7 @@ _PINS = ".pins.json"
 _HISTORY = ".history.json"
 _HELD = ".held"
 _PROGRESS = ".progress"
+_PART_OF_ID = re.compile("[0-9a-f]{4,32}")
 
 
 class Pins(BaseModel):
@@ -148,20 +150,37 @@ class BlendStore:
     def get(self, blend: str) -> tuple[BlendConfig, Pins]:
         """A blend by id; raises BlendNotFound and BrokenBlend."""
         if not _is_id(blend):
-            raise BlendNotFound(
-                f"Malformed blend id `{blend}`. An id has 32 hexadecimal digits; `factory blends` lists them."
-            )
+            raise self._malformed(blend)
         try:
             config = obstore.get(self._store, _path(blend, _CONFIG)).bytes().to_bytes()
             pins = obstore.get(self._store, _path(blend, _PINS)).bytes().to_bytes()
         except FileNotFoundError as error:
-            raise BlendNotFound(f"This lake has no blend {blend}. List the blends, or create it.") from error
+            raise BlendNotFound(
+                f"This lake has no blend {blend}. `factory blend list` lists its blends; a server has those of "
+                "its own lake."
+            ) from error
         with _parsing(blend, _path(blend, _CONFIG)):
             if id_of(config) != blend:
                 raise ValueError("its content has another id")
             found = BlendConfig.from_json(config)
         with _parsing(blend, _path(blend, _PINS)):
             return found, Pins.model_validate_json(verified_content(pins, optional=True))
+
+    def _malformed(self, blend: str) -> BlendNotFound:
+        """The error about an id of another length, with the blends that it may abbreviate."""
+        part = blend.lower()
+        candidates = self.ids() if _PART_OF_ID.fullmatch(part) else []
+        matches = [candidate for candidate in candidates if candidate.startswith(part)]
+        if len(matches) == 1:
+            return BlendNotFound(f"`{blend}` is not a whole blend id. Did you mean `{matches[0]}`?")
+        if matches:
+            return BlendNotFound(
+                f"`{blend}` begins the ids of {len(matches):,} blends, such as `{matches[0]}` and "
+                f"`{matches[1]}`. Give all 32 digits of one; `factory blend list` lists them."
+            )
+        return BlendNotFound(
+            f"Malformed blend id `{blend}`. An id has 32 hexadecimal digits; `factory blend list` lists them."
+        )
 
     def ids(self) -> Iterator[str]:
         """Every blend, in order of ids."""

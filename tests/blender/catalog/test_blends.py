@@ -228,6 +228,29 @@ def test_an_unknown_blend_is_not_found(blends: Blends, blend: str) -> None:
             ask(blend)
 
 
+def test_the_beginning_of_an_id_is_answered_with_the_whole_one(blends: Blends) -> None:
+    first, second = (blends.create([source()], seed=seed).id for seed in (1, 2))
+    for part in (first[:8], first.upper(), first[:31]):
+        with pytest.raises(BlendNotFound, match=f"`{part}` is not a whole blend id. Did you mean `{first}`?"):
+            blends.get(part)
+    assert first[:4] != second[:4]
+    with pytest.raises(BlendNotFound, match="Malformed blend id"):
+        blends.get("no-id")
+
+
+def test_a_misspelled_table_is_answered_with_the_nearest(blends: Blends, lake: Settings) -> None:
+    write_table(lake, "raw.notes", packed_rows("notes", 4).drop_columns(["ordinal"]))
+    for make in (blends.create, blends.considered):
+        with pytest.raises(TableNotFound, match=r"no table `packed\.cod`\. Did you mean `packed\.code`\?"):
+            make([source("packed.cod")])
+        with pytest.raises(InvalidBlend, match=r"no table `code`\. Did you mean `packed\.code`\?"):
+            make([source("code")])
+        with pytest.raises(TableNotFound, match=r"not packed yet\. Run `factory materialize packed\.notes`"):
+            make([source("packed.notes")])
+        with pytest.raises(InvalidBlend, match=r"`raw\.notes` is not packed, .* materialize packed\.notes`"):
+            make([source("raw.notes")])
+
+
 def test_many_updates_in_a_row_stay_one_blend(blends: Blends, lake: Settings) -> None:
     stored = blends.create([source(oversample=True), source(PROSE, oversample=True)])
     first = stored.id

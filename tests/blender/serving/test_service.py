@@ -102,7 +102,7 @@ def create(**source: object) -> pb.CreateRequest:
         (pb.CreateRequest(), InvalidBlend, "sum to 0 rows"),
         (create(table=CODE, weight=-3), InvalidBlend, "`weight` is -3"),
         (create(weight=1), ConfigurationError, "is not a table"),
-        (create(table="packed.none", weight=1), TableNotFound, "no table packed.none"),
+        (create(table="packed.none", weight=1), TableNotFound, "no table `packed.none`"),
         (create(table=CODE, weight=1, shuffle="pages"), InvalidBlend, "`shuffle` is 'pages'"),
         (pb.UpdateRequest(parent=UNKNOWN), BlendNotFound, "no blend"),
         (pb.UpdateRequest(parent=BLEND, offset=-1), InvalidBlend, "`offset` is -1"),
