@@ -42,7 +42,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class ReportedTable:
-    """A table of the report; `figures` are the further numbers that its run recorded."""
+    """A table of the report; `figures` are the further numbers that its run recorded.
+
+    `reason` says why the run wrote the table, in the words of the run and its dry run.
+    """
 
     table: TableName
     rows: int
@@ -52,6 +55,7 @@ class ReportedTable:
     content: str
     run_id: str
     reused: bool
+    reason: str
     figures: Mapping[str, float]
     picture: Picture | None
     checks: tuple[CheckRecord, ...]
@@ -126,6 +130,7 @@ def _reported(table: TableName, run_id: str, record: TableRecord) -> ReportedTab
         content=str(of.get("content", "")),
         run_id=run_id,
         reused=bool(of.get("reused")),
+        reason=str(of.get("made because", "")),
         figures={name: value for name, value in of.items() if name not in _OWN_COLUMN and _is_number(value)},
         picture=_picture(record.chart),
         checks=tuple(record.checks),

@@ -46,6 +46,7 @@ def record_run(lake: Lake, warned: float = 0.8) -> str:
                 "dagster/row_count": 6,
                 "bytes": 21,
                 "seconds": 1.5,
+                "made because": "word_count 50 -> 100",
                 "rejected": 4,
                 "snapshot": "17",
                 "chart": dg.MetadataValue.md(bars(["1", "2"], [3, 3], "documents by <bytes>")),
@@ -81,6 +82,7 @@ def test_newest_tables_come_with_the_chart_of_their_run(lake: Lake, tmp_path: Pa
     page = (tmp_path / "page.html").read_text()
     of_web = section(page, "raw.web")
     assert "rejected 4" in of_web
+    assert "Made because word_count 50 -&gt; 100." in of_web
     assert 'alt="documents by &lt;bytes&gt;" src="data:image/png;base64,' in of_web
     assert "web_loses_little: At most 50% are removed." in of_web
     assert "limit 0.5, measured 0.8" in of_web
