@@ -88,6 +88,9 @@ def _page(source: Input, names: list[str], group: int) -> str | None:
 
 
 def _columns(schema: pa.Schema, fields: Fields) -> list[str]:
+    if fields.conversation is not None:
+        _require_messages(schema, fields.conversation.field)
+        return [name for name in fields.names if name in schema.names]
     if fields.text not in schema.names:
         raise BadRecord("no_text", f"The file has no column `{fields.text}`, only {', '.join(schema.names)}.")
     kind = schema.field(fields.text).type
@@ -95,6 +98,14 @@ def _columns(schema: pa.Schema, fields: Fields) -> list[str]:
     if not (_is_string(value_type) or _is_bytes(value_type)):
         raise BadRecord("text_not_a_string", f"Column `{fields.text}` holds {kind}, not text.")
     return [name for name in fields.names if name in schema.names]
+
+
+def _require_messages(schema: pa.Schema, field: str) -> None:
+    if field not in schema.names:
+        raise BadRecord("no_messages", f"The file has no column `{field}`, only {', '.join(schema.names)}.")
+    kind = schema.field(field).type
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        raise BadRecord("messages_not_a_list", f"Column `{field}` holds {kind}, not lists of messages.")
 
 
 def _is_string(kind: pa.DataType) -> bool:
@@ -178,6 +189,8 @@ def _values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
 
 def _row(origin: Origin, fields: Fields, path: str, row: int, scalars: dict[str, Any]) -> Row:
     location, key = f"row {row}", f"{path}:{row}"
+    if fields.conversation is not None:
+        return _conversation_row(origin, fields, path, row, scalars)
     text_scalar = scalars[fields.text]
     n_bytes = text_scalar.as_buffer().size if text_scalar.is_valid else 0
     if n_bytes > fields.max_bytes:  # known without a copy
@@ -189,6 +202,16 @@ def _row(origin: Origin, fields: Fields, path: str, row: int, scalars: dict[str,
         return {**record(origin, fields, key, values), "file": path, "row": row, "location": location}
     except BadRecord as bad:
         return rejection(origin, key, BadRecord(bad.reason, bad.detail, location), len(text), text)
+
+
+def _conversation_row(origin: Origin, fields: Fields, path: str, row: int, scalars: dict[str, Any]) -> Row:
+    location, key = f"row {row}", f"{path}:{row}"
+    try:
+        values = {name: _value(name, scalar) for name, scalar in scalars.items()}
+        return {**record(origin, fields, key, values), "file": path, "row": row, "location": location}
+    except BadRecord as bad:
+        messages = str(scalars[fields.content]).encode("utf-8", "replace")
+        return rejection(origin, key, BadRecord(bad.reason, bad.detail, location), len(messages), messages)
 
 
 def _value(name: str, scalar: Any) -> Any:

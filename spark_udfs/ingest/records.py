@@ -14,6 +14,7 @@ from factory.errors import ConfigurationError
 from factory.suggestions import unknown_name
 from spark_udfs.ingest.bounds import MAX_KEY_BYTES, MAX_TEXT_BYTES
 from spark_udfs.ingest.file_types import PLAIN
+from spark_udfs.ingest.messages import Conversation, text_of
 from spark_udfs.ingest.rows import BadRecord, Origin, Row, document
 
 TEXT_COLUMNS = ("language", "repository", "path", "revision", "license", "fork_of")
@@ -25,10 +26,11 @@ _INT64 = 1 << 63
 class Fields:
     """The fields of a record (a JSON object, a Parquet row) that fill the columns of `RAW`.
 
-    `text` is the field of the text. `key` is the field that identifies a record in its source; the default is
-    the record's file and number. `columns` maps columns of `RAW` to fields; a value that does not fit its
-    column goes to `metadata` under the field's name. `metadata` lists further fields to keep there as text.
-    `language` is the default of records without one. A record or text longer than `max_bytes` is rejected.
+    `text` is the field of the text; a `conversation` makes the text of messages instead. `key` is the field
+    that identifies a record in its source; the default is the record's file and number. `columns` maps
+    columns of `RAW` to fields; a value that does not fit its column goes to `metadata` under the field's
+    name. `metadata` lists further fields to keep there as text. `language` is the default of records without
+    one. A record or text longer than `max_bytes` is rejected.
 
     Raises ConfigurationError for a column that no field can fill.
     """
@@ -40,6 +42,7 @@ class Fields:
     language: str | None = None
     media_type: str = PLAIN.media_type
     max_bytes: int = MAX_TEXT_BYTES
+    conversation: Conversation | None = None
 
     def __post_init__(self) -> None:
         for column in self.columns:
@@ -47,10 +50,15 @@ class Fields:
                 raise ConfigurationError(unknown_name("column", column, MAPPED_COLUMNS))
 
     @property
+    def content(self) -> str:
+        """The field that becomes the text: that of the text, or of the messages."""
+        return self.text if self.conversation is None else self.conversation.field
+
+    @property
     def names(self) -> list[str]:
         """The fields to read, each once, in order."""
         key = [] if self.key is None else [self.key]
-        return list(dict.fromkeys([self.text, *key, *self.columns.values(), *self.metadata]))
+        return list(dict.fromkeys([self.content, *key, *self.columns.values(), *self.metadata]))
 
 
 @dataclass(frozen=True)
@@ -133,18 +141,27 @@ def record_key(fields: Fields, values: Mapping[str, Any]) -> str | None:
     return key
 
 
-def record(origin: Origin, fields: Fields, key: str, values: Mapping[str, Any]) -> Row:
-    """Return the document of a record; `key` is the default for a record without a key of its own.
-
-    Raises BadRecord `no_text`, `text_not_a_string`, `too_long`, `no_key`, `empty`, `not_unicode`.
-    """
+def _text(fields: Fields, values: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
+    """Return the text of a record, and facts that follow from how it is made."""
+    if fields.conversation is not None:
+        return text_of(fields.conversation, values)
     text = values.get(fields.text)
     if text is None:
         raise BadRecord("no_text", f"Field `{fields.text}` is missing or null.")
     if not isinstance(text, str):
         raise BadRecord("text_not_a_string", f"Field `{fields.text}` holds {type(text).__name__}, not text.")
+    return text, {}
+
+
+def record(origin: Origin, fields: Fields, key: str, values: Mapping[str, Any]) -> Row:
+    """Return the document of a record; `key` is the default for a record without a key of its own.
+
+    Raises BadRecord `no_text`, `text_not_a_string`, `too_long`, `no_key`, `empty`, `not_unicode`, and of a
+    conversation those of `text_of`.
+    """
+    text, facts = _text(fields, values)
     columns: dict[str, Any] = {"language": fields.language or origin.language}
-    metadata: dict[str, str] = {}
+    metadata = dict(facts)
     for name in fields.metadata:
         if values.get(name) is not None:
             metadata[as_text(name)] = as_text(values[name])

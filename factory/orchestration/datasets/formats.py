@@ -2,23 +2,49 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from factory.errors import ConfigurationError
-from factory.frozen_model import WordList
+from factory.frozen_model import FrozenModel, WordList
+from factory.ingest.chat_template import TEMPLATES, ChatTemplate, chat_template
 from factory.ingest.listing import UNWANTED
 from factory.ingest.readers import HTML_FILES, Captures, Fields, Ingested, Ingests
+from factory.lake.identity import content_hash
 from factory.orchestration.datasets.dataset import Dataset
+from factory.suggestions import quoted
 from spark_udfs.ingest import jsonl, parquet
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
 from spark_udfs.ingest.files import Input
+from spark_udfs.ingest.messages import Conversation
 from spark_udfs.ingest.records import FirstRecords
 from spark_udfs.ingest.registry import READERS, FileReader
+
+_SHOWN = 16  # digits of a template's hash
+_REMEDIES = {
+    "template": f"{quoted(TEMPLATES)}, or a file such as the `chat_template.jinja` of a model",
+    "messages": "the field of the messages",
+}
+
+
+class Messages(FrozenModel):
+    """The messages of a conversation in a record."""
+
+    field: str = Field(default="messages", description="field of the list of messages")
+    role: str = Field(default="role", description="field of a message's role")
+    content: str = Field(default="content", description="field of a message's content")
+    roles: dict[str, str] = Field(default={}, description="other names of roles, such as `human: user`")
+
+
+def _field_of_messages(messages: Any) -> Any:
+    return {"field": messages} if isinstance(messages, str) else messages
 
 
 class RecordFiles(Dataset):
@@ -26,6 +52,12 @@ class RecordFiles(Dataset):
 
     source: str | None = Field(default=None, description="name of the source; default: name of each path")
     text: str = Field(default="text", description="field of the text")
+    messages: Annotated[Messages | None, BeforeValidator(_field_of_messages)] = Field(
+        default=None, description="field of the messages of a conversation, in place of a text"
+    )
+    template: str | None = Field(
+        default=None, description="how messages become a text: `chatml`, ..., or a file"
+    )
     key: str | None = Field(
         default=None, description="field that identifies a record; default: its file and line"
     )
@@ -33,6 +65,59 @@ class RecordFiles(Dataset):
     metadata: WordList = Field(default=(), description="further fields to keep")
     language: str | None = Field(default=None, description="default language of documents")
     max_bytes: int = Field(default=MAX_TEXT_BYTES, ge=1, description="longest text to read, in bytes")
+
+    _chat_template: ChatTemplate | None = PrivateAttr(default=None)
+
+    @model_validator(mode="after")
+    def _messages_have_a_template(self, info: ValidationInfo) -> RecordFiles:
+        if (self.messages is None) != (self.template is None):
+            missing, present = ("template", "messages") if self.messages else ("messages", "template")
+            remedy = f"Add `{missing}`: {_REMEDIES[missing]}."
+            raise PydanticCustomError(
+                "messages_and_template",
+                "`{field}` needs `{missing}` too. {remedy}",
+                {"field": present, "missing": missing, "remedy": remedy},
+            )
+        if self.template is None:
+            return self
+        if "text" in self.model_fields_set:
+            raise PydanticCustomError(
+                "text_beside_messages",
+                "The text is made of `messages`. Leave one of the two out.",
+                {"field": "text"},
+            )
+        try:
+            self._chat_template = chat_template(self.template, (info.context or {}).get("folder", Path()))
+        except ConfigurationError as error:
+            raise PydanticCustomError(
+                "template", "{message}", {"field": "template", "message": str(error)}
+            ) from error
+        return self
+
+    @property
+    def content_field(self) -> tuple[str, str]:
+        """The declaration that names the field of the texts, and the field."""
+        return ("text", self.text) if self.messages is None else ("messages", self.messages.field)
+
+    @property
+    def options(self) -> Fields:
+        """The fields of its records, and how messages become a text."""
+        fields: Fields = super().options
+        if self.messages is None or self._chat_template is None:
+            return fields
+        template = self._chat_template
+        return replace(
+            fields,
+            conversation=Conversation(**dict(self.messages), template=template.text, tokens=template.tokens),
+        )
+
+    def reading(self) -> dict[str, Any]:
+        """Add a hash of the template, which may be a file, to the fields that decide the documents."""
+        fields = super().reading()
+        if self._chat_template is None:
+            return fields
+        digest = content_hash(json.dumps(asdict(self._chat_template), sort_keys=True))
+        return {**fields, "template": f"{self.template} {digest[:_SHOWN]}"}
 
     @property
     def about(self) -> dict[str, Any]:

@@ -32,7 +32,19 @@ MOST_FILES = 12  # read in search of a document
 _FILES_OF_RECORDS = 3  # with documents, whose fields are compared
 _FIELDS_SHOWN = 12
 _DAMAGE = frozenset({"corrupt", "unreadable", "bomb"})  # of a file, not of a record
-_FIELD_OF = {"no_text": "text", "text_not_a_string": "text", "no_key": "key"}
+_OPTIONAL_FIELDS = ("columns", "metadata")
+_FIELD_OF = {
+    "no_text": "text",
+    "text_not_a_string": "text",
+    "no_key": "key",
+    **dict.fromkeys(("no_messages", "messages_not_a_list", "bad_message"), "messages"),
+    **dict.fromkeys(("template", "no_content", "content_not_text"), "template"),
+}
+_REMEDIES = {
+    **dict.fromkeys(("text", "key"), "Name another field."),
+    "messages": "Name the field of the list of messages, and those of a message: `role` and `content`.",
+    "template": "Choose another template, or correct this one.",
+}
 
 
 @dataclass(frozen=True)
@@ -88,9 +100,13 @@ def preview(entry: Dataset, files: Sequence[tuple[Path, bytes]], folder: Path) -
     advice: list[str] = []
     if isinstance(entry, RecordFiles) and starts:
         fields = [entry.first_records(start.source, FIRST_RECORDS) for start in starts]
-        mistakes += _unknown_fields(entry, starts, fields)
+        for mistake in _unknown_fields(entry, starts, fields):
+            if mistake.place[0] in _OPTIONAL_FIELDS:  # later records may have them
+                advice.append(mistake.sentence)
+            else:
+                mistakes.append(mistake)
         advice += _key_advice(entry, fields)
-    if not any(mistake.place in (("text",), ("key",)) for mistake in mistakes):
+    if not any(mistake.place in (("text",), ("messages",), ("key",)) for mistake in mistakes):
         mistakes += _unread(entry, starts, every_file=len(starts) == len(files))
     pages = sum(len(start.rejections({"markup"})) for start in starts)
     if pages and any(start.n_documents for start in starts):
@@ -132,13 +148,15 @@ def _rows(entry: Dataset, source: Input) -> Iterator[Row]:
             if entry.reader.of_pages and "reason" not in row:  # one page tells, and its main text takes long
                 return
     except EndOfPreview:
-        if not n_rows:
+        # A member of an archive, which has no bound of its own, may be longer than what is read here.
+        if not n_rows and hasattr(entry, "max_bytes"):
             detail = f"Its first {source.first_bytes:,} bytes hold no whole record."
             yield rejection(source.origin, source.key, BadRecord("too_long", detail), 0)
 
 
 def _unread(entry: Dataset, starts: Sequence[FileStart], *, every_file: bool) -> Iterator[Mistake]:
     """Yield a mistake for files without a document, or one for each damaged file among good ones."""
+    starts = [start for start in starts if start.rows]
     if any(start.n_documents for start in starts):
         for start in starts:
             for row in start.rejections(_DAMAGE):
@@ -158,8 +176,8 @@ def _sentence(entry: Dataset, start: FileStart, row: Row) -> str:
     place = "" if row["location"] in ("byte 0", "row 0") else f", {row['location']}"
     if isinstance(entry, RecordFiles) and row["reason"] in _FIELD_OF:
         text = text_field(entry.first_records(start.source, FIRST_RECORDS))
-        holds_text = row["reason"] != "no_key" and text not in (None, entry.text)
-        remedy = f"Did you mean `{text}`?" if holds_text else "Name another field."
+        holds_text = _FIELD_OF[row["reason"]] == "text" and text not in (None, entry.text)
+        remedy = f"Did you mean `{text}`?" if holds_text else _REMEDIES[_FIELD_OF[row["reason"]]]
         return f"`{start.name}`{place}: {row['detail']} {remedy}"
     return f"`{start.name}`{place}: {trouble(start.source, entry, row)}"
 
@@ -174,7 +192,8 @@ def _unknown_fields(
     name = next(start.name for start, first in zip(starts, files, strict=True) if first.fields)
     names_by_place: list[tuple[YamlPath, str]] = []
     if not any(start.n_documents for start in starts):
-        names_by_place.append((("text",), entry.text))
+        declaration, content_field = entry.content_field
+        names_by_place.append(((declaration,), content_field))
     if entry.key is not None:
         names_by_place.append((("key",), entry.key))
     names_by_place += [(("columns", column), field) for column, field in entry.columns.items()]
