@@ -17,7 +17,7 @@
 
 The last call makes them a Dagster code location of their own. `TextRule`, `Text` and the limits declare a
 filter rule of your own (`docs/filters.md`), `classifier`, `TableRule` and `TableName` one that reads a table
-(`docs/models.md`).
+(`docs/models.md`). `Lake` opens the tables for other libraries (`docs/tables.md`).
 """
 
 from factory.filters.limits import AtLeast, AtMost, Between, Bottom, Top
@@ -28,6 +28,7 @@ from factory.filters.text import Text
 from factory.ingest.installation import installation_bytes
 from factory.ingest.readers import Ingested, Ingests
 from factory.lake.names import TableName
+from factory.lake.tables import Lake
 from factory.orchestration.chain.dedup import dedup_group
 from factory.orchestration.chain.ingest import source
 from factory.orchestration.chain.models import tokenizer, tokenizer_from
@@ -43,6 +44,7 @@ __all__ = [
     "Bottom",
     "Ingested",
     "Ingests",
+    "Lake",
     "Round",
     "TableName",
     "TableRule",

@@ -34,7 +34,7 @@ _REMEDIES = {
 }
 
 
-class Messages(FrozenModel):
+class MessageFields(FrozenModel):
     """The messages of a conversation in a record."""
 
     field: str = Field(default="messages", description="field of the list of messages")
@@ -52,7 +52,7 @@ class RecordFiles(Dataset):
 
     source: str | None = Field(default=None, description="name of the source; default: name of each path")
     text: str = Field(default="text", description="field of the text")
-    messages: Annotated[Messages | None, BeforeValidator(_field_of_messages)] = Field(
+    messages: Annotated[MessageFields | None, BeforeValidator(_field_of_messages)] = Field(
         default=None, description="field of the messages of a conversation, in place of a text"
     )
     template: str | None = Field(
