@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from factory.errors import ConfigurationError
@@ -15,6 +16,18 @@ def missing_html() -> str | None:
     if not missing:
         return None
     return f"Reading web pages needs {missing[0]}. Install it: pip install 'model-factory[html]'."
+
+
+def extractor_versions() -> dict[str, str | None]:
+    """Return the versions of the libraries that decide the main text of a page, None of a missing one."""
+    return {library: _version(library) for library in ("resiliparse", "trafilatura", "lxml")}
+
+
+def _version(library: str) -> str | None:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None
 
 
 def require_html() -> None:

@@ -24,8 +24,8 @@ from pathlib import Path
 
 from factory.counted import counted
 
-MOST_BYTES = 16_384  # of a packed listing, which stands in the summary of a snapshot: some 1,000 files
-_SETTLED_NS = 2 * 10**9  # the coarsest time of a file system; a later change may leave the time as it was
+MOST_BYTES = 16_384  # of the listings of a snapshot, which stand in its summary: some 1,000 files
+SETTLED_NS = 2 * 10**9  # the coarsest time of a file system; a later change may leave the time as it was
 _SHOWN = 3  # files that a sentence names
 _FOLDER = "/"  # the end of a folder's name
 
@@ -44,15 +44,15 @@ class Listing:
     is_settled: bool = True
     entries: Mapping[str, str] = field(default_factory=dict)
 
-    def to_text(self) -> str:
-        """Return the listing as text of at most `MOST_BYTES`; files become folders until it fits."""
+    def to_text(self, most_bytes: int = MOST_BYTES) -> str:
+        """Return the listing as text of at most `most_bytes`; files become folders until it fits."""
         most_parts = max((name.count("/") for name in self.entries), default=0)
-        for n_parts in (None, *range(most_parts, -1, -1)):  # 0: all files as one folder
+        for n_parts in (None, *range(most_parts, -1, -1)):  # 0: all files as one folder, which always fits
             text = json.dumps([self.state, self.is_settled, self.by_folder(n_parts)], ensure_ascii=False)
             ascii_text = base64.b85encode(zlib.compress(text.encode("utf-8", "surrogateescape"))).decode()
-            if len(ascii_text) <= MOST_BYTES:
-                return ascii_text
-        raise AssertionError("one folder fits")
+            if len(ascii_text) <= most_bytes:
+                break
+        return ascii_text
 
     @classmethod
     def from_text(cls, text: str) -> Listing:
@@ -85,7 +85,7 @@ def listing(paths: Iterable[str | Path]) -> Listing:
         # The names of folders tell several paths apart.
         base = root if name != root and len(roots) == 1 else root.rpartition(b"/")[0]
         entries[os.fsdecode(name.removeprefix(base).lstrip(b"/"))] = _hash(f"{size} {changed_ns}")
-    return Listing(digest.hexdigest(), newest_ns < began_ns - _SETTLED_NS, entries)
+    return Listing(digest.hexdigest(), newest_ns < began_ns - SETTLED_NS, entries)
 
 
 def state(paths: Iterable[str | Path]) -> str:
@@ -115,8 +115,14 @@ def differences(before: Listing, now: Listing) -> list[str]:
 
 def _names(names: Sequence[str]) -> str:
     rest = len(names) - _SHOWN
-    first = ", ".join(name if name != _FOLDER else "files of the folder itself" for name in names[:_SHOWN])
+    first = ", ".join(_printable(name) if name != _FOLDER else "the folder itself" for name in names[:_SHOWN])
     return f"{first} and {counted(rest, 'other')}" if rest > 0 else first
+
+
+def _printable(name: str) -> str:
+    """Return a name that any terminal can print: other bytes and control characters escaped."""
+    text = os.fsencode(name).decode(errors="backslashreplace")
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 def _hash(text: str) -> str:
@@ -132,6 +138,7 @@ def _files(path: bytes) -> Iterator[tuple[bytes, int, int]]:
         yield path, -1, 0
         return
     if not stat.S_ISDIR(status.st_mode):
-        yield path, status.st_size, status.st_mtime_ns
+        # A program may set the time of its content, not that of its status, which also tells new permissions.
+        yield path, status.st_size, max(status.st_mtime_ns, status.st_ctime_ns)
     for name in below:
         yield from _files(name)

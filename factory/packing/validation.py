@@ -25,13 +25,12 @@ def draw(documents: DataFrame) -> Column:
 
 def validation_part(tokens: DataFrame, documents: DataFrame, share: float) -> DataFrame:
     """Return the rows of `TOKENIZED` whose `documents` (doc_id, repository, key) are validation."""
-    return tokens.join(_validation(documents, share), "doc_id", "left_semi")
+    return tokens.join(documents.where(draw(documents) < share).select("doc_id"), "doc_id", "left_semi")
 
 
 def training_part(tokens: DataFrame, documents: DataFrame, share: float) -> DataFrame:
-    """Return the rows of `TOKENIZED` that are not in the validation part of the same share."""
-    return tokens.join(_validation(documents, share), "doc_id", "left_anti")
+    """Return the rows of `TOKENIZED` whose `documents` are not in the validation part of the same share.
 
-
-def _validation(documents: DataFrame, share: float) -> DataFrame:
-    return documents.where(draw(documents) < share).select("doc_id")
+    Tokens of a document that is no longer among `documents` are in neither part.
+    """
+    return tokens.join(documents.where(draw(documents) >= share).select("doc_id"), "doc_id", "left_semi")

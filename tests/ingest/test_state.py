@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -80,8 +81,7 @@ def test_a_listing_of_many_files_keeps_folders(tmp_path: Path) -> None:
         (tmp_path / f"day-{folder:02}").mkdir()
         for number in range(150):
             file = tmp_path / f"day-{folder:02}" / f"{number}.txt"
-            file.touch()
-            os.utime(file, ns=(0, folder << 20 | number))
+            file.write_bytes(bytes(200 * folder + number))
     before = listing([tmp_path])
     text = before.to_text()
     assert len(text) <= MOST_BYTES
@@ -91,13 +91,37 @@ def test_a_listing_of_many_files_keeps_folders(tmp_path: Path) -> None:
     assert differences(Listing.from_text(text), listing([tmp_path])) == ["+1 day-20/", "1 changed: day-07/"]
 
 
-def test_only_files_that_are_older_than_the_listing_are_settled(tmp_path: Path) -> None:
+def test_only_files_that_are_older_than_the_listing_are_settled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "a"
     file.write_text("one")
+    os.utime(file, (1, 1))  # which changes the time of its status
     assert not listing([tmp_path]).is_settled
-    os.utime(file, (1, 1))
-    assert listing([tmp_path]).is_settled
     assert listing([]).is_settled
+    monkeypatch.setattr("factory.ingest.state.SETTLED_NS", -(10**9))
+    assert listing([tmp_path]).is_settled
+
+
+def test_new_permissions_and_a_replaced_file_of_the_same_time_are_another_state(tmp_path: Path) -> None:
+    file, other = tmp_path / "a", tmp_path / "b"
+    for path in (file, other):
+        path.write_text(path.name)
+        os.utime(path, (1, 1))
+    states = [state([file])]
+    time.sleep(0.02)  # more than a tick of the clock of the file system
+    file.chmod(0o600)
+    states.append(state([file]))
+    time.sleep(0.02)
+    other.replace(file)
+    states.append(state([file]))
+    assert len(set(states)) == 3
+
+
+def test_a_name_that_no_terminal_prints_is_escaped(tmp_path: Path) -> None:
+    before = listing([tmp_path])
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9\n.txt")).touch()
+    assert differences(before, listing([tmp_path])) == ["+1 caf\\xe9\\n.txt"]
 
 
 @given(names=st.lists(NAMES, unique=True))

@@ -22,6 +22,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from factory.errors import CheckFailed, DamagedFile
+from factory.ingest.state import MOST_BYTES
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName, raw, registered
@@ -147,7 +148,7 @@ def _write_audit_publish(
             upstream={table: published.snapshot_id for table, published in upstream.items()},
             inputs=_states(tables, listings),
             values=dict(declared.values),
-            listings={key or "": listings[key].to_text() for key in parts.keys if key in listings},
+            listings=_listing_texts(listings, parts.keys),
         )
         published = _publish(run, declared, branches, lineage, tables)
         tables.release()
@@ -159,6 +160,12 @@ def _write_audit_publish(
         with contextlib.suppress(Py4JError, ConnectionError):
             tables.release()
         raise
+
+
+def _listing_texts(listings: Listings, keys: Sequence[str | None]) -> dict[str, str]:
+    """The listing of each partition; they stand together in the summary of one snapshot."""
+    most_bytes = MOST_BYTES // max(len(keys), 1)
+    return {key or "": listings[key].to_text(most_bytes) for key in keys if key in listings}
 
 
 def _states(tables: Tables, listings: Listings) -> dict[str, str]:

@@ -15,7 +15,7 @@ from math import inf
 import dagster as dg
 from pyspark.sql import DataFrame
 
-from factory.ingest.fact_files import By, FactFiles, fact_rows
+from factory.ingest.fact_files import By, FactFiles, fact_rows, files_at
 from factory.ingest.facts import facts_of, first_of_each, rejected_rows, rows_about_nothing, rows_of_table
 from factory.lake import names
 from factory.lake.names import TableName
@@ -113,7 +113,8 @@ def _rows(chain: Chain, files: Sequence[FactFiles]) -> dg.AssetsDefinition:
         schema=FACT_ROWS,
         description=f"The rows of the files of facts about the documents of `{chain.documents}`.",
         config={"files": [_written(source) for source in files]},
-        files=lambda _: [path for source in files for path in source.paths],
+        # Facts may lie behind links, which a listing of the folder alone does not follow.
+        files=lambda _: [at for source in files for path in source.paths for at in (path, *files_at(path))],
     )
     def rows(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
         return pyspark.spark_session.createDataFrame(fact_rows(files))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from factory.orchestration.datasets.located_yaml import InvalidValue, LocatedYam
 from factory.orchestration.datasets.models import ModelEntry
 from factory.orchestration.datasets.no_files import files_to_read, no_file_to_read
 from factory.orchestration.datasets.partition_paths import PARTITION, path_of
-from factory.orchestration.datasets.preview import MOST_FILES, preview
+from factory.orchestration.datasets.preview import preview
 from factory.orchestration.datasets.upstream_checks import check_upstream
 from factory.packing.pack import PackConfig
 from factory.packing.tokenize import TokenizeConfig
@@ -177,10 +177,12 @@ def _refuse_mistakes(yaml: LocatedYaml, number: int, entry: Dataset, paths: Sequ
     """Raise ConfigurationError if no first record can be read, or if none has a field that is declared."""
     if not entry.reader.many_records:  # the reader names them, and trees are too large to list twice
         return
-    first_files = list(islice(files_to_read(entry, paths), MOST_FILES + 1))
+    if entry.max_rejected == 1:
+        return
+    files = list(files_to_read(entry, paths))
     sentences = [
         yaml.sentence(("datasets", number, *mistake.place), mistake.sentence)
-        for mistake in preview(entry, first_files, yaml.path.parent).mistakes
+        for mistake in preview(entry, files, yaml.path.parent).mistakes
         if mistake.ends_run
     ]
     if sentences:

@@ -130,7 +130,7 @@ def _check_paths(file: DatasetsFile) -> None:
 
 
 def _check_from(file: DatasetsFile) -> None:
-    """Raise InvalidValue for a dataset from one that does not exist, or that is made from it."""
+    """Raise InvalidValue for a dataset from one that does not exist, is made from it, or holds out others."""
     dataset_of = {entry.name: entry.from_ for entry in file.datasets}
     for number, entry in enumerate(file.datasets):
         above = [entry.name]
@@ -142,6 +142,16 @@ def _check_from(file: DatasetsFile) -> None:
                 way = f"{ring[0]} reads {', which reads '.join(ring[1:])}"
                 raise InvalidValue(("datasets", number, "from"), f"{way}. Name another dataset.")
             above.append(parent)
+    shares = {entry.name: entry.validation for entry in file.datasets}
+    for number, entry in enumerate(file.datasets):
+        if entry.from_ is not None and entry.validation != shares[entry.from_]:
+            share = shares[entry.from_]
+            remedy = f"Write `validation: {share}` here too" if share is not None else "Give both one share"
+            raise InvalidValue(
+                ("datasets", number, "validation"),
+                f"`{entry.name}` is made from `{entry.from_}`, and with another `validation` texts that one "
+                f"of them holds out would train in the other. {remedy}.",
+            )
 
 
 def _check_blend(file: DatasetsFile) -> None:

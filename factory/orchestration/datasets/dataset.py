@@ -24,6 +24,7 @@ from factory.dedup.decisions import Keep
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
 from factory.frozen_model import WordList
+from factory.ingest.html_extra import extractor_versions
 from factory.ingest.listing import UNWANTED
 from factory.ingest.readers import MAX_REJECTED, Ingested, Ingests
 from factory.lake import names
@@ -273,7 +274,8 @@ class Dataset(FilterOptions):
     def reading(self) -> dict[str, Any]:
         """The fields that decide which documents are read."""
         fields = self.model_dump(mode="json", exclude={*FilterOptions.model_fields, *_LATER_FIELDS})
-        return {**fields, "markup": self.markup_choice}
+        extractors = extractor_versions() if self.reader.of_pages else {}
+        return {**fields, "markup": self.markup_choice, **extractors}
 
 
 _LATER_FIELDS = (

@@ -32,7 +32,7 @@ MOST_FILES = 12  # read in search of a document
 _FILES_OF_RECORDS = 3  # with documents, whose fields are compared
 _FIELDS_SHOWN = 12
 _DAMAGE = frozenset({"corrupt", "unreadable", "bomb"})  # of a file, not of a record
-_OPTIONAL_FIELDS = ("columns", "metadata")
+_OPTIONAL_FIELDS = ("columns", "metadata")  # which later records may have: these end no run
 _FIELD_OF = {
     "no_text": "text",
     "text_not_a_string": "text",
@@ -100,11 +100,7 @@ def preview(entry: Dataset, files: Sequence[tuple[Path, bytes]], folder: Path) -
     advice: list[str] = []
     if isinstance(entry, RecordFiles) and starts:
         fields = [entry.first_records(start.source, FIRST_RECORDS) for start in starts]
-        for mistake in _unknown_fields(entry, starts, fields):
-            if mistake.place[0] in _OPTIONAL_FIELDS:  # later records may have them
-                advice.append(mistake.sentence)
-            else:
-                mistakes.append(mistake)
+        mistakes += _unknown_fields(entry, starts, fields)
         advice += _key_advice(entry, fields)
     if not any(mistake.place in (("text",), ("messages",), ("key",)) for mistake in mistakes):
         mistakes += _unread(entry, starts, every_file=len(starts) == len(files))
@@ -203,10 +199,8 @@ def _unknown_fields(
             continue
         guess = _meant(field, fields) or (_text_of(files) if place == ("text",) else None)
         remedy = f"Did you mean `{guess}`?" if guess else "Name one of them, or leave it out."
-        yield Mistake(
-            place,
-            f"The first records of `{name}` have no field `{field}`, only {_some(fields)}. {remedy}",
-        )
+        sentence = f"The first records of `{name}` have no field `{field}`, only {_some(fields)}. {remedy}"
+        yield Mistake(place, sentence, ends_run=place[0] not in _OPTIONAL_FIELDS)
 
 
 def _meant(field: str, fields: Sequence[str]) -> str | None:
