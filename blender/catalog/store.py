@@ -156,8 +156,8 @@ class BlendStore:
             pins = obstore.get(self._store, _path(blend, _PINS)).bytes().to_bytes()
         except FileNotFoundError as error:
             raise BlendNotFound(
-                f"This lake has no blend {blend}. `factory blend list` lists its blends; a server has those of "
-                "its own lake."
+                f"This lake has no blend {blend}. `factory blend list` lists its blends; a server has those "
+                "of its own lake."
             ) from error
         with _parsing(blend, _path(blend, _CONFIG)):
             if id_of(config) != blend:

@@ -80,7 +80,7 @@ class BlendLoading:
 
     def load(self, request: Any, context: grpc.ServicerContext) -> Iterator[bytes]:
         """The rows of a range of steps that one rank reads."""
-        with answering("Load", context, self._calls) as call:
+        with answering("Load", context, self._calls, request) as call:
             require_wellformed(request)
             self._calls.limits.check_steps(request.steps)
             with use_context(call):
@@ -89,7 +89,7 @@ class BlendLoading:
             batches = self._loader.batches(steps, request.rank)
             while True:
                 with use_context(call):
-                    _, batch = next(batches, (None, ()))
+                    offset, batch = next(batches, (0, ()))
                 if not batch:
                     return
                 unsent = list(batch)
@@ -102,6 +102,7 @@ class BlendLoading:
                     del message
                     SENT.add("blocks", "Load")
                     SENT.add("bytes", "Load", size)
+                    call.entry.count(offset + (not unsent), bytes=size)
                     self._calls.mark_read(call)
 
     def spec(self, _request: Any) -> Any:

@@ -18,6 +18,7 @@ import grpc
 
 from blender.call_context import CallContext
 from blender.errors import Busy, CallCancelled, InvalidRequest
+from blender.serving.access_log import LoggedCall
 from blender.serving.client_identity import ClientOf, by_origin
 from blender.serving.waiting_room import WAITS_ENDED
 from factory.errors import FactoryError
@@ -63,6 +64,14 @@ class Limits:
             )
 
 
+class ServedCall(CallContext):
+    """A call that a server answers, with its entry in the access log."""
+
+    def __init__(self, entry: LoggedCall) -> None:
+        super().__init__()
+        self.entry = entry
+
+
 @dataclass
 class _OpenCall:
     """A call under way; `sent_at` is the time of its unread answer."""
@@ -78,22 +87,22 @@ class CallLimiter:
 
     def __init__(self, limits: Limits, client_of: ClientOf = by_origin) -> None:
         self.limits = limits
-        self._client_of = client_of
+        self.client_of = client_of
         self._lock = threading.Lock()
-        self._open: dict[CallContext, _OpenCall] = {}
+        self._open: dict[ServedCall, _OpenCall] = {}
         self._n_of_client: Counter[str] = Counter()
         self._ending: FactoryError | None = None
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def begin(self, context: grpc.ServicerContext, method: str) -> CallContext:
+    def begin(self, context: grpc.ServicerContext, method: str, entry: LoggedCall) -> ServedCall:
         """Admit the call until it ends.
 
         Raises Busy if the limits leave no room, and after `end` its reason.
         """
-        client = self._client_of(context) if self.limits.calls_per_client is not None else ""
-        call = CallContext()
+        client = self.client_of(context) if self.limits.calls_per_client is not None else ""
+        call = ServedCall(entry)
         with self._lock:
             if self._ending is not None:
                 raise self._ending
@@ -108,7 +117,12 @@ class CallLimiter:
             self._forget(call)  # the call ended before it began
         return call
 
-    def restart_timeout(self, call: CallContext, context: grpc.ServicerContext) -> None:
+    def announce_long_calls(self) -> None:
+        """Write the open calls that have lasted long into the access log."""
+        for call in list(self._open):
+            call.entry.announce()
+
+    def restart_timeout(self, call: ServedCall, context: grpc.ServicerContext) -> None:
         """Let the call wait from now until shortly before its deadline, or as long as the server allows."""
         remaining = context.time_remaining()
         if remaining > threading.TIMEOUT_MAX:  # without a deadline gRPC reports 9.2e18 s
@@ -116,13 +130,13 @@ class CallLimiter:
         else:
             call.set_timeout(remaining - min(_MARGIN_S, _MARGIN_SHARE * remaining))
 
-    def mark_sent(self, call: CallContext) -> None:
+    def mark_sent(self, call: ServedCall) -> None:
         """Note that the client has an answer to read."""
         opened = self._open.get(call)
         if opened is not None:  # otherwise the call has ended
             opened.sent_at = time.monotonic()
 
-    def mark_read(self, call: CallContext) -> None:
+    def mark_read(self, call: ServedCall) -> None:
         """Note that the client has read the answer, and restart the timeout for the next one."""
         opened = self._open.get(call)
         if opened is not None:
@@ -156,13 +170,13 @@ class CallLimiter:
         self._remove(call)
         return longest
 
-    def _forget(self, call: CallContext) -> None:
+    def _forget(self, call: ServedCall) -> None:
         call.cancel(CallCancelled("The call has ended, and no one waits for its answer."))
         with self._lock:
             if call in self._open:  # otherwise it has made way
                 self._remove(call)
 
-    def _remove(self, call: CallContext) -> None:
+    def _remove(self, call: ServedCall) -> None:
         client = self._open.pop(call).client
         self._n_of_client[client] -= 1
         if not self._n_of_client[client]:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import grpc
 
 from blender.protocol.status import ERROR_KEY, to_status
+from blender.serving.access_log import RefusedCalls
 from factory.errors import FactoryError
 
 
@@ -23,7 +24,10 @@ def refusal(error: FactoryError) -> grpc.RpcMethodHandler:
     It has its own thread, so that a flood of such calls occupies no thread that answers.
     """
 
+    refused_calls = RefusedCalls(to_status(error)[0].name, str(error))
+
     def refused(requests: Any, context: grpc.ServicerContext) -> NoReturn:  # noqa: ARG001
+        refused_calls.add(context)
         refuse(context, error)
 
     behavior: Any = refused

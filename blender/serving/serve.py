@@ -25,6 +25,7 @@ from typing import NoReturn
 
 from blender.catalog.blends import DEFAULT_MEMORY_BYTES, Blends, open_blends
 from blender.catalog.store import open_store
+from blender.serving.access_log import DEFAULT_LEVEL, LEVELS, configure, level_name
 from blender.serving.calls import Limits
 from blender.serving.metrics import SampleFile, Samples, samples, serve_metrics, summed_samples
 from blender.serving.ports import port_number, reserve
@@ -90,7 +91,8 @@ def _serve(given: list[str], shutdown: ShutdownSignal) -> int:
 
 
 def open_lake(options: argparse.Namespace) -> Blends:
-    """The blends of the settings' lake, with the memory of `options`."""
+    """The blends of the settings' lake, with the memory and the access log of `options`."""
+    configure(options.log_level, options.log_file)
     require_servers(settings())
     raise_file_limit()
     return open_blends(settings(), options.memory_mib << 20)
@@ -170,9 +172,8 @@ def _announce(address: str, options: argparse.Namespace, greeting: str) -> None:
 def _greeting(lake: Settings) -> str:
     n = sum(1 for _ in open_store(lake).ids())
     blends = f"{counted(n, 'blend')} on record" if n else "no blend yet"
-    return (
-        f"Blender serves the lake {lake.warehouse or lake.home} at {{address}}: {blends} (`factory blend list`)."
-    )
+    place = lake.warehouse or lake.home
+    return f"Blender serves the lake {place} at {{address}}: {blends} (`factory blend list`)."
 
 
 def _stop_with_parent(shutdown: ShutdownSignal) -> None:
@@ -214,6 +215,8 @@ def server_options(parser: argparse.ArgumentParser, port: int = 50051) -> Callab
     add("--wait-s", "seconds to wait for rows if a call has no deadline", limits.wait_s)
     add("--memory-mib", "memory for pages, shared by all processes", DEFAULT_MEMORY_BYTES >> 20, positive)
     add("--grace-s", "seconds to wait for calls on SIGTERM", GRACE_S)
+    add("--log-level", f"calls in the access log: {', '.join(LEVELS)}", DEFAULT_LEVEL, level_name)
+    add("--log-file", "file of the access log; by default standard error", kind=Path)
     add("--metrics-port", "port to answer Prometheus on", kind=port_number)
     add("--metrics-host", "address to answer Prometheus on", "127.0.0.1")
     return add

@@ -76,7 +76,7 @@ class BlenderServer:
         self.calls = CallLimiter(limits, client_of)
         self._health = Health([service.name for service in services])
         self.admission = Admission(limits.calls, limits.message_s, client_of)
-        self._upkeep = Upkeep(self.admission.sweep, lambda: len(self.calls) + len(self.admission))
+        self._upkeep = Upkeep(self._sweep, lambda: len(self.calls) + len(self.admission))
         self._server = grpc.server(
             self.admission.threads,
             interceptors=[*security.interceptors(), self.admission],
@@ -119,6 +119,10 @@ class BlenderServer:
             if not _wait(ended, 2 * _NOTIFY_S):
                 log.warning("gRPC does not end its calls; stopping without it")
         self._upkeep.stop()
+
+    def _sweep(self) -> None:
+        self.admission.sweep()
+        self.calls.announce_long_calls()
 
     def __enter__(self) -> BlenderServer:
         self.start()

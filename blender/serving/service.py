@@ -15,7 +15,7 @@ from typing import Any
 import grpc
 from google.protobuf.message_factory import GetMessageClass
 
-from blender.call_context import CallContext, use_context
+from blender.call_context import use_context
 from blender.catalog.blends import Blends, StoredBlend
 from blender.catalog.description import blend_record, description
 from blender.ipc import IpcStreams
@@ -25,7 +25,8 @@ from blender.protocol.status import to_status
 from blender.protocol.wire import OutgoingBlock, serialize
 from blender.records import Schedule, Source
 from blender.rows.counts import Counts
-from blender.serving.calls import CallLimiter
+from blender.serving.access_log import LoggedCall
+from blender.serving.calls import CallLimiter, ServedCall
 from blender.serving.refusals import end_call
 from blender.serving.request_bytes import deserializer, require_wellformed
 from blender.serving.server import Service
@@ -92,7 +93,7 @@ class BlendData:
 
     def fetch(self, request: Any, context: grpc.ServicerContext) -> Iterator[bytes]:
         """The rows of a range of steps."""
-        with answering("Fetch", context, self._calls) as call:
+        with answering("Fetch", context, self._calls, request) as call:
             require_wellformed(request)
             self._calls.limits.check_steps(request.steps)
             with use_context(call):
@@ -106,7 +107,7 @@ class BlendData:
             for block in blocks:
                 payload = streams.pieces(block.batch)
                 message = serialize(OutgoingBlock(block.offset, block.next_offset, payload))
-                rows, size = block.batch.num_rows, block.batch.nbytes
+                rows, size, next_offset = block.batch.num_rows, block.batch.nbytes, block.next_offset
                 del block, payload  # while a slow reader reads, hold the message alone
                 self._calls.mark_sent(call)
                 yield message
@@ -114,6 +115,7 @@ class BlendData:
                 SENT.add("blocks", "Fetch")
                 SENT.add("rows", "Fetch", rows)
                 SENT.add("bytes", "Fetch", size)
+                call.entry.count(next_offset, rows=rows, bytes=size)
                 self._calls.mark_read(call)
 
     def describe(self, request: Any) -> Any:
@@ -147,14 +149,21 @@ def blend_services(blends: Blends) -> tuple[Service, ...]:
 
 
 @contextmanager
-def answering(method: str, context: grpc.ServicerContext, calls: CallLimiter) -> Iterator[CallContext]:
-    """Admit the call to `calls`, and answer it with the status of any error raised inside."""
-    ended = grpc.StatusCode.OK
+def answering(
+    method: str, context: grpc.ServicerContext, calls: CallLimiter, request: Any = None
+) -> Iterator[ServedCall]:
+    """Admit the call to `calls`, and answer it with the status of any error raised inside.
+
+    The access log tells the blend and the range of `request`.
+    """
+    ended, message = grpc.StatusCode.OK, ""
+    entry = LoggedCall(method, context, calls.client_of, request)
     try:
-        yield calls.begin(context, method)
+        yield calls.begin(context, method, entry)
     except FactoryError as error:
         ended, name = to_status(error)
-        end_call(context, ended, _shortened(str(error)), name)
+        message = _shortened(str(error))
+        end_call(context, ended, message, name)
     except GeneratorExit:  # nobody reads the stream any more
         ended = grpc.StatusCode.CANCELLED
         raise
@@ -166,6 +175,7 @@ def answering(method: str, context: grpc.ServicerContext, calls: CallLimiter) ->
         end_call(context, ended, message)
     finally:
         ENDED.add(method, ended.name)
+        entry.end(ended.name, message)
 
 
 def unary_methods(calls: CallLimiter, servicer: object, service: str) -> dict[str, grpc.RpcMethodHandler]:
@@ -176,8 +186,9 @@ def unary_methods(calls: CallLimiter, servicer: object, service: str) -> dict[st
 
 def _unary(calls: CallLimiter, method: Any, answer: Answer) -> grpc.RpcMethodHandler:
     def handle(request: Any, context: grpc.ServicerContext) -> Any:
-        with answering(method.name, context, calls) as call, use_context(call):
+        with answering(method.name, context, calls, request) as call, use_context(call):
             result = answer(require_wellformed(request))
+            call.entry.note_creation(result)
             calls.mark_sent(call)
             return result
 
