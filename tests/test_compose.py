@@ -22,6 +22,7 @@ from dagster._daemon.cli import create_dagster_daemon_cli
 from dagster_webserver.cli import dagster_webserver
 
 from factory.cli.main import app
+from factory.orchestration.datasets.assets import corpus
 from factory.settings import Settings, settings
 from tests.engines.compose import interpolated
 
@@ -117,6 +118,31 @@ def test_every_variable_is_a_valid_setting(name: str, monkeypatch: pytest.Monkey
 @every_service_of_ours
 def test_the_platforms_processes_share_one_environment(name: str) -> None:
     assert SERVICES[name]["environment"] == SERVICES["code-server"]["environment"]
+
+
+def test_a_datasets_file_in_the_mounted_folder_is_the_corpus_of_every_process(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "one.md").write_text("A note.")
+    (tmp_path / "mine.yaml").write_text(
+        "datasets: [{name: notes, kind: prose, format: files, paths: notes, source: mine, license: MIT}]"
+    )
+    given = SECRETS | {"DATA": str(tmp_path), "DATASETS": "mine.yaml"}
+    services = yaml.safe_load(interpolated(TEXT, given))["services"]
+    for name in OURS:
+        assert f"{tmp_path}:/data:ro" in services[name]["volumes"]
+        file = Path(services[name]["environment"]["FACTORY_DATASETS"])
+        assert file == Path("/data/mine.yaml")
+        on_this_machine = tmp_path / file.relative_to("/data")
+        assert corpus(on_this_machine).datasets == ("notes",)
+
+
+@every_service_of_ours
+def test_without_a_datasets_file_the_corpus_is_the_installation_s(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "./data:/data:ro" in SERVICES[name]["volumes"]
+    monkeypatch.setenv("FACTORY_DATASETS", SERVICES[name]["environment"]["FACTORY_DATASETS"])
+    assert Settings().datasets is None
 
 
 @pytest.mark.parametrize("name", SECRETS)

@@ -29,15 +29,17 @@ _HEALTHY_S, _DONE_S = 300, 300
 
 
 def interpolated(text: str, given: dict[str, str]) -> str:
-    """Replace `${NAME:-default}` and `${NAME:?remedy}` in the text of a compose file."""
+    """Replace `${NAME:-default}`, `${NAME:?remedy}` and `${NAME:+other}` in the text of a compose file."""
 
     def value(found: re.Match[str]) -> str:
         name, kind, rest = found.groups()
         if not given.get(name) and kind == "?":
             raise KeyError(f"{name}: {rest}")
+        if kind == "+":
+            return re.sub(r"\$\{(\w+)\}", lambda inner: given[inner[1]], rest) if given.get(name) else ""
         return given.get(name) or rest
 
-    return re.sub(r"\$\{(\w+):([-?])([^}]*)\}", value, text)
+    return re.sub(r"\$\{(\w+):([-?+])((?:\$\{\w+\}|[^{}])*)\}", value, text)
 
 
 class Platform:
