@@ -53,5 +53,26 @@ def test_the_example_reads_the_rows_of_our_client(width: int, tmp_path: Path) ->
     assert len(expected) == 8
 
 
+@pytest.mark.parametrize(
+    "address, status, sentence",
+    [
+        ("http://127.0.0.1:1", 2, "Write ADDRESS as host:50051, without http://."),
+        ("127.0.0.1", 2, "Write ADDRESS as host:50051"),
+        ("127.0.0.1:1", 1, "Blender at 127.0.0.1:1: No connection established."),
+        (None, 1, "`4f1c`. An id has 32 hexadecimal digits"),
+    ],
+)
+def test_what_goes_wrong_is_one_line(
+    address: str | None, status: int, sentence: str, shared_lake: Settings
+) -> None:
+    with serving(shared_lake.home) as server:
+        command = ["node", EXAMPLE / "fetch.mjs", address or server.address, "4f1c", "0", "1"]
+        read = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert read.returncode == status
+    assert sentence in read.stderr
+    assert len(read.stderr.splitlines()) == 1
+    assert read.stdout == ""
+
+
 def test_the_packages_name_no_registry() -> None:
     assert '"resolved"' not in (ROOT / EXAMPLE / "package-lock.json").read_text()
