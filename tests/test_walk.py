@@ -2,7 +2,8 @@
 
 The commands and files are taken from the pages as they stand, and run in one shell in the order of the pages:
 `docs/your-data.md` whole, then the README's on the lake that is there by then, with its datasets in place of
-the demo's, then `docs/platform.md`. A command that differs from one that ran only in the variables before it has run already.
+the demo's, then `docs/platform.md`. A command that differs from one that ran only in the variables before it
+has run already.
 """
 
 from __future__ import annotations

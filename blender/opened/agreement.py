@@ -55,8 +55,8 @@ def require_no_validation_by_accident(sources: Sequence[Source]) -> None:
     for source in of_validation:
         if training and not source.validation:
             raise InvalidBlend(
-                f"{source.table} is the validation part of a dataset, and {training[0].table} is not. Leave it "
-                "out, make a blend of its own, or say `validation: true` of its source."
+                f"{source.table} is the validation part of a dataset, and {training[0].table} is not. Leave "
+                "it out, make a blend of its own, or say `validation: true` of its source."
             )
 
 

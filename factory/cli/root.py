@@ -20,7 +20,9 @@ _RENAMED = {
     "blender": "`factory blend plan` prices a blend",
 }
 _HELP_COLUMNS = 100  # of help in a pipe, which has no width of its own
-_EVERYWHERE = ("-f", "--datasets", "--lake")  # options of the root that people write behind the command
+_SHORT = "-f"
+_OF_BLEND_FILES = (["create"], ["plan"], ["update"])
+_EVERYWHERE = (_SHORT, "--datasets", "--lake")  # options of the root that people write behind the command
 
 
 if not sys.stdout.isatty():
@@ -57,9 +59,15 @@ def lake_options_first(words: Sequence[str]) -> list[str]:
     waiting = iter(words)
     for word in waiting:
         name, has_path, _ = word.partition("=")
+        is_short = word.startswith(_SHORT) and not word.startswith("--")
+        if is_short and rest[:1] == ["blend"] and rest[1:2] in _OF_BLEND_FILES:
+            raise ConfigurationError(
+                f"{_SHORT} names the datasets file. Name the file of a blend without it, that of a plan or "
+                "of an update with --file."
+            )
         if word == "--":
             rest += [word, *waiting]
-        elif name in _EVERYWHERE and has_path:
+        elif (name in _EVERYWHERE and has_path) or (is_short and word != _SHORT):
             options.append(word)
         elif word in _EVERYWHERE:
             path = next(waiting, None)
@@ -81,6 +89,8 @@ def use_lake(datasets: Path | None, lake: Path | None) -> None:
 
     Raises ConfigurationError for a file that does not exist and for a lake that is no folder.
     """
+    # A shell expands no `~` behind `=`.
+    datasets, lake = (None if path is None else path.expanduser() for path in (datasets, lake))
     if datasets is not None and not datasets.is_file():
         problem = "is a folder" if datasets.is_dir() else "does not exist"
         raise ConfigurationError(

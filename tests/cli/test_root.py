@@ -52,3 +52,19 @@ def test_a_lake_and_a_file_are_named_at_either_place(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     assert "which is a file" in process(tmp_path, "tables", "--lake", str(file)).stderr
+
+
+def test_a_path_may_follow_the_short_option_at_once() -> None:
+    assert lake_options_first(["tables", "-fa.yaml", "--json"]) == ["-fa.yaml", "tables", "--json"]
+
+
+def test_the_short_option_is_no_file_of_a_blend() -> None:
+    with pytest.raises(ConfigurationError, match="-f names the datasets file"):
+        lake_options_first(["blend", "create", "-f", "blend.yaml"])
+
+
+@pytest.mark.process
+def test_a_home_folder_is_expanded_behind_an_equals_sign(tmp_path: Path) -> None:
+    make_lake(tmp_path / "lake", code=4, prose=4)
+    printed = process(tmp_path, "tables", "--lake=~/lake", HOME=str(tmp_path))
+    assert CODE in printed.stdout, printed.stderr
