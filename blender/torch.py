@@ -31,6 +31,7 @@ from blender.prefetch import Prefetcher
 from blender.reader import BlendHandle
 from blender.spec.ranks import RankSlice
 from blender.spec.step_range import StepRange
+from blender.spec.whole_number import whole_number
 from blender.step_source import Share, Step, StepSource
 from factory.errors import ConfigurationError
 
@@ -61,7 +62,8 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
 
     Each item is made from this reader's `share` of a step. A `DataLoader(dataset, batch_size=None,
     num_workers=m)` yields the steps in the same order; one that joins steps raises JoinedSteps. `len` is the
-    number of steps that the next iteration yields. Raises EndOfData if the source ends before `stop`.
+    number of steps that the next iteration yields. Raises EndOfData if the source ends before `stop`, and
+    InvalidRequest for an `offset` or a `stop` that is not a whole number.
     """
 
     def __init__(
@@ -75,9 +77,9 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
     ) -> None:
         self.source = source
         self.share = share
-        self.stop = stop
+        self.stop = None if stop is None else whole_number(stop, "stop")
         self.transform = transform
-        self._offset = offset
+        self._offset = whole_number(offset, "offset")
         self._dealt = torch.zeros((), dtype=torch.bool).share_memory_()  # shared with the workers
 
     def __iter__(self) -> Iterator[Any]:

@@ -19,6 +19,7 @@ _UNKNOWN_HOST = ("Domain name not found", "Name or service not known", "Misforma
 _OTHER_PROTOCOL = ("Failed parsing HTTP/2", "http1.x server")
 _NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST")
 _UNTRUSTED = "CERTIFICATE_VERIFY_FAILED: "
+_OTHER_NAME = "Hostname Verification Check failed"
 _CLOSED = ("Socket closed", "reset by peer", "Broken pipe")
 _PROXY_VARIABLES = ("grpc_proxy", "https_proxy", "http_proxy")  # in gRPC's order, as the next
 _NO_PROXY_VARIABLES = ("no_grpc_proxy", "no_proxy")
@@ -38,6 +39,11 @@ def misdirection(details: str, address: str, tls: Tls | None) -> str | None:
         return (
             f"This client does not trust the certificate of the Blender at {address} ({reason}). Give "
             "`Tls(ca=...)` the file of the authority that signed it, or renew the certificate."
+        )
+    if tls is not None and _OTHER_NAME in details:
+        return (
+            f"The certificate of the Blender at {address} is for another name. Use the host that it names, "
+            "or issue a certificate for this one."
         )
     no_greeting = any(words in details for words in (*_CLOSED, *_OTHER_PROTOCOL))
     if tls is None and no_greeting and _speaks_tls(address):

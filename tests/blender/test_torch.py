@@ -449,3 +449,14 @@ def test_the_length_of_a_blend_without_an_end_is_said_to_be_unknown(local: Blend
     assert dataset
     assert issubclass(UnknownLength, InvalidRequest)
     assert len(BlendDataset(endless, offset=2, stop=1_000_000)) == 999_998
+
+
+@pytest.mark.parametrize(
+    "options", [{"offset": "3"}, {"offset": -1}, {"stop": "1000"}, {"stop": 1.5}, {"stop": -5}]
+)
+def test_a_range_of_other_types_is_refused_where_it_is_given(
+    local: BlendHandle, options: dict[str, Any]
+) -> None:
+    ((name, number),) = options.items()
+    with pytest.raises(InvalidRequest, match=f"`{name}` is {number}. Give a whole number, 0 or more"):
+        BlendDataset(local, **options)

@@ -69,6 +69,15 @@ def test_a_client_learns_that_it_does_not_know_the_authority(secure: BlenderServ
     )
 
 
+def test_a_client_learns_that_the_certificate_is_for_another_name(blends: Blends, papers: Papers) -> None:
+    security = ServerSecurity(*papers.server)
+    with BlenderServer(blend_services(blends), host="127.0.0.2", security=security) as server:
+        assert refused(server.address, Tls(papers.ca)) == (
+            f"The certificate of the Blender at {server.address} is for another name. Use the host that it "
+            "names, or issue a certificate for this one."
+        )
+
+
 class Page(BaseHTTPRequestHandler):
     """Answers as servers of pages do; says nothing."""
 
