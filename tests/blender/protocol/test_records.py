@@ -31,6 +31,7 @@ OTHER = {  # a value that is not the default
     "page_rows": 8,
     "window_pages": 4,
     "window_rows": 16,
+    "validation": True,
     "live": True,
     "columns": ("n_tokens", "tokens"),
     "snapshot": 0,
@@ -53,14 +54,14 @@ def test_a_source_declares_what_its_message_declares() -> None:
 
 
 def test_a_field_of_a_source_is_declared_in_two_files() -> None:
-    """Others only read it off a source: the rules in `spec/source.py`, and those who act on it."""
+    """Others only read it off a source: the rules in `spec/source.py`, those who act on it, and who name it."""
     named = {
         str(path.relative_to(BLENDER))
         for path in [*BLENDER.rglob("*.py"), *BLENDER.rglob("*.proto")]
         if "_pb2" not in path.name and "oversample" in path.read_text()
     }
     declared = {"records.py", "proto/blender/v1/blender.proto"}
-    assert named == declared | {"spec/source.py", "spec/order.py", "opened/blend.py"}
+    assert named == declared | {"spec/source.py", "spec/order.py", "opened/blend.py", "reader.py"}
 
 
 def test_what_a_message_leaves_out_takes_the_default_of_the_record() -> None:
