@@ -54,7 +54,7 @@ def test_a_source_declares_what_its_message_declares() -> None:
 
 
 def test_a_field_of_a_source_is_declared_in_two_files() -> None:
-    """Others only read it off a source: the rules in `spec/source.py`, those who act on it, and who name it."""
+    """Others only read it off a source: the rules in `spec/source.py`, and those who act on it or name it."""
     named = {
         str(path.relative_to(BLENDER))
         for path in [*BLENDER.rglob("*.py"), *BLENDER.rglob("*.proto")]
