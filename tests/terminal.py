@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
-from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from factory.cli import blend, main
+from factory.cli.output import WholeConsole
 
 
 def in_columns(width: int, *arguments: str) -> Result:
     """Run the command in this process, on a new console: a console reads COLUMNS only when it is made."""
-    console = Console(width=width, height=25, force_terminal=False, highlight=False)
+    console = WholeConsole(width=width, height=25, force_terminal=False, highlight=False)
     with patch.object(main, "console", console), patch.object(blend, "console", console):
         return CliRunner().invoke(main.app, list(arguments))

@@ -70,10 +70,16 @@ def produce(
         str | None, typer.Option(help="A Blender to read from, HOST:PORT; by default the lake itself.")
     ] = None,
     strategy: Annotated[
-        str | None, typer.Option(help="Plan each step: llm, plain, or your own module:function.")
+        str | None, typer.Option(help="Plan each step: llm, plain, or module:function of yours.")
     ] = None,
     microbatches: Annotated[int, typer.Option(min=1, help="Microbatches of a planned step.")] = 1,
-    model: Annotated[str, typer.Option(help="Sizes of the model, whose FLOPs are a plan's costs.")] = MODEL,
+    model: Annotated[
+        str,
+        typer.Option(
+            help="Sizes of the model, whose FLOPs are a plan's costs.",
+            show_default=MODEL.replace(",", ", "),
+        ),
+    ] = MODEL,
     transform: Annotated[
         str | None,
         typer.Option(help="Your module:function of a step that makes its slices; it may be a model."),

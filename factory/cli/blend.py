@@ -82,11 +82,16 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Show the tokens of a step, and the score and cost of each shuffle: pages, bytes, memory."""
-    from factory.cli.plan import considered, plan_of, show_plan
+    from factory.cli.blend_tables import schedule_at
+    from factory.cli.plan import considered, plan_of, show_plan, show_plan_json
 
     proposal = considered(table or [], file, seed, pad=pad)
     costs, shares = plan_of(root.lake_settings(), blend, proposal, offset, ranks)
-    show_plan(costs, shares, ranks, console, as_json=as_json)
+    if as_json:
+        show_plan_json(costs, shares, console)
+        return
+    schedule = proposal.planned if proposal else schedule_at(root.lake_settings(), blend or "", offset)
+    show_plan(costs, shares, schedule, offset, ranks, console)
 
 
 @blend_app.command("update")
@@ -131,7 +136,10 @@ def retire(blend: BlendId, as_json: Json = False) -> None:
         console.print_json(json.dumps(_retirement(record)))
         return
     tables = ", ".join(dict.fromkeys(source.table for source in record.sources))
-    console.print(f"Blend {record.id} is retired: its snapshots of {tables} may expire.", soft_wrap=True)
+    console.print(
+        f"Blend {record.id} is retired: its snapshots of {tables} may expire. Until they do it can be read; "
+        "creating it again revives it."
+    )
 
 
 def _retirement(record: BlendRecord) -> dict[str, object]:

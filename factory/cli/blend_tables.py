@@ -63,11 +63,8 @@ def show_blend(settings: Settings, blend: str, console: Console, *, as_json: boo
         return
     console.print(_sources(description, records[0].schedule))
     if records[0].schedule is not None:
-        schedule = records[0].schedule
-        n_rows = f"{schedule.rows_per_step:,} rows a step"
-        console.print(f"\n{n_rows}, {_BETWEEN[schedule.kind]}:", soft_wrap=True)
-        console.print(_knots(schedule))
         console.print()
+        show_schedule(records[0].schedule, console)
     validation = [
         source.source.name
         for source in description.sources
@@ -80,6 +77,19 @@ def show_blend(settings: Settings, blend: str, console: Console, *, as_json: boo
     console.print(f"Blend {description.blend} {steps}{padding}.", soft_wrap=True)
     for record in records[:-1]:
         console.print(f"Before step {record.offset:,} it equals blend {record.parent}.", soft_wrap=True)
+
+
+def show_schedule(schedule: Schedule, console: Console) -> None:
+    """Print the shares of the sources at the steps that a schedule names, and how they change in between."""
+    console.print(f"{schedule.rows_per_step:,} rows a step, {_BETWEEN[schedule.kind]}:")
+    console.print(_knots(schedule))
+    console.print()
+
+
+def schedule_at(settings: Settings, blend: str, offset: int) -> Schedule | None:
+    """Return the schedule that a blend follows at a step: its own, or before an update its parent's."""
+    records = _records(LocalBlender(settings), blend)
+    return next(record for record in records if record.offset <= offset).schedule
 
 
 def or_dash(number: float | None, kind: str) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.panel import Panel
 from rich.table import Table
 
 from blender import BlenderClient, Source
@@ -20,6 +19,7 @@ from blender.batch import Batch
 from blender.catalog.blends import open_blends
 from blender.errors import BlenderFailure
 from blender.spec.mixture import MAX_ROWS_PER_STEP
+from factory.cli.output import frame
 from factory.cli.runs import RunReport, execute
 from factory.cli.selection import select
 from factory.cli.serving import blender_process
@@ -185,7 +185,7 @@ def _show(
     console.print(table)
     for outcome, trace in followed.items():
         title = f"A document that is {outcome}"
-        console.print(Panel.fit(document_tree(trace), title=title, title_align="left"))
+        console.print(frame(console, title, document_tree(trace)))
 
 
 def _plain(

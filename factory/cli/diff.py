@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from itertools import chain
 
 from rich.console import Console
 from rich.table import Table
@@ -31,9 +32,7 @@ def show(found: Diff, console: Console, *, as_json: bool) -> None:
         )
         console.print(f"\n[bold]{moved.documents:,} {verb}[/]{share}")
         if moved.documents:
-            table = _table(moved)
-            width = max(console.width, _least_width(table, console))
-            Console(file=console.file, width=width).print(table)  # rich prints nothing wider than its console
+            console.print(_table(moved))
 
 
 def _table(moved: Moved) -> Table:
@@ -41,20 +40,13 @@ def _table(moved: Moved) -> Table:
     table.add_column("by", no_wrap=True)
     for column in ("documents", "share", "alone", "MB"):
         table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("for example", overflow="fold")
-    for it in moved.causes:
+    examples = [[_said(example) for example in cause.examples] for cause in moved.causes]
+    longest = max(map(len, chain.from_iterable(examples)), default=0)
+    table.add_column("for example", overflow="fold", min_width=min(_EXAMPLE, longest))
+    for it, sentences in zip(moved.causes, examples, strict=True):
         counts = (f"{it.documents:,}", f"{it.share:.1%}", f"{it.alone:,}", _megabytes(it.n_bytes))
-        table.add_row(Text(it.cause), *counts, Text("\n".join(map(_said, it.examples))))
+        table.add_row(Text(it.cause), *counts, Text("\n".join(sentences)))
     return table
-
-
-def _least_width(table: Table, console: Console) -> int:
-    """Return the width that shows every count whole, and examples in lines of `_EXAMPLE` characters."""
-    examples = table.columns[-1]
-    examples.max_width = _EXAMPLE
-    needed = console.measure(table, options=console.options.update(width=10_000)).maximum
-    examples.max_width = None
-    return needed
 
 
 def _said(example: Example) -> str:

@@ -72,18 +72,21 @@ def report(settings: Settings, console: Console, *, as_json: bool = False) -> No
         console.print_json(json.dumps([asdict(finding) | {"good": finding.good} for finding in findings]))
         _require_order(findings)
         return
-    table = Table("", "check", "found", "remedy", box=None)
+    table = Table("", "check", "found", box=None)
     for finding in findings:
         verdict = "[green]ok[/]" if finding.good else "[red]no[/]"
-        table.add_row(verdict, finding.name, escape(finding.found), escape(finding.remedy))
+        table.add_row(verdict, finding.name, escape(finding.found))
     console.print(table)
+    for finding in findings:
+        if finding.remedy:
+            console.print(f"{finding.name}: {finding.remedy}", markup=False)
     _require_order(findings)
 
 
 def _require_order(findings: Sequence[Finding]) -> None:
     bad = [finding.name for finding in findings if not finding.good]
     if bad:
-        raise MachineError(f"Not in order: {', '.join(bad)}. The table names the remedies.")
+        raise MachineError(f"Not in order: {', '.join(bad)}. The remedies are listed under the checks.")
 
 
 def _python(_settings: Settings) -> Finding:

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 
 import typer
 from pydantic import ValidationError
-from rich.console import Console
 
+from factory.cli.output import open_console
 from factory.errors import DamagedFile, FactoryError, MachineError
 from factory.settings import refusal
 
-errors = Console(stderr=True, soft_wrap=True, highlight=False)
+errors = open_console(stderr=True)
 
 INTERRUPTED = 130  # the shell's exit code for SIGINT
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from factory.cli.output import open_console, prepare_output
 from factory.settings import settings
 
-console = Console(highlight=False, soft_wrap=True)
+console = open_console()
 
 
 def export(
@@ -28,7 +28,6 @@ def export(
 
     The file appears when it is complete. Memory stays bounded at any size of the dataset; no JVM starts.
     """
-    from factory.cli.output import prepare_output
     from factory.explain.dataset_version import DatasetVersion
     from factory.explain.export import Export
     from factory.explain.export_file import require_format
@@ -39,7 +38,7 @@ def export(
     lake = Lake(settings())
     plan = Export(lake, DatasetVersion.newest(lake, dataset), removed=everything, text=not no_text)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=open_console(stderr=True), transient=True) as bar:
         task = bar.add_task(file.name, total=plan.n_rows)
         found = plan.write(file, lambda rows: bar.advance(task, rows))
     removed = found.reasons.total() - found.kept

@@ -27,13 +27,17 @@ _MOST_ROWS = 64  # buckets in a table
 def plan(
     blend: Annotated[str, typer.Argument(help="The id of a blend.")],
     offset: Annotated[int, typer.Option(min=0, help="The step.")] = 0,
-    mesh: Annotated[str, typer.Option(help="Extents of the axes: dp=8,cp=2,tp=4,pp=2.")] = MESH,
+    mesh: Annotated[str, typer.Option(help="Extents of the axes: dp=8,tp=4; also cp, pp.")] = MESH,
     order: Annotated[
         str, typer.Option(help="The axes, first the one whose neighbors have consecutive ranks.")
     ] = MEGATRON_ORDER,
     microbatches: Annotated[int, typer.Option(min=1, help="Microbatches of a rank in a step.")] = 1,
     model: Annotated[
-        str, typer.Option(help="Sizes of the model: hidden, layers, topk; vocabulary is the blend's.")
+        str,
+        typer.Option(
+            help="Sizes of the model: hidden, layers, topk; vocabulary is the blend's.",
+            show_default=MODEL.replace(",", ", "),
+        ),
     ] = MODEL,
     barrier: Annotated[
         Literal["step", "microbatch", "pipeline"] | None,

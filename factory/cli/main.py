@@ -43,6 +43,7 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     datasets: Annotated[
         Path | None,
         typer.Option("-f", "--datasets", help="The datasets file, in place of FACTORY_DATASETS."),
@@ -55,7 +56,7 @@ def _options(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    root.use_lake(datasets, lake)
+    root.use_lake(datasets, lake, context.invoked_subcommand or "")
 
 
 @app.command(rich_help_panel=panels.DATA)
@@ -292,13 +293,18 @@ def bootstrap() -> None:
 
 
 @app.command(rich_help_panel=panels.OPERATE)
-def clean() -> None:
+def clean(as_json: Json = False) -> None:
     """Drop what failed and killed runs left behind: their branches and Spark's scratch."""
     from factory.cli.clean import clean as clean_lake
     from factory.lake.tables import Lake
 
     dropped = clean_lake(root.lake_settings())
-    console.print(json.dumps(dropped) if dropped else "Nothing to drop.")
+    if as_json:
+        console.print_json(json.dumps(dropped))
+    for table, branches in {} if as_json else dropped.items():
+        console.print(f"Dropped of {table}: {', '.join(branches)}.")
+    if not dropped and not as_json:
+        console.print("Nothing to drop.")
     error_boundary.raise_together(Lake(root.lake_settings()).readable()[1])
 
 

@@ -1,32 +1,68 @@
-"""The output of commands: the console on stdout, and files at paths that the user names.
+"""The output of commands: the consoles on stdout and stderr, and files at paths that the user names.
 
-A pipe has no width: whatever COLUMNS says, lines are as long as they need to be and no cell is cut, so that
-`grep`, `cut` and people who paste a remedy get all of it.
+Nothing is cut and no sentence is broken, so that `grep`, `cut` and people who paste a remedy get all of it:
+
+- a pipe has no width, whatever COLUMNS says: a row is a line, without blanks at its end and without a frame;
+- a terminal has one, at which the cells of tables wrap between words, and texts are left to the terminal.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
 
 from factory.atomic_file import drop_abandoned
+from factory.cli.column_widths import fit_columns
 from factory.errors import ConfigurationError
 
 PIPE_COLUMNS = 100_000  # wider than any listing
 
+_PADDING = re.compile(r"[ \t]+$", re.MULTILINE)
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
+class WholeConsole(Console):
+    """A console that prints whole texts and cells; without a width it is as wide as its stream."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print as rich does, texts in one line and tables at least as wide as their longest words."""
+        options.setdefault("soft_wrap", all(isinstance(part, str | Text) for part in objects))
+        terminal_width = self.width
+        tables = [part for part in objects if isinstance(part, Table)]
+        self.width = max([terminal_width, *(fit_columns(self, table) for table in tables)])
+        try:
+            if self.is_terminal:
+                super().print(*objects, **options)
+                return
+            with self.capture() as capture:
+                super().print(*objects, **options)
+        finally:
+            self.width = terminal_width
+        super().print(Text(_PADDING.sub("", capture.get())), end="", soft_wrap=True)
+
+
 def open_console(*, stderr: bool = False) -> Console:
-    """Return a console on stdout or stderr, which wraps at the width of a terminal and never in a pipe."""
+    """Return a console on stdout or stderr, which has the width of a terminal and none in a pipe."""
     stream = sys.stderr if stderr else sys.stdout
     is_terminal = stream is not None and stream.isatty()
     width = None if is_terminal else PIPE_COLUMNS
-    return Console(stderr=stderr, highlight=False, width=width)
+    return WholeConsole(stderr=stderr, highlight=False, width=width)
+
+
+def frame(console: Console, title: str, *parts: RenderableType) -> RenderableType:
+    """Return parts in a frame with a title; in a pipe, below the title and above an empty line."""
+    if console.is_terminal:
+        return Panel.fit(Group(*parts), title=title, title_align="left")
+    return Group(Text(title), *parts, "")
 
 
 def prepare_output(file: Path) -> None:

@@ -15,9 +15,9 @@ from blender.catalog.blends import open_blends
 from blender.costs.plan import LONG, ShuffleCost
 from blender.costs.plan_facts import plan
 from blender.costs.token_shares import TokenShare, padding_of, token_shares
-from blender.records import Source
+from blender.records import Schedule, Source
 from factory.cli.blend_file import WrittenBlend, source_rows
-from factory.cli.blend_tables import or_dash
+from factory.cli.blend_tables import or_dash, show_schedule
 from factory.errors import ConfigurationError
 from factory.settings import Settings
 
@@ -60,15 +60,18 @@ def plan_of(
 
 
 def show_plan(
-    found: Sequence[ShuffleCost], shares: Sequence[TokenShare], ranks: int, console: Console, *, as_json: bool
+    found: Sequence[ShuffleCost],
+    shares: Sequence[TokenShare],
+    schedule: Schedule | None,
+    offset: int,
+    ranks: int,
+    console: Console,
 ) -> None:
-    """Print the sources' shares of tokens and a table per source, or everything as JSON."""
-    if as_json:
-        of_tokens = {share.source: asdict(share) for share in shares}
-        console.print_json(json.dumps([of_tokens.get(it.source, {}) | asdict(it) for it in found]))
-        return
+    """Print the schedule, then the sources' shares of tokens and a table per source at the step `offset`."""
+    if schedule is not None:
+        show_schedule(schedule, console)
     if shares:
-        console.print(_tokens(shares))
+        console.print(_tokens(shares, "a step" if schedule is None else f"step {offset:,}"))
         console.print()
     for source, of_source in groupby(found, lambda it: it.source):
         console.print(_table(source, list(of_source)))
@@ -85,9 +88,15 @@ def show_plan(
     )
 
 
-def _tokens(shares: Sequence[TokenShare]) -> Table:
+def show_plan_json(costs: Sequence[ShuffleCost], shares: Sequence[TokenShare], console: Console) -> None:
+    """Print every shuffle of every source, with the source's share of tokens, as JSON."""
+    of_tokens = {share.source: asdict(share) for share in shares}
+    console.print_json(json.dumps([of_tokens.get(cost.source, {}) | asdict(cost) for cost in costs]))
+
+
+def _tokens(shares: Sequence[TokenShare], step: str) -> Table:
     padding = padding_of(shares)
-    title = "tokens of a step" if padding is None else f"tokens of a step, {padding:.1%} of it padding"
+    title = f"tokens of {step}" if padding is None else f"tokens of {step}, {padding:.1%} of it padding"
     table = Table(title=title, title_justify="left", box=None, header_style="bold", padding=(0, 1, 0, 0))
     table.add_column("source", no_wrap=True)
     for column in ("rows", "tokens a row", "of", "tokens", "padding"):

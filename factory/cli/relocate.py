@@ -6,7 +6,6 @@ import time
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -16,10 +15,11 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from factory.cli.output import open_console
 from factory.counted import counted
 from factory.settings import settings
 
-console = Console(highlight=False, soft_wrap=True)
+console = open_console()
 
 
 def relocate(

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from factory.cli.output import open_console, prepare_output
 from factory.errors import TableNotFound
 from factory.settings import settings
 
-console = Console(highlight=False, soft_wrap=True)
+console = open_console()
 
 
 def report(
@@ -27,7 +27,6 @@ def report(
     """
     from factory.atomic_file import write_atomically
     from factory.cli.error_boundary import raise_together
-    from factory.cli.output import prepare_output
     from factory.counted import counted
     from factory.explain.report import report_of_lake, report_of_run
     from factory.explain.report_page import page

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 import os
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from typer import rich_utils
 from typer.core import TyperGroup
 
-from factory.cli import error_boundary
+from factory.cli import error_boundary, panels
 from factory.errors import ConfigurationError
 from factory.settings import PREFIX, Settings, settings
 
@@ -19,14 +19,10 @@ _RENAMED = {
     "blends": "`factory blend list` lists the blends, `factory blend show ID` describes one",
     "blender": "`factory blend plan` prices a blend",
 }
-_HELP_COLUMNS = 100  # of help in a pipe, which has no width of its own
-_SHORT = "-f"
-_OF_BLEND_FILES = (["create"], ["plan"], ["update"])
-_EVERYWHERE = (_SHORT, "--datasets", "--lake")  # options of the root that people write behind the command
-
-
-if not sys.stdout.isatty():
-    rich_utils.MAX_WIDTH = _HELP_COLUMNS
+_LAKE_OPTIONS = ("datasets", "lake")  # of the root, which people write behind the command as well
+_WITHOUT_LAKE = ("init",)
+_OF_BLEND_FILES = (["blend", "create"], ["blend", "plan"], ["blend", "update"])
+_MAY_MAKE_A_LAKE = ("materialize", "demo", "ui", "bootstrap", "doctor", "assets", "check")
 
 
 class Root(TyperGroup):
@@ -35,9 +31,29 @@ class Root(TyperGroup):
     The datasets file and the lake may be named before the command, behind it, or in the environment.
     """
 
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        lake_options = [option for option in self.params if option.name in _LAKE_OPTIONS]
+        for command in _commands_below(self):
+            command.help = _joined_lines(command.help)
+            if command.name not in _WITHOUT_LAKE:
+                command.params += [_behind_the_command(option) for option in lake_options]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the commands in the order in which a person meets them."""
+        return sorted(super().list_commands(ctx), key=panels.ORDER.index)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options; those that set up completion have a panel of their own."""
+        options: list[Any] = super().get_params(ctx)
+        for option in options:
+            if option.name in ("install_completion", "show_completion"):
+                option.rich_help_panel = panels.COMPLETION
+        return options
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         with error_boundary.sentences():
-            return super().parse_args(ctx, lake_options_first(args))
+            return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] in _RENAMED:
@@ -49,45 +65,16 @@ class Root(TyperGroup):
             return super().invoke(ctx)
 
 
-def lake_options_first(words: Sequence[str]) -> list[str]:
-    """Move the options that name the datasets file and the lake before the command.
-
-    Words behind `--` stay. Raises ConfigurationError for an option without a path.
-    """
-    options: list[str] = []
-    rest: list[str] = []
-    waiting = iter(words)
-    for word in waiting:
-        name, has_path, _ = word.partition("=")
-        is_short = word.startswith(_SHORT) and not word.startswith("--")
-        if is_short and rest[:1] == ["blend"] and rest[1:2] in _OF_BLEND_FILES:
-            raise ConfigurationError(
-                f"{_SHORT} names the datasets file. Name the file of a blend without it, that of a plan or "
-                "of an update with --file."
-            )
-        if word == "--":
-            rest += [word, *waiting]
-        elif (name in _EVERYWHERE and has_path) or (is_short and word != _SHORT):
-            options.append(word)
-        elif word in _EVERYWHERE:
-            path = next(waiting, None)
-            if path is None:
-                raise ConfigurationError(f"{word} names no path. Write it behind {word}.")
-            options += [word, path]
-        else:
-            rest.append(word)
-    return [*options, *rest]
-
-
 def lake_settings() -> Settings:
     """Return the settings of the lake that a command works on."""
     return settings()
 
 
-def use_lake(datasets: Path | None, lake: Path | None) -> None:
+def use_lake(datasets: Path | None, lake: Path | None, command: str) -> None:
     """Let this process and its children use a datasets file and a lake; None leaves the environment's.
 
-    Raises ConfigurationError for a file that does not exist and for a lake that is no folder.
+    Raises ConfigurationError for a file that does not exist, for a lake that is no folder, and for a folder
+    without a lake, unless the command may make one.
     """
     # A shell expands no `~` behind `=`.
     datasets, lake = (None if path is None else path.expanduser() for path in (datasets, lake))
@@ -102,3 +89,44 @@ def use_lake(datasets: Path | None, lake: Path | None) -> None:
         if path is not None:
             os.environ[PREFIX + name] = str(path.absolute())
             settings.cache_clear()
+    if lake is not None and command not in _MAY_MAKE_A_LAKE and _is_missing(settings()):
+        raise ConfigurationError(
+            f"There is no lake in {lake}. Correct --lake; `factory materialize '*'` makes one."
+        )
+
+
+def _is_missing(lake: Settings) -> bool:
+    return lake.embedded and not lake.files.catalog_database.exists()
+
+
+def _commands_below(group: TyperGroup) -> Iterator[Any]:
+    """Yield the commands of a group and of the groups in it, with these groups."""
+    for command in group.commands.values():
+        yield command
+        if isinstance(command, TyperGroup):
+            yield from _commands_below(command)
+
+
+def _joined_lines(text: str | None) -> str:
+    """Return a docstring with each paragraph in one line, so that help wraps at its own width."""
+    paragraphs = inspect.cleandoc(text or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split("\n")) for paragraph in paragraphs)
+
+
+def _behind_the_command(option: Any) -> Any:
+    """Return a copy of an option of the root for a command, whose function does not receive its value."""
+
+    def use(ctx: Any, _option: Any, path: str | None) -> None:
+        if path is None:
+            return
+        words = ctx.command_path.split()[1:]
+        if option.name == "datasets" and words in _OF_BLEND_FILES:
+            raise ConfigurationError(
+                "-f names the datasets file. Name the file of a blend without it, that of a plan or of an "
+                "update with --file."
+            )
+        use_lake(**{**dict.fromkeys(_LAKE_OPTIONS), option.name: Path(path)}, command=words[0])
+
+    other = copy.copy(option)
+    other.expose_value, other.callback, other.rich_help_panel = False, use, panels.LAKE
+    return other

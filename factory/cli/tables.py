@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group
-from rich.panel import Panel
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from factory.cli.error_boundary import raise_together
+from factory.cli.output import frame
 from factory.explain.tables import as_plain, published_tables
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
@@ -33,12 +33,11 @@ def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
         raise_together(damaged)
         return
     table = Table(box=None, header_style="bold")
-    longest = max((len(str(it.table)) for it in found), default=0)
-    table.add_column("table", no_wrap=True, overflow="ignore", min_width=longest)
-    table.add_column("stage", no_wrap=True)
+    for column in ("table", "stage"):
+        table.add_column(column, no_wrap=True)
     for column in ("rows", "MB", "published"):
         table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("content", overflow="crop")  # the only column that shrinks; JSON has all of it
+    table.add_column("content", no_wrap=True)  # its beginning; JSON has all of it
     for it in found:
         when = time.strftime("%m-%d %H:%M", time.localtime(it.timestamp_ms / 1000))
         megabytes = f"{it.size_bytes / 1e6:,.1f}"
@@ -50,7 +49,7 @@ def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
 
 
 def show_sample(rows: list[dict[str, Any]], table: TableName, console: Console) -> None:
-    """Print one panel per row, with the text or the first bytes last; mark texts that are cut."""
+    """Print one frame per row, with the text or the first bytes last; mark texts that are cut."""
     for row in rows:
         facts = Text()
         for name, value in row.items():
@@ -59,7 +58,7 @@ def show_sample(rows: list[dict[str, Any]], table: TableName, console: Console) 
         for rule, phrase in (row.get("evidence") or {}).items():
             facts.append(f"{rule} ", "bold").append(f"{phrase}\n")
         bodies = [_body(row[name], row.get("n_bytes")) for name in _BODIES if row.get(name) is not None]
-        console.print(Panel.fit(Group(facts, *bodies), title=str(table), title_align="left"))
+        console.print(frame(console, str(table), facts, *bodies))
 
 
 def show_sample_json(rows: Sequence[dict[str, Any]], console: Console) -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from factory.cli.output import open_console, prepare_output
 from factory.errors import ConfigurationError
 from factory.settings import settings
 
 tokenizer_app = typer.Typer(help="Export a tokenizer of the lake.", no_args_is_help=True)
-console = Console(highlight=False, soft_wrap=True)
+console = open_console()
 
 
 @tokenizer_app.callback()
@@ -32,7 +32,6 @@ def export(
 ) -> None:
     """Write a tokenizer as a Hugging Face `tokenizer.json`, which decodes batches to text."""
     from factory.atomic_file import write_atomically
-    from factory.cli.output import prepare_output
     from factory.explain.tokenizers import newest_tokenizer, tokenizer_of_blend
     from factory.lake.tables import Lake
 

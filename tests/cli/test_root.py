@@ -1,70 +1,131 @@
-"""The datasets file and the lake as options, at any place of a command."""
+"""The datasets file and the lake as options, at any place of a command; help in the order of use."""
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from factory.cli.root import lake_options_first
 from factory.errors import ConfigurationError
+from factory.settings import settings
 from tests.blender.lakes import CODE, make_lake
-from tests.cli.command import process
-
-WORDS = st.sampled_from(["tables", "--json", "-n", "3", "*"])
-OPTIONS = st.sampled_from([["-f", "a.yaml"], ["--datasets=a.yaml"], ["--lake", "lake"], ["--lake=lake"]])
+from tests.cli.command import factory, process
+from tests.cli.every_command import names
 
 
-@given(
-    words=st.lists(WORDS),
-    options=st.lists(OPTIONS),
-    data=st.data(),
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The folder of a lake that only an option names."""
+    home = make_lake(tmp_path / "lake", code=4, prose=4).home
+    for name in ("FACTORY_HOME", "FACTORY_DATASETS"):
+        monkeypatch.setenv(name, "")  # so that what a command sets is undone
+        monkeypatch.delenv(name)
+    settings.cache_clear()
+    yield str(home)
+    settings.cache_clear()
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+def test_a_lake_is_named_at_any_place_and_in_either_form(lake: str, tmp_path: Path, place: int) -> None:
+    for option in (["--lake", lake], [f"--lake={lake}"]):
+        words = ["sample", CODE, "--json"]
+        words[place:place] = option
+        sampled = factory(*words)
+        assert (sampled.exit_code, sampled.stderr) == (0, "")
+    assert factory("blend", "--lake", lake, "list", "--json").stdout == "[]\n"
+    assert os.environ["FACTORY_HOME"] == lake  # for processes that the command starts
+
+
+@pytest.mark.parametrize(
+    "words", [["-f", "F", "check"], ["check", "-f", "F"], ["check", "-fF"], ["-fF", "check"]]
 )
-def test_options_of_the_root_come_first_and_the_rest_keeps_its_order(
-    words: list[str], options: list[list[str]], data: st.DataObject
+def test_a_datasets_file_is_named_at_any_place(lake: str, tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("A note.")
+    file = tmp_path / "d.yaml"
+    file.write_text("datasets: [{name: notes, kind: prose, format: files, paths: notes}]")
+    checked = factory(*(word.replace("F", str(file)) for word in words))
+    assert (checked.exit_code, checked.stderr) == (0, "")
+    assert os.environ["FACTORY_DATASETS"] == str(file)
+
+
+WRONG = [
+    (["check", "-f", "absent.yaml"], "The datasets file absent.yaml does not exist. Correct -f; "),
+    (["-f", ".", "check"], "The datasets file . is a folder. "),
+    (["tables", "--lake", "absent"], "There is no lake in absent. Correct --lake; "),
+    (["--lake", ".", "blend", "list"], "There is no lake in .. Correct --lake; "),
+    (["trace", "document", "a", "--lake", "file"], "--lake is file, which is a file. "),
+]
+
+
+@pytest.mark.parametrize("words, sentence", WRONG)
+def test_a_wrong_path_is_one_sentence_and_makes_nothing(
+    lake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], sentence: str
 ) -> None:
-    mixed = [[word] for word in words]
-    for option in options:
-        mixed.insert(data.draw(st.integers(0, len(mixed))), option)
-    first = [word for part in mixed if part in options for word in part]
-    assert lake_options_first([word for part in mixed for word in part]) == [*first, *words]
-
-
-def test_words_behind_two_dashes_stay() -> None:
-    assert lake_options_first(["sample", "--", "-f", "x"]) == ["sample", "--", "-f", "x"]
-
-
-def test_an_option_needs_a_path() -> None:
-    with pytest.raises(ConfigurationError, match="-f names no path"):
-        lake_options_first(["check", "-f"])
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    Path("file").touch()
+    refused = factory(*words)
+    assert (refused.exit_code, refused.stdout) == (ConfigurationError.exit_code, "")
+    (line,) = refused.stderr.splitlines()
+    assert line.startswith(sentence)
+    assert list(Path().iterdir()) == [Path("file")]
 
 
 @pytest.mark.process
-def test_a_lake_and_a_file_are_named_at_either_place(tmp_path: Path) -> None:
-    lake = make_lake(tmp_path / "lake", code=4, prose=4)
-    for words in (["--lake", str(lake.home), "tables"], ["tables", f"--lake={lake.home}"]):
-        assert CODE in process(tmp_path / "elsewhere", *words).stdout
-    missing = process(tmp_path, "check", "-f", str(tmp_path / "absent.yaml"))
-    assert (missing.returncode, missing.stdout) == (2, "")
-    assert missing.stderr.startswith(f"The datasets file {tmp_path}/absent.yaml does not exist.")
-    file = tmp_path / "file"
-    file.touch()
-    assert "which is a file" in process(tmp_path, "tables", "--lake", str(file)).stderr
+def test_a_server_inherits_the_lake_of_the_option(lake: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    served = process(tmp_path / "empty", "serve", "--lake", lake, "--port", "99999")
+    assert served.stderr == "Port 99,999 is out of range. Use 1 to 65,535, or 0 for any.\n"
+    assert list((tmp_path / "empty").iterdir()) == []
 
 
-def test_a_path_may_follow_the_short_option_at_once() -> None:
-    assert lake_options_first(["tables", "-fa.yaml", "--json"]) == ["-fa.yaml", "tables", "--json"]
+def test_a_home_folder_is_expanded_behind_an_equals_sign(
+    lake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert CODE in factory("tables", "--lake=~/lake").stdout
+    assert CODE in factory("--lake=~/lake", "tables").stdout
 
 
-def test_the_short_option_is_no_file_of_a_blend() -> None:
-    with pytest.raises(ConfigurationError, match="-f names the datasets file"):
-        lake_options_first(["blend", "create", "-f", "blend.yaml"])
+@pytest.mark.parametrize(
+    "words", [["create", "-f", "b.yaml"], ["plan", "-fb.yaml"], ["update", "-f", "b.yaml"]]
+)
+def test_the_short_option_is_no_file_of_a_blend(lake: str, words: list[str]) -> None:
+    refused = factory("--lake", lake, "blend", *words)
+    assert (refused.exit_code, refused.stdout) == (ConfigurationError.exit_code, "")
+    assert refused.stderr.startswith("-f names the datasets file. Name the file of a blend without it, ")
 
 
-@pytest.mark.process
-def test_a_home_folder_is_expanded_behind_an_equals_sign(tmp_path: Path) -> None:
-    make_lake(tmp_path / "lake", code=4, prose=4)
-    printed = process(tmp_path, "tables", "--lake=~/lake", HOME=str(tmp_path))
-    assert CODE in printed.stdout, printed.stderr
+GROUPS = {" ".join(name.split()[:-1]) for name in names()}
+
+
+@pytest.mark.parametrize("name", sorted({*names(), *GROUPS} - {"serve", "loading serve"}))  # not of typer
+def test_help_is_whole_at_60_columns(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    shown = factory(*name.split(), "--help").stdout
+    assert "…" not in shown
+    assert "\x1b" not in shown
+    assert max(map(len, shown.splitlines())) <= 60
+    assert ("--lake" in shown) == (name != "init")
+
+
+def test_commands_stand_in_the_order_of_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = factory("--help").stdout.splitlines()
+    panels = [line.split("─")[1].strip() for line in lines if line.startswith("╭")]
+    assert [panel.split()[0].strip(":,") for panel in panels] == [
+        *("Options", "Completion", "Your", "Look", "Blend", "Operate"),
+    ]
+    commands = re.findall(r"^│ ([a-z]+) ", "\n".join(lines), re.MULTILINE)
+    assert commands[:4] == ["init", "check", "assets", "materialize"]
+    assert [commands.index(name) for name in ("tables", "blend", "serve", "doctor", "ui")] == sorted(
+        commands.index(name) for name in ("tables", "blend", "serve", "doctor", "ui")
+    )
+
+
+def test_every_paragraph_of_help_fills_its_lines() -> None:
+    shown = factory("materialize", "--help").stdout
+    assert "its asset (exit code\n 7)" in re.sub(" +\n", "\n", shown) or "its asset (exit code 7)" in shown
