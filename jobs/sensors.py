@@ -22,7 +22,7 @@ from factory.ingest.state import state
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
-from factory.orchestration.asset.table_asset import PRIORITY_TAG
+from factory.orchestration.asset.table_asset import PRIORITY_TAG, declaration_of
 from factory.orchestration.datasets.partition_paths import keys_at, path_of
 from factory.orchestration.host.instance import IN_TURN_TAG
 from factory.orchestration.host.partitions import RunBatch, spans
@@ -212,6 +212,8 @@ def _made(lake: Lake, assets: Sequence[dg.AssetsDefinition], watched: Watched) -
     behind = downstream(assets, key_of(source))
     for asset in assets:
         for table in map(table_of, asset.keys & behind):
+            if asset.is_executable and declaration_of(asset).on_demand is not None:
+                continue  # a run may leave it out
             try:
                 if asset.partitions_def is None:
                     whole = lake.published(table).lineage

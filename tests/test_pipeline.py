@@ -312,7 +312,7 @@ def test_a_document_is_found_by_its_key_and_an_unknown_one_is_not(lake: Lake) ->
         find_ids(lake, "nowhere")
 
 
-def test_lakes_of_one_corpus_are_equal_whatever_cores_and_partitions(
+def test_lakes_of_one_corpus_are_equal_whatever_cores_partitions_and_compilers(
     lake: Lake, blend: str, undisturbed: SmallLake
 ) -> None:
     other = Lake(undisturbed.settings)

@@ -63,7 +63,7 @@ class Chain:
         counted = {str(table): short_name(table, part) for table in self._tables[part]}
         keys = [names.raw(part), names.filtered(part), *self._tables[part]]
         chosen = [key_of(table) for table in keys]
-        meter = run(self._definitions, self._own, chosen, progress)
+        meter = run(self._definitions, self._own, chosen, progress, named_tables=self._tables[part])
         spans = {counted[span.name]: span for span in meter.spans if span.name in counted}
         assert len(spans) == len(counted), f"These tables have no cost: {set(counted.values()) - set(spans)}"
         return spans

@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from bench.harness import Report, Row, table
+from bench.harness import Report, Row, at_most, table
 from bench.lakes import own_lake
 from bench.packing.measure import CAVEATS as PACKING_CAVEATS
 from bench.packing.measure import add_quality
@@ -46,6 +46,9 @@ from factory.settings import Settings, settings
 
 START, TOTAL = "start", "total"
 MB = 1e6
+ALL_STAGES = list(dict.fromkeys(names.STAGE_OF_NAMESPACE.values()))  # in the order of the pipeline
+UNTIL_DEDUPLICATED = (names.INGEST, names.FILTERS, names.DEDUP)
+MOST_FIXED_S, MOST_FIXED_DEDUPLICATED_S = 40, 25  # aims of the whole pipeline, and of it until there
 COST_COLUMNS = "wall s | CPU s | driver | JVM | workers | peak MB | JVM MB | workers MB"
 CAVEATS = [
     "One run on a cold JVM: its compiler and its garbage count, the first stages pay more of it.",
@@ -125,9 +128,16 @@ def _measured(own: Settings, small: Costs | None, console: Console) -> Report:
 
 
 def run(
-    defined: dg.Definitions, lake_settings: Settings, keys: Sequence[dg.AssetKey], console: Console
+    defined: dg.Definitions,
+    lake_settings: Settings,
+    keys: Sequence[dg.AssetKey],
+    console: Console,
+    named_tables: Iterable[TableName] = (),
 ) -> Meter:
-    """Materialize `keys`; the meter has a span per asset, named after its table, after the span `start`."""
+    """Materialize `keys`; the meter has a span per asset, named after its table, after the span `start`.
+
+    Of tables that are made on demand, the `named_tables` are made.
+    """
     with Meter() as meter:
 
         def listener(event: progress.Progress) -> None:
@@ -135,7 +145,7 @@ def run(
                 meter.begin(event.asset)
 
         with progress.listening(listener):
-            execute(defined, lake_settings, keys, console, reuse=False)
+            execute(defined, lake_settings, keys, console, reuse=False, named_tables=named_tables)
     return meter
 
 
@@ -148,10 +158,13 @@ def by_stage(spans: Iterable[Span]) -> dict[str, Span]:
     """The spans summed by the stage that writes their table, in the order of the pipeline."""
     summed: dict[str, Span] = {}
     for span in spans:
-        stage = START if span.name == START else TableName.parse(span.name).stage
+        stage = _stage(span.name)
         summed.setdefault(stage, Span(stage)).add(span)
-    order = [START, *dict.fromkeys(names.STAGE_OF_NAMESPACE.values())]
-    return {stage: summed[stage] for stage in order if stage in summed}
+    return {stage: summed[stage] for stage in (START, *ALL_STAGES) if stage in summed}
+
+
+def _stage(name: str) -> str:
+    return START if name == START else TableName.parse(name).stage
 
 
 def inputs(lake: Lake, datasets: Iterable[str]) -> dict[str, Input]:
@@ -223,10 +236,27 @@ def add_costs(
             assets.add_row(span.name, *_cost_cells(span), *_part_cells(part))
             report.rows.append(Row(f"pipeline.asset.{span.name}.cpu", _rounded(span.cpu_s.total), "s"))
             report.rows += _part_rows(f"pipeline.asset.{span.name}.cpu", part)
-    whole = [sum((parts[span.name] for span in spans if span.name != START), Split(0, 0))] if parts else []
-    assets.add_row(TOTAL, *_cost_cells(total), *_part_cells(whole))
-    report.rows += _part_rows(f"pipeline.{TOTAL}.cpu", whole)
+    assets.add_row(TOTAL, *_cost_cells(total), *_part_cells([_sum(parts, ALL_STAGES)] if parts else []))
     report.tables.append(assets)
+    if parts:
+        _add_sums(report, parts)
+
+
+def _add_sums(report: Report, parts: Mapping[str, Split]) -> None:
+    """Add the parts of the whole pipeline and of it up to deduplication, the fixed ones with their aims."""
+    for name, part, most_s in (
+        (TOTAL, _sum(parts, ALL_STAGES), MOST_FIXED_S),
+        ("deduplicated", _sum(parts, UNTIL_DEDUPLICATED), MOST_FIXED_DEDUPLICATED_S),
+    ):
+        report.rows += [
+            at_most(f"pipeline.{name}.cpu.fixed", _rounded(part.fixed), "s", most_s),
+            Row(f"pipeline.{name}.cpu.growing", _rounded(part.growing), "s"),
+        ]
+
+
+def _sum(parts: Mapping[str, Split], stages: Sequence[str]) -> Split:
+    """The parts of all tables that these stages write."""
+    return sum((split for name, split in parts.items() if _stage(name) in stages), Split(0, 0))
 
 
 def _input_cells(span: Span, entered: Input | None) -> list[str]:

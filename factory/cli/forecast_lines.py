@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.markup import escape
 
 from factory.counted import counted
+from factory.lake.names import TableName
 from factory.orchestration.asset.forecast import Expectation, Forecast
 
 _MOST_NAMED = 2  # tables of a line that have their names in it
+_MOST_ALIKE = 4  # owners of tables with the same reason that have a line each
+_MOST_OWNERS = 9  # whose tables a line counts apart
+_MOST_ROOTS = 4  # tables of a condition that have their names in it
 _LEADS: dict[Expectation, tuple[str, str]] = {
     "make": ("[green]make[/] ", "because"),
     "maybe": ("[yellow]maybe[/]", "if"),
     "keep": ("[dim]keep[/] ", "although"),
+    "leave": ("[dim]leave[/]", "because it is"),
 }
 
 
@@ -26,30 +31,28 @@ def table_lines(forecasts: Sequence[Forecast]) -> Iterator[str]:
 
 
 def dataset_lines(forecasts: Sequence[Forecast]) -> Iterator[str]:
-    """Yield a line for each reason of each dataset or dedup group, and one for all kept tables."""
-    alike: dict[tuple[Expectation, str, str], list[str]] = defaultdict(list)
-    kept_by_owner: Counter[str] = Counter()
+    """Yield a line for each reason of each dataset or dedup group, and one for all tables kept or left out."""
+    alike: dict[tuple[Expectation, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    n_kept: Counter[str] = Counter()
+    n_left: Counter[str] = Counter()
     for forecast in forecasts:
         owner = _owner(forecast.group)
-        if forecast.verdict == "keep" and not forecast.reason:
-            kept_by_owner[owner] += 1
+        if forecast.verdict == "leave":
+            n_left[owner] += 1
             continue
-        changes = " or ".join(map(str, forecast.roots))
-        reason = f"{changes} changes" if forecast.verdict == "maybe" else forecast.reason
-        alike[forecast.verdict, owner, reason].append(str(forecast.table))
+        if forecast.verdict == "keep" and not forecast.reason:
+            n_kept[owner] += 1
+            continue
+        reason = _changes(forecast.roots) if forecast.roots else forecast.reason
+        alike[forecast.verdict, reason][owner].append(str(forecast.table))
     for verdict in _LEADS:
-        for (group_verdict, owner, reason), tables in alike.items():
-            if group_verdict == verdict:
-                n_tables = len(tables)
-                subject = (
-                    " and ".join(tables)
-                    if n_tables <= _MOST_NAMED
-                    else f"{counted(n_tables, 'table')} of {owner}"
-                )
-                yield _line(verdict, subject, reason)
-    if kept_by_owner:
-        owners = ", ".join(f"{n:,} of {owner}" for owner, n in kept_by_owner.items())
-        yield _line("keep", f"{counted(kept_by_owner.total(), 'table')}: {owners}", "")
+        for (verdict_of_reason, reason), tables_of in alike.items():
+            if verdict_of_reason == verdict:
+                yield from (_line(verdict, subject, reason) for subject in _subjects(tables_of))
+    if n_left:
+        yield _line("leave", _counts(n_left, " that only people read"), "")
+    if n_kept:
+        yield _line("keep", _counts(n_kept), "")
 
 
 def forecast_json(forecasts: Sequence[Forecast]) -> str:
@@ -66,6 +69,33 @@ def forecast_json(forecasts: Sequence[Forecast]) -> str:
             for forecast in forecasts
         ]
     )
+
+
+def _changes(roots: Sequence[TableName]) -> str:
+    """The phrase for a change of any of the tables."""
+    parts = list(map(str, roots))
+    if len(roots) > _MOST_ROOTS:
+        parts[_MOST_ROOTS - 1 :] = [f"one of {len(roots) - _MOST_ROOTS + 1:,} others"]
+    return f"{' or '.join(parts)} changes"
+
+
+def _subjects(tables_of: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield the subject of a line for each owner of tables, or one of all if there are many owners."""
+    if len(tables_of) > _MOST_ALIKE:
+        yield _counts(Counter({owner: len(tables) for owner, tables in tables_of.items()}))
+        return
+    for owner, tables in tables_of.items():
+        few = len(tables) <= _MOST_NAMED
+        yield " and ".join(tables) if few else f"{counted(len(tables), 'table')} of {owner}"
+
+
+def _counts(n_tables: Counter[str], attribute: str = "") -> str:
+    """The number of tables of each owner, and of the others together if there are many."""
+    parts = [f"{n:,} of {owner}" for owner, n in n_tables.items()]
+    rest = sum(list(n_tables.values())[_MOST_OWNERS:])
+    if rest:
+        parts[_MOST_OWNERS:] = [f"{rest:,} of {counted(len(n_tables) - _MOST_OWNERS, 'other')}"]
+    return f"{counted(n_tables.total(), 'table')}{attribute}: {', '.join(parts)}"
 
 
 def _line(verdict: Expectation, subject: str, reason: str) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from factory.cli.forecast_lines import dataset_lines, forecast_json, table_lines
 from factory.cli.runs import RunReport, execute
-from factory.cli.selection import select
+from factory.cli.selection import select, spelled_tables
 from factory.cli.summary import show_stages
 from factory.counted import counted
 from factory.explain.summary import stage_rows
@@ -31,8 +31,16 @@ def materialize(
 
     Raises the errors of `execute`.
     """
+    keys = _selected(settings, selection)
     report = execute(
-        defs, settings, _selected(settings, selection), console, reuse=reuse, span=span, watched=WATCHED
+        defs,
+        settings,
+        keys,
+        console,
+        reuse=reuse,
+        span=span,
+        watched=WATCHED,
+        named_tables=spelled_tables(selection, keys),
     )
     show_rows(settings, report, console)
     console.print(report.closing())
@@ -64,8 +72,11 @@ def dry_run(
     instance = open_instance(settings)
     gone_folders = notice(WATCHED, instance)
     assets = list(defs.resolve_asset_graph().assets_defs)
-    runs = batches(assets, _selected(settings, selection), instance, span)
-    found = forecast(Lake(settings), assets, runs, instance, reuse=reuse)
+    keys = _selected(settings, selection)
+    runs = batches(assets, keys, instance, span)
+    found = forecast(
+        Lake(settings), assets, runs, instance, reuse=reuse, named_tables=spelled_tables(selection, keys)
+    )
     if as_json:
         console.print_json(forecast_json(found))
         return
@@ -75,8 +86,10 @@ def dry_run(
         console.print(line, soft_wrap=True)
     n = Counter(it.verdict for it in found)
     more = f", {n['maybe']:,} more if their input changes" if n["maybe"] else ""
+    left_out = f", and leaves out {n['leave']:,}" if n["leave"] else ""
+    keeps = f"{',' if left_out else ', and'} keeps {n['keep']:,}"
     console.print(
-        f"Nothing was run. A run makes {counted(n['make'], 'table')}{more}, and keeps {n['keep']:,}.",
+        f"Nothing was run. A run makes {counted(n['make'], 'table')}{more}{keeps}{left_out}.",
         soft_wrap=True,
     )
 

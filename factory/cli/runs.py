@@ -35,18 +35,19 @@ from factory.cli.failures import run_error
 from factory.cli.streams import OfThisThread, no_traces_of_a_dead_jvm
 from factory.counted import counted
 from factory.lake.lock import writing
+from factory.lake.names import TableName
 from factory.orchestration.asset import progress
 from factory.orchestration.asset.spark_failure import require_jvm
 from factory.orchestration.host.execution import RunOutcome, run_assets
 from factory.orchestration.host.instance import open_instance
 from factory.orchestration.host.partitions import RunBatch, Span, batches
-from factory.orchestration.host.resources import REUSE_TAG
+from factory.orchestration.host.resources import NAMED_TAG, REUSE_TAG
 from factory.settings import Settings
 from factory.spark.session import kill_jvm
 from jobs.sensors import Watched, notice
 
 _LOOK_EVERY_S = 0.2  # an interrupt just before a wait, or in another thread, does not end the wait
-_ENDS = ("published", "reused", "failed")  # the final phases of an asset
+_ENDS = ("published", "reused", "left out", "failed")  # the final phases of an asset
 _INTERRUPTED = "Interrupted: published tables are unchanged, and the next run cleans up."
 
 
@@ -62,11 +63,25 @@ class RunReport:
     reasons: dict[str, str] = field(default_factory=dict)  # of tables that were made again, or kept despite
     warnings: list[CheckWarning] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    left_out: dict[str, progress.Progress] = field(default_factory=dict)  # tables that only people read
 
     def closing(self) -> str:
         """Return the closing line of a successful run."""
         made, kept, warned = len(self.rows) - len(self.reused), len(self.reused), len(self.warnings)
         return f"{counted(made, 'table')} made, {kept} kept as they were, {counted(warned, 'warning')}."
+
+    def left_out_line(self) -> str:
+        """Return one line for the tables that were left out, empty if there are none."""
+        if not self.left_out:
+            return ""
+        first, *others = self.left_out
+        fewest, most = (f(event.rows or 0 for event in self.left_out.values()) for f in (min, max))
+        there = f"{fewest:,} to {most:,}" if fewest < most else f"{most:,}"
+        subject = f"{1 + len(others)} tables that" if others else f"{first}, which"
+        condition = " or ".join(dict.fromkeys(event.reason for event in self.left_out.values()))
+        remedy = f"`factory materialize {first}` makes {'one' if others else 'it'}"
+        verb = "is" if most == 1 else "are"
+        return f"left out {subject} only people read: {condition}, and there {verb} {there}; {remedy}."
 
 
 warnings.filterwarnings("ignore", category=dg.BetaWarning)  # Dagster warns of its own internals
@@ -81,10 +96,12 @@ def execute(
     reuse: bool,
     span: Span | None = None,
     watched: Iterable[Watched] = (),
+    named_tables: Iterable[TableName] = (),
 ) -> RunReport:
     """Materialize `keys`; with `reuse`, keep tables whose code, configuration and upstream are unchanged.
 
     Partitioned tables get the partitions of `span`, or all, including new folders below `watched` paths.
+    A table that is made on demand is made if it is among the `named_tables`.
     Warnings of checks are printed with their figures. Raises RunFailed naming every failed asset,
     MachineError if the machine lacks something (a JVM), LakeLocked if another run writes the lake,
     ConfigurationError for an unknown partition.
@@ -97,13 +114,15 @@ def execute(
     _silence_logs()
     job = definitions.resolve_implicit_global_asset_job_def()
     report = RunReport()
+    names = " ".join(map(str, named_tables))
+    tags = ({REUSE_TAG: "true"} if reuse else {}) | ({NAMED_TAG: names} if names else {})
 
     def run(batch: RunBatch) -> RunOutcome:
         return run_assets(
             job,
             instance,
             batch.keys,
-            tags={**batch.tags, **({REUSE_TAG: "true"} if reuse else {})},
+            tags={**batch.tags, **tags},
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         )
 
@@ -121,9 +140,11 @@ def execute(
                 failed = outcome
                 break
     show_warnings(report.warnings, console)
+    if line := report.left_out_line():
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     if failed is not None:
         require_jvm()  # whatever errors the assets raised because of it
-        skipped = _steps(definitions, keys) - len(report.rows) - len(report.failed)
+        skipped = _steps(definitions, keys) - len(report.rows) - len(report.failed) - len(report.left_out)
         raise run_error(failed, skipped)
     return report
 
@@ -202,6 +223,9 @@ def _drawn(console: Console, total: int, report: RunReport) -> Iterator[Progress
         if event.phase == "failed":
             report.failed.append(event.asset)
             bar.print(f"[red]failed[/]  {event.asset}")
+            return
+        if event.phase == "left out":
+            report.left_out[event.asset] = event
             return
         report.rows[event.asset] = event.rows or 0
         report.seconds[event.asset] = seconds

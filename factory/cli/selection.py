@@ -16,6 +16,7 @@ from dagster import AssetKey, AssetSelection
 
 from factory.errors import ConfigurationError
 from factory.lake import names
+from factory.lake.names import TableName
 from factory.orchestration.keys import key_of, table_of
 from factory.suggestions import nearest
 
@@ -66,6 +67,12 @@ def select(
     if not together:
         raise ConfigurationError(f"The selection `{selection}` names no asset. {_instead(selection, groups)}")
     return sorted(together)
+
+
+def spelled_tables(selection: str, keys: Iterable[AssetKey]) -> list[TableName]:
+    """Return the tables of `keys` whose names the selection spells out, in any syntax."""
+    names = {name.replace("/", ".") for name in re.findall(r"\w+[./]\w+", selection)}
+    return [table for table in map(table_of, keys) if str(table) in names]
 
 
 def by_dataset(definitions: dg.Definitions) -> list[AssetGroup]:

@@ -7,14 +7,15 @@ record is gone is shown without a chart.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from factory.errors import DamagedFile
+from factory.errors import DamagedFile, TableNotFound
 from factory.explain.rejected_examples import RejectedExample, rejected_examples
 from factory.explain.summary import StageRows, stage_rows
 from factory.explain.tables import published_tables
+from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
 from factory.orchestration.host.history import (
@@ -22,6 +23,7 @@ from factory.orchestration.host.history import (
     RunRecord,
     TableRecord,
     find_run,
+    tables_left_out,
     tables_of_run,
 )
 
@@ -60,6 +62,8 @@ class ReportedTable:
     picture: Picture | None
     checks: tuple[CheckRecord, ...]
     rejections: tuple[RejectedExample, ...] = ()
+    changes: tuple[str, ...] = ()
+    """What it was made from and has changed since, each table with the snapshot that was read."""
 
     @property
     def complaints(self) -> list[CheckRecord]:
@@ -69,13 +73,17 @@ class ReportedTable:
 
 @dataclass(frozen=True)
 class Report:
-    """The tables of a run, or all of a lake if `run` is None; `stages` and `damaged` are the lake's."""
+    """The tables of a run, or all of a lake if `run` is None; `stages` and `damaged` are the lake's.
+
+    `left_out` are the tables that the run left out, each with the reason.
+    """
 
     lake: str
     run: RunRecord | None
     tables: list[ReportedTable]
     stages: list[StageRows] = field(default_factory=list)
     damaged: list[DamagedFile] = field(default_factory=list)
+    left_out: Mapping[TableName, str] = field(default_factory=dict)
 
 
 def report_of_run(lake: Lake, instance: dg.DagsterInstance, run: str) -> Report:
@@ -85,7 +93,8 @@ def report_of_run(lake: Lake, instance: dg.DagsterInstance, run: str) -> Report:
         _reported(table, found.run_id, record)
         for table, record in tables_of_run(instance, found.run_id).items()
     ]
-    return Report(str(lake.settings.home), found, tables)
+    left_out = tables_left_out(instance, found.run_id)
+    return Report(str(lake.settings.home), found, tables, left_out=left_out)
 
 
 def report_of_lake(lake: Lake, instance: dg.DagsterInstance) -> Report:
@@ -97,6 +106,11 @@ def report_of_lake(lake: Lake, instance: dg.DagsterInstance) -> Report:
         _newest(head, records.get(head.lineage.run_id, {}).get(head.table, TableRecord()))
         for head in published
     ]
+    heads = {head.table: head for head in published}
+    tables = [
+        replace(table, changes=tuple(_changes(lake, head.lineage, heads)))
+        for table, head in zip(tables, published, strict=True)
+    ]
     tables = [
         replace(table, rejections=tuple(rejected_examples(lake, head.table, head.snapshot_id)))
         if head.table.namespace == "filtered"
@@ -106,6 +120,20 @@ def report_of_lake(lake: Lake, instance: dg.DagsterInstance) -> Report:
     datasets = sorted(head.table.name for head in published if head.table.namespace == "deduplicated")
     stages = stage_rows(lake, datasets)
     return Report(str(lake.settings.home), None, tables, stages, damaged)
+
+
+def _changes(lake: Lake, lineage: Lineage, heads: Mapping[TableName, Published]) -> Iterator[str]:
+    """Yield the upstream tables whose content is another one now, each with the snapshot that was read."""
+    for name, snapshot_id in lineage.upstream.items():
+        head = heads.get(TableName.parse(name))
+        if head is None or head.snapshot_id == snapshot_id:
+            continue
+        try:
+            content = lake.published_at(head.table, snapshot_id).lineage.content
+        except (TableNotFound, DamagedFile):
+            content = ""
+        if not content or content != head.lineage.content:
+            yield f"{name} at snapshot {snapshot_id}"
 
 
 def _newest(published: Published, record: TableRecord) -> ReportedTable:

@@ -79,9 +79,9 @@ def listing(paths: Iterable[str | Path]) -> Listing:
     files = sorted((*file, root) for root in roots for file in _files(root))
     entries: dict[str, str] = {}
     newest_ns = 0
-    for name, size, changed_ns, root in files:
+    for name, size, changed_ns, status_ns, root in files:
         digest.update(b"%s\0%d\0%d\0" % (name, size, changed_ns))
-        newest_ns = max(newest_ns, changed_ns)
+        newest_ns = max(newest_ns, status_ns)  # a program may set the other time, even to next year
         # The names of folders tell several paths apart.
         base = root if name != root and len(roots) == 1 else root.rpartition(b"/")[0]
         entries[os.fsdecode(name.removeprefix(base).lstrip(b"/"))] = _hash(f"{size} {changed_ns}")
@@ -95,7 +95,7 @@ def state(paths: Iterable[str | Path]) -> str:
 
 def total_bytes(paths: Iterable[str | Path]) -> int:
     """Return the size of all files at and below `paths`; links below are not followed."""
-    return sum(max(size, 0) for path in paths for _, size, _ in _files(os.fsencode(Path(path).resolve())))
+    return sum(max(size, 0) for path in paths for _, size, *_ in _files(os.fsencode(Path(path).resolve())))
 
 
 def differences(before: Listing, now: Listing) -> list[str]:
@@ -130,15 +130,17 @@ def _hash(text: str) -> str:
     return base64.b85encode(digest).decode()
 
 
-def _files(path: bytes) -> Iterator[tuple[bytes, int, int]]:
+def _files(path: bytes) -> Iterator[tuple[bytes, int, int, int]]:
+    """Yield the name, size, time, and time of the status of each file."""
     try:
         status = os.lstat(path)
         below = [entry.path for entry in os.scandir(path)] if stat.S_ISDIR(status.st_mode) else []
     except OSError:  # vanished since the listing, or not readable: the run will report it
-        yield path, -1, 0
+        yield path, -1, 0, 0
         return
     if not stat.S_ISDIR(status.st_mode):
         # A program may set the time of its content, not that of its status, which also tells new permissions.
-        yield path, status.st_size, max(status.st_mtime_ns, status.st_ctime_ns)
+        times_ns = status.st_mtime_ns, status.st_ctime_ns
+        yield path, status.st_size, max(times_ns), status.st_ctime_ns
     for name in below:
         yield from _files(name)

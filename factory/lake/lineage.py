@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 _PREFIX = "factory."
+_PLAIN_CHARACTERS = 512  # of values; more are compressed, mostly to a fifth
 
 
 @dataclass(frozen=True)
@@ -18,7 +21,8 @@ class Lineage:
     (`factory.orchestration.asset.configuration`). `partitions` maps each replaced partition
     to the fingerprint of its rows; it is empty if the snapshot replaced the whole table or appended rows.
     `inputs` maps each partition that a source read, or "" for the whole table, to the state of its files, and
-    `listings` to their listing as text (`factory.ingest.state`).
+    `listings` to their listing as text (`factory.ingest.state`). `code` has the parts of the code as text
+    (`factory.orchestration.asset.code_parts`).
     """
 
     asset: str
@@ -31,6 +35,7 @@ class Lineage:
     inputs: dict[str, str] = field(default_factory=dict)
     values: dict[str, str] = field(default_factory=dict)
     listings: dict[str, str] = field(default_factory=dict)
+    code: str = ""
 
     def to_properties(self) -> dict[str, str]:
         """Return the snapshot properties, `factory.asset` and so on."""
@@ -43,8 +48,9 @@ class Lineage:
             f"{_PREFIX}upstream": json.dumps(self.upstream, sort_keys=True),
             f"{_PREFIX}content": self.content,
             f"{_PREFIX}inputs": json.dumps(self.inputs, sort_keys=True) if self.inputs else "",
-            f"{_PREFIX}values": json.dumps(self.values, sort_keys=True) if self.values else "",
+            f"{_PREFIX}values": compact_text(self.values) if self.values else "",
             f"{_PREFIX}listings": json.dumps(self.listings, sort_keys=True) if self.listings else "",
+            f"{_PREFIX}code": self.code,
         }
 
     def with_content(self, content: str, partitions: Mapping[str, str] | None = None) -> Lineage:
@@ -67,6 +73,21 @@ class Lineage:
             content=value("content"),
             partitions=json.loads(value("partition") or "{}"),
             inputs=json.loads(value("inputs") or "{}"),
-            values=json.loads(value("values") or "{}"),
+            values=_values_of(value("values")),
             listings=json.loads(value("listings") or "{}"),
+            code=value("code"),
         )
+
+
+def compact_text(values: Mapping[str, str]) -> str:
+    """Return values as text: JSON, compressed if there are many, because each snapshot repeats them."""
+    text = json.dumps(values, sort_keys=True)
+    if len(text) <= _PLAIN_CHARACTERS:
+        return text
+    return base64.b85encode(zlib.compress(text.encode(), level=9)).decode()
+
+
+def _values_of(text: str) -> dict[str, str]:
+    if text and not text.startswith("{"):
+        text = zlib.decompress(base64.b85decode(text)).decode()
+    return dict(json.loads(text or "{}"))

@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from factory.lake.fingerprint import Fingerprint, fingerprints
 from factory.lake.names import TableName
@@ -105,15 +105,15 @@ def spark_schema(schema: TableSchema) -> StructType:
 def conform(frame: DataFrame, schema: TableSchema) -> DataFrame:
     """Return `frame` with exactly the declared columns, types and order; missing nullable columns are
     null."""
-    present = set(frame.columns)
-    return frame.select(
-        [
-            (F.col(field.name) if field.name in present or not field.nullable else F.lit(None))
-            .cast(field.dataType)
-            .alias(field.name)
-            for field in spark_schema(schema).fields
-        ]
-    )
+    present = {field.name: field.dataType for field in frame.schema.fields}
+
+    def column(field: StructField) -> Column:
+        if present.get(field.name) == field.dataType:
+            return F.col(field.name)  # every further call goes to the JVM
+        cells = F.col(field.name) if field.name in present or not field.nullable else F.lit(None)
+        return cells.cast(field.dataType).alias(field.name)
+
+    return frame.select([column(field) for field in spark_schema(schema).fields])
 
 
 def _fingerprints(

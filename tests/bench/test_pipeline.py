@@ -49,7 +49,12 @@ def test_assets_are_summed_by_stage_in_the_order_of_the_line() -> None:
     assert stages["packing"].peak == ByKind(100, 800, 10)
 
 
-PARTS = {"packed.web": Split(2, 4), "raw.web": Split(1.5, 0.5), "tokenized.web": Split(0, 3)}
+PARTS = {
+    "start": Split(5, 0),
+    "packed.web": Split(2, 4),
+    "raw.web": Split(1.5, 0.5),
+    "tokenized.web": Split(0, 3),
+}
 
 
 def test_the_total_is_all_stages_without_the_start() -> None:
@@ -67,6 +72,16 @@ def test_the_total_is_all_stages_without_the_start() -> None:
     assert found["pipeline.asset.packed.web.cpu.fixed"] == 2
     assert found["pipeline.asset.packed.web.cpu.growing"] == 4
     assert (found["pipeline.total.cpu.fixed"], found["pipeline.total.cpu.growing"]) == (3.5, 7.5)
+    until_deduplicated = (
+        found["pipeline.deduplicated.cpu.fixed"],
+        found["pipeline.deduplicated.cpu.growing"],
+    )
+    assert until_deduplicated == (1.5, 0.5)
+    aims = {row.name: (row.aim, row.met) for row in report.rows if row.aim}
+    assert aims == {
+        "pipeline.total.cpu.fixed": ("<= 40", True),
+        "pipeline.deduplicated.cpu.fixed": ("<= 25", True),
+    }
     assert "pipeline.start.speed" not in found
 
 

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from factory.cli.forecast_lines import dataset_lines, forecast_json, table_lines
 from factory.lake.lineage import Lineage
+from factory.lake.names import TableName
 from factory.lake.schemas.dedup import COMPONENTS
 from factory.lake.tables import Lake
 from factory.orchestration.asset.forecast import Forecast, forecast
@@ -112,7 +113,8 @@ def test_one_changed_limit_is_named_and_what_depends_on_it_collapsed(folder: Pat
     printed = lines(found)
     assert printed[0] == "make filtered.notes because word_count 50 -> 100"
     assert len(printed) <= MOST_LINES
-    assert all(" if filtered.notes changes" in line for line in printed if line.startswith("maybe"))
+    conditions = {line.partition(" if ")[2] for line in printed if line.startswith("maybe")}
+    assert conditions <= {"filtered.notes changes", "dedup.prose_signatures has 20,000 distinct texts"}
     assert [line for line in printed if line.startswith("maybe") and "of dedup prose" in line]
     # What no path leads to from the changed table stays: other groups, other variants, what was measured.
     for table in ("raw.notes", "signals.notes", "filtered.notes__long", "packed.code", "dedup.essays_edges"):
@@ -134,3 +136,28 @@ def test_a_plain_run_makes_everything_in_few_lines(folder: Path, lake: Lake) -> 
     printed = lines(forecasts(folder, lake, reuse=False))
     assert len(printed) <= MOST_LINES
     assert any("because it was selected" in line for line in printed)
+
+
+def test_one_reason_of_many_datasets_is_one_line() -> None:
+    root = TableName("filtered", "d00")
+    found = [
+        Forecast(TableName(stage, f"d{n:02}"), f"d{n:02}", "maybe", "", (root,))
+        for n in range(30)
+        for stage in ("deduplicated", "tokenized", "packed")
+    ]
+    shown = ", ".join(f"3 of d{n:02}" for n in range(9))
+    assert lines(found) == [f"maybe 90 tables: {shown}, 63 of 21 others if filtered.d00 changes"]
+    kept = [Forecast(it.table, it.group, "keep", "") for it in found]
+    assert lines(kept) == [f"keep 90 tables: {shown}, 63 of 21 others"]
+    left_out = [Forecast(it.table, it.group, "leave", f"there are {n}") for n, it in enumerate(found)]
+    assert lines(left_out) == [f"leave 90 tables that only people read: {shown}, 63 of 21 others"]
+
+
+def test_a_condition_names_few_of_many_tables() -> None:
+    def line(n_roots: int) -> str:
+        roots = tuple(TableName("raw", f"d{n}") for n in range(n_roots))
+        [text] = lines([Forecast(TableName("dedup", "bags"), "dedup/prose", "maybe", "", roots)])
+        return text
+
+    assert line(2) == "maybe dedup.bags if raw.d0 or raw.d1 changes"
+    assert line(9) == "maybe dedup.bags if raw.d0 or raw.d1 or raw.d2 or one of 6 others changes"

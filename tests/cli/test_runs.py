@@ -21,6 +21,7 @@ from factory.cli.runs import RunReport, execute
 from factory.errors import LakeLocked
 from factory.lake.lock import writing
 from factory.orchestration.asset.checks import alarm, holds, layout
+from factory.orchestration.asset.progress import Progress
 from factory.orchestration.asset.spark_failure import WORKER_DIED
 from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
@@ -72,6 +73,35 @@ def test_checks_that_warn_are_printed_with_their_figures_and_counted(
     assert isinstance(failed, RunFailed)
     assert f"dedup.{unique}: never (2 violations)" in str(failed)
     assert lines[1:] == warned
+
+
+@pytest.mark.parametrize(
+    "rows, line",
+    [
+        ({}, ""),
+        (
+            {"dedup.web_recall": 62},
+            "left out dedup.web_recall, which only people read: made from 20 rows on, and there are 62; "
+            "`factory materialize dedup.web_recall` makes it.",
+        ),
+        (
+            {"dedup.web_recall": 1, "dedup.web_sweep": 1},
+            "left out 2 tables that only people read: made from 20 rows on, and there is 1; "
+            "`factory materialize dedup.web_recall` makes one.",
+        ),
+        (
+            {"dedup.web_recall": 1, "dedup.code_recall": 1_200},
+            "left out 2 tables that only people read: made from 20 rows on, and there are 1 to 1,200; "
+            "`factory materialize dedup.web_recall` makes one.",
+        ),
+    ],
+)
+def test_one_line_names_what_was_left_out(rows: dict[str, int], line: str) -> None:
+    ends = {
+        table: Progress(table, "left out", n_rows, reason="made from 20 rows on")
+        for table, n_rows in rows.items()
+    }
+    assert RunReport(left_out=ends).left_out_line() == line
 
 
 def killed_once(counter: Path, times: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
-from factory.cli.selection import by_dataset, listed, select
+from factory.cli.selection import by_dataset, listed, select, spelled_tables
 from factory.errors import ConfigurationError
 
 GRAPH = {
@@ -41,6 +41,25 @@ def defined() -> dg.Definitions:
 def selected(defined: dg.Definitions, selection: str, *published: str) -> set[str]:
     found = select(defined, selection, [key(it) for it in published] if published else None)
     return {it.to_user_string() for it in found}
+
+
+@pytest.mark.parametrize(
+    "selection, spelled",
+    [
+        ("*", []),
+        ("web", []),
+        ("dedup.prose_sweep", ["dedup.prose_sweep"]),
+        ("dedup/prose_sweep", ["dedup.prose_sweep"]),
+        ('key:"dedup.prose_edges" or key:"dedup.prose_sweep"', ["dedup.prose_edges", "dedup.prose_sweep"]),
+        ("dedup.prose_edges*", ["dedup.prose_edges"]),
+        ('key:"dedup.*"', []),
+    ],
+)
+def test_the_tables_that_a_selection_spells_out_are_told_from_the_rest(
+    defined: dg.Definitions, selection: str, spelled: list[str]
+) -> None:
+    keys = select(defined, selection)
+    assert list(map(str, spelled_tables(selection, keys))) == spelled
 
 
 def test_a_dataset_selects_the_way_from_its_source_to_its_sequences(defined: dg.Definitions) -> None:

@@ -19,6 +19,7 @@ from factory.lake.schemas.dedup import DECISIONS, DEDUPLICATED
 from factory.lake.schemas.ingest import REJECTED
 from factory.lake.tables import Lake
 from factory.orchestration.asset.drawing import bars
+from factory.orchestration.host.history import LEFT_OUT
 from factory.orchestration.host.instance import open_instance
 from factory.orchestration.keys import key_of
 from factory.settings import Settings
@@ -35,12 +36,18 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     return lake
 
 
-def record_run(lake: Lake, warned: float = 0.8) -> str:
-    """Run an asset that records what an asset of `raw.web` does, without its table; return the run's id."""
+def record_run(lake: Lake, warned: float = 0.8, left_out: str = "") -> str:
+    """Run an asset that records what an asset of `raw.web` does, without its table; return the run's id.
+
+    It records `left_out`, too, as the reason for which an asset left out a table that only people read.
+    """
     loses_little = dg.AssetCheckSpec("web_loses_little", asset=key_of(WEB))
 
     @dg.asset(key=key_of(WEB), check_specs=[loses_little])
-    def web() -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
+    def web(context) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:  # type: ignore[no-untyped-def]
+        if left_out:
+            recall = key_of(names.dedup("prose", "recall"))
+            context.log_event(dg.AssetObservation(recall, metadata={LEFT_OUT: left_out}))
         yield dg.MaterializeResult(
             metadata={
                 "dagster/row_count": 6,
@@ -121,6 +128,30 @@ def test_a_run_is_found_by_the_beginning_of_its_id(lake: Lake, tmp_path: Path) -
     assert "did not pass" not in page
     unknown = report("--run", "nowhere")
     assert (unknown.exit_code, run in unknown.stderr) == (NotFound.exit_code, True)
+
+
+def test_a_run_lists_what_it_left_out(lake: Lake, tmp_path: Path) -> None:
+    run = record_run(lake, left_out="2 texts, made from 3 texts on")
+    report(str(tmp_path / "page.html"), "--run", run)
+    page = (tmp_path / "page.html").read_text()
+    assert "Left out: dedup.prose_recall, which only people read (2 texts, made from 3 texts on)." in page
+
+
+def test_a_table_says_what_has_changed_since_it_was_made(lake: Lake, tmp_path: Path) -> None:
+    def earlier() -> str:
+        report(str(tmp_path / "page.html"))
+        return section((tmp_path / "page.html").read_text(), "deduplicated.web")
+
+    rows = [document(letter) for letter in "abc"]
+    first = publish(lake, WEB, DEDUPLICATED, rows)
+    publish(lake, names.deduplicated("web"), DEDUPLICATED, rows, WEB)
+    assert "Of an earlier state" not in earlier()
+    publish(lake, WEB, DEDUPLICATED, rows)  # again, with the same content
+    assert "Of an earlier state" not in earlier()
+    publish(lake, WEB, DEDUPLICATED, rows[:1])
+    assert (
+        f"Of an earlier state: made from raw.web at snapshot {first}, which has changed since." in earlier()
+    )
 
 
 def test_an_empty_lake_has_nothing_to_report(lake: Lake, tmp_path: Path) -> None:

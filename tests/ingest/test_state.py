@@ -101,6 +101,8 @@ def test_only_files_that_are_older_than_the_listing_are_settled(
     assert listing([]).is_settled
     monkeypatch.setattr("factory.ingest.state.SETTLED_NS", -(10**9))
     assert listing([tmp_path]).is_settled
+    os.utime(file, (2**32, 2**32))  # a camera of another century
+    assert listing([tmp_path]).is_settled
 
 
 def test_new_permissions_and_a_replaced_file_of_the_same_time_are_another_state(tmp_path: Path) -> None:

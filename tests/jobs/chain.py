@@ -12,6 +12,7 @@ from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.schemas.dedup import COMPONENTS
 from factory.lake.tables import Lake
+from factory.orchestration.asset.declaration import OnDemand
 from factory.orchestration.asset.table_asset import declaration_of, table_asset
 from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
@@ -22,6 +23,7 @@ def table(
     upstream: Sequence[str] = (),
     partitions_def: dg.PartitionsDefinition[str] | None = None,
     side_tables: Sequence[str] = (),
+    on_demand: OnDemand | None = None,
 ) -> dg.AssetsDefinition:
     """The declaration of table `name`, `namespace.table`, made from `upstream`."""
     of = TableName.parse(name)
@@ -34,6 +36,7 @@ def table(
         side_tables=dict.fromkeys(side_tables, COMPONENTS),
         upstream={it.replace(".", "_"): TableName.parse(it) for it in upstream},
         partitions_def=partitions_def,
+        on_demand=on_demand,
     )
     def made(**upstream: DataFrame) -> DataFrame:
         raise AssertionError(name)

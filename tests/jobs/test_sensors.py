@@ -11,7 +11,9 @@ import pytest
 from dagster._utils.tags import TagConcurrencyLimitsCounter  # what the queue asks
 
 from factory.ingest.state import state
+from factory.lake.names import TableName
 from factory.lake.tables import Lake
+from factory.orchestration.asset.declaration import OnDemand
 from factory.orchestration.host.instance import IN_TURN_TAG, open_instance
 from factory.orchestration.host.partitions import RANGE_FIRST, RANGE_LAST
 from factory.orchestration.host.resources import REUSE_TAG
@@ -304,6 +306,19 @@ def test_the_first_look_asks_for_what_a_table_lacks(
     tick = ticks(instance, Watched("web", (folder,), LETTERS), *assets, lake=lake)
     assert tick() == []
     assert ranges(tick()) == [("a", "c") if lacking == "dedup.web" else ("b", "c"), None]
+
+
+def test_the_first_look_asks_for_no_table_that_a_run_may_leave_out(
+    instance: dg.DagsterInstance, folder: Path, lake: Lake
+) -> None:
+    make_inputs(folder, "a")
+    assets = [table("raw.web"), table("dedup.web", ["raw.web"])]
+    for asset in assets:
+        publish(lake, asset, {"": state([folder])})
+    on_demand = OnDemand(TableName("raw", "web"), 3, "text")
+    report = table("dedup.report", ["dedup.web"], on_demand=on_demand)
+    tick = ticks(instance, Watched("web", (folder,), None), *assets, report, lake=lake)
+    assert [tick(), tick()] == [[], []]
 
 
 def test_the_first_look_asks_for_files_that_changed_since_they_were_read(

@@ -3,7 +3,7 @@
 It covers the asset's function, every source of its stage with the worker code and the models
 (`factory.models`) that these import, and the native kernels these sources call. A change elsewhere in the
 platform does not make a table stale: readers of the lake (`factory.lake`, the native `pages`) give the same
-rows or fail.
+rows or fail. The parts of a version, by name, tell which of them changed (`code_parts`).
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from factory import _native
+from factory.lake.names import TableName
 from factory.lake.schemas.base import TableSchema
 
 _ROOT = Path(_native.__file__).parents[1]
@@ -33,10 +35,41 @@ def code_version(function: Callable[..., Any], stage: str, schemas: Sequence[Tab
     return digest.hexdigest()[:16]
 
 
+def parts(
+    function: Callable[..., Any], stage: str, schemas: Mapping[TableName, TableSchema]
+) -> Mapping[str, str]:
+    """Return a hash of each part that `code_version` covers, by the name of its file or the like."""
+    own = {_name_of(function): _hash(inspect.getsource(function).encode())}
+    own |= {f"schema {table}": _hash(repr(schema).encode()) for table, schema in schemas.items()}
+    return ChainMap(own, _stage_parts(stage))
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    path = Path(inspect.getfile(function))
+    file = path.relative_to(_ROOT).as_posix() if path.is_relative_to(_ROOT) else path.name
+    return f"{file}:{function.__name__}"
+
+
+@cache
+def _stage_parts(stage: str) -> dict[str, str]:
+    paths = _stage_files(stage)
+    hashes = {f"kernel {kernel}": _native.__source_hashes__[kernel] for kernel in kernels(paths)}
+    return {path.relative_to(_ROOT).as_posix(): _hash(path.read_bytes()) for path in paths} | hashes
+
+
+def _hash(source: bytes) -> str:
+    return hashlib.sha256(source).hexdigest()[:16]
+
+
+@cache
+def _stage_files(stage: str) -> Sequence[Path]:
+    return sorted(sources(_ROOT, stage))
+
+
 @cache
 def _stage_version(stage: str) -> str:
     digest = hashlib.sha256()
-    paths = sorted(sources(_ROOT, stage))
+    paths = _stage_files(stage)
     for path in paths:
         digest.update(path.relative_to(_ROOT).as_posix().encode())
         digest.update(path.read_bytes())

@@ -8,7 +8,7 @@
         # "+code"
 
 The hash of the configuration decides whether a table is stale. These values only say what changed, so they
-are bounded: a long value is a hash, and so is each field of a large configuration.
+are bounded: a long value is a hash, and so is each field of a configuration that is large even compressed.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from factory.lake.lineage import compact_text
+
 Config = BaseModel | Mapping[str, Any] | None
 
 _LONGEST_VALUE = 200  # characters; a longer one is a hash
-_MOST_BYTES = 4_096  # of all values, which stand in the summary of a snapshot
+_MOST_BYTES = 4_096  # of all values, packed as in the summary of a snapshot; 80 rules have 2,300
 _DIGEST = "#"
 _ENTRY = "="  # before the name of an entry of a list
 _SHOWN = 4  # differences that a phrase names
@@ -40,7 +42,7 @@ def values(config: Config) -> dict[str, str]:
     """Return each value as JSON, by its path; an entry of a list that has a `name` is a part of its path."""
     fields = plain(config)
     flat = dict(_flat(fields, ""))
-    if len(json.dumps(flat)) > _MOST_BYTES:
+    if len(compact_text(flat)) > _MOST_BYTES:
         flat = {name: _digest(json.dumps(field, sort_keys=True)) for name, field in fields.items()}
     return flat
 
@@ -58,7 +60,7 @@ def _flat(node: Any, path: str) -> Iterator[tuple[str, str]]:
         for name, part in node.items():
             yield from _flat(part, f"{below}{name}")
     elif _is_list_of_entries(node):
-        yield path, _text([part["name"] for part in node])
+        yield path, _json([part["name"] for part in node])  # whole: it tells new entries from changed ones
         for part in node:
             rest = {name: field for name, field in part.items() if name != "name"}
             yield from _flat(rest, f"{below}{_ENTRY}{part['name']}")
@@ -72,8 +74,12 @@ def _is_list_of_entries(node: Any) -> bool:
     return all(isinstance(part, Mapping) and "name" in part for part in node)
 
 
+def _json(leaf: Any) -> str:
+    return json.dumps(leaf, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
 def _text(leaf: Any) -> str:
-    text = json.dumps(leaf, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text = _json(leaf)
     return text if len(text) <= _LONGEST_VALUE else _digest(text)
 
 
@@ -82,13 +88,15 @@ def _digest(text: str) -> str:
 
 
 def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
-    """Yield a phrase for each path that differs; parts of an entry that new_words or went are one phrase."""
+    """Yield a phrase for each path that differs; parts of an entry that came or went are one phrase."""
     whole: list[str] = []
     for path in sorted(before.keys() | now.keys()):
         if before.get(path) == now.get(path) or path.startswith(tuple(whole)):
             continue
         name = _name(path)
         if path not in now or path not in before:
+            if _has_parts(f"{path}/", before, now):  # it was empty, or is: its parts tell
+                continue
             yield f"{'-' if path in before else '+'}{name}"
             continue
         old, new = _parsed(before[path]), _parsed(now[path])

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from pyspark.sql import DataFrame
 
+from factory.counted import counted
 from factory.ingest.listing import first_records
 from factory.ingest.readers import MAX_REJECTED, Ingested, Registered
 from factory.lake.names import TableName
@@ -115,10 +116,29 @@ class Output:
 
 
 @dataclass(frozen=True)
+class OnDemand:
+    """When a run makes a table that only people read, and which costs a small corpus more than it tells.
+
+    A run makes it if it selects the table by name, or none of its upstream tables; or if `counted_table`,
+    which the run has made by then, has at least `rows` rows, which `noun` names: `distinct text`.
+    """
+
+    counted_table: TableName
+    rows: int
+    noun: str
+
+    @property
+    def condition(self) -> str:
+        """When it is made without being asked for, as a phrase."""
+        return f"made from {counted(self.rows, self.noun)} on"
+
+
+@dataclass(frozen=True)
 class Declaration:
     """The arguments of `table_asset`, resolved; `outputs` ends with the main table.
 
-    `config` is the hash of the configuration, `values` are its values as text.
+    `config` is the hash of the configuration, `values` are its values as text. `code` has a hash of each part
+    of the code, by name.
     """
 
     table: TableName
@@ -127,10 +147,12 @@ class Declaration:
     code_version: str
     config: str
     values: Mapping[str, str] = field(default_factory=dict)
+    code: Mapping[str, str] = field(default_factory=dict)
     files: FilesOf | None = None
     growth: float = 1
     lasting: bool = False
     until: frozenset[TableName] = frozenset()
+    on_demand: OnDemand | None = None
     rows_per_batch: int = ROWS_PER_ARROW_BATCH
 
 

@@ -17,6 +17,7 @@ _COLUMNS = 4  # panels side by side
 _CHARACTER = 0.085  # width of a character of a label in inches, on average
 _LONGEST = 40  # characters of a label
 _RIGHT = 0.2  # inches beside the axes
+_WIDTH, _BAR, _TITLE = 7, 0.28, 0.8  # inches of a figure of bars, of a bar's row and of the rest
 _BOTTOM = 0.3  # height of the labels below an axis, in inches
 
 
@@ -24,19 +25,32 @@ def bars(labels: Sequence[str], values: Sequence[int], title: str, kept: Collect
     """Draw one horizontal bar per label, each with its value; the bars of `kept` have their own color."""
     shown = [label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…" for label in labels]
     left = 0.2 + _CHARACTER * max(map(len, shown), default=0)
-    figure = _figure(7, 0.8 + 0.28 * max(len(labels), 1), left, top=0.4)
-    axes = figure.subplots()
-    colors = [_KEPT if label in kept else _INK for label in labels]
-    drawn = axes.barh(range(len(labels)), values, color=colors)
-    axes.set_yticks(range(len(labels)), shown)
-    axes.invert_yaxis()
-    axes.bar_label(drawn, [f" {value:,}" for value in values])
-    axes.set_xlim(right=max([*values, 1]) * 1.15)
-    axes.set_title(title, loc="left")
-    axes.xaxis.set_visible(False)  # each bar has its value
-    axes.spines["bottom"].set_visible(False)
-    _bare(axes)
+    height = _TITLE + _BAR * max(len(labels), 1)
+    figure = _figure(_WIDTH, height, left, top=0.4)
+    _draw_bars(figure, shown, values, [_KEPT if label in kept else _INK for label in labels], left)
+    figure.text(left / _WIDTH, 1 - 0.28 / height, title, fontsize=12)
     return _image(figure, title)
+
+
+def _draw_bars(
+    figure: Figure, labels: Sequence[str], values: Sequence[int], colors: Sequence[str], margin: float
+) -> None:
+    """Draw bars from `margin` inches on without axes, whose ticks nobody sees take four times as long."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Rectangle
+
+    width, height = figure.get_size_inches()
+    longest = (width - margin - _RIGHT) / (1.15 * max([*values, 1]))  # inches of a bar for one row
+    for number, (label, value, color) in enumerate(zip(labels, values, colors, strict=True)):
+        middle = height - 0.4 - _BAR * (number + 0.5)
+        corner = (margin / width, (middle - 0.4 * _BAR) / height)
+        figure.add_artist(Rectangle(corner, longest * value / width, 0.8 * _BAR / height, color=color))
+        beside = {"y": middle / height, "va": "center", "fontsize": 10}
+        figure.text((margin - 0.07) / width, s=label, ha="right", **beside)
+        figure.text((margin + longest * value + 0.05) / width, s=f"{value:,}", **beside)
+    bottom = height - 0.4 - _BAR * len(labels)
+    edge = Line2D([margin / width] * 2, [bottom / height, 1 - 0.4 / height], color="black", linewidth=0.8)
+    figure.add_artist(edge)
 
 
 def curves(panels: Mapping[str, Sequence[float]], title: str) -> str:

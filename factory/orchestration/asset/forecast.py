@@ -2,27 +2,38 @@
 
 The forecast reads the metadata of tables and lists the files of sources; it starts no Spark. The verdict on
 a table is `maybe` if nothing but its input changes, and the run makes that first: the run keeps the table if
-its input comes out with the same content.
+its input comes out with the content that the table was made from. A table that is made on demand is left out
+(`leave`) below the size that it is declared for; before its input is made, that is a `maybe`, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import dagster as dg
 
+from factory.counted import counted
 from factory.errors import DamagedFile, TableNotFound
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
 from factory.orchestration.asset.declaration import Declaration, PartitionSelection
-from factory.orchestration.asset.reuse import NEW, Request, listings_of, reasons, stale_lasting
+from factory.orchestration.asset.reuse import (
+    DAMAGED,
+    NEW,
+    Reasons,
+    Request,
+    listings_of,
+    omission,
+    reasons,
+    stale_lasting,
+)
 from factory.orchestration.asset.table_asset import copartitioned, declaration_of
 from factory.orchestration.host.partitions import RunBatch
 from factory.orchestration.keys import key_of
 
-Expectation = Literal["make", "maybe", "keep"]
+Expectation = Literal["make", "maybe", "keep", "leave"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +41,8 @@ class Forecast:
     """The verdict on a table, and its reason; a kept table may have none.
 
     `group` is the dataset, variant, dedup group or models that the table belongs to. `roots` are the tables
-    that the run makes and on whose content a `maybe` depends, perhaps through tables between.
+    that the run makes and on whose content a `maybe` depends, perhaps through tables between; none if its
+    reason alone says what it depends on.
     """
 
     table: TableName
@@ -47,20 +59,24 @@ def forecast(
     instance: dg.DagsterInstance,
     *,
     reuse: bool,
+    named_tables: Container[TableName] = (),
 ) -> list[Forecast]:
-    """Return a forecast of every main table of `runs`, upstream first; `instance` knows the partitions."""
+    """Return a forecast of every main table of `runs`, upstream first; `instance` knows the partitions.
+
+    The names of `named_tables` stand in the selection.
+    """
     nodes = {key: asset for asset in assets for key in asset.keys}
     found: list[Forecast] = []
     roots: dict[TableName, frozenset[TableName]] = {}  # of the tables that the run makes earlier, or may make
     for batch in runs:
         for asset in dict.fromkeys(nodes[key] for key in batch.keys):
             declared = declaration_of(asset)
-            request = Request.of(declared, batch.keys, reuse=reuse)
+            request = Request.of(declared, batch.keys, reuse=reuse, named_tables=named_tables)
             parts = _parts(asset, declared, batch, nodes, instance)
             group = asset.group_names_by_key[key_of(declared.table)]
             one = replace(_of(lake, declared, parts, request, roots), group=group)
             found.append(one)
-            if one.verdict != "keep":
+            if one.verdict in ("make", "maybe"):
                 behind = frozenset(one.roots or [declared.table])
                 roots |= dict.fromkeys((output.table for output in declared.outputs), behind)
     return found
@@ -73,20 +89,32 @@ def _of(
     request: Request,
     roots: Mapping[TableName, frozenset[TableName]],
 ) -> Forecast:
+    if (verdict := _on_demand(lake, declared, request, roots)) is not None:
+        return verdict
     upstream: dict[str, Published] = {}
     for table in dict.fromkeys(declared.upstream.values()):
         try:
             upstream[str(table)] = lake.published(table)
         except TableNotFound:
-            reason = NEW if _is_new(lake, declared) else f"{table} is new"
+            reason = NEW if _is_new(lake, declared.table) else f"{table} is new"
             return Forecast(declared.table, "", "make", reason)
         except DamagedFile:
             return Forecast(declared.table, "", "make", f"{table} is damaged")
-    found = reasons(lake, declared, upstream, parts, request, listings_of(declared, parts.keys))
-    if found:
-        return Forecast(declared.table, "", "make", "; ".join(dict.fromkeys(found.values())))
     tables = declared.until if declared.lasting else dict.fromkeys(declared.upstream.values())
     changing = sorted(table for table in tables if table in roots)
+    listings = listings_of(declared, parts.keys)
+
+    def found_without(pending: Iterable[TableName]) -> Reasons:
+        return reasons(lake, declared, upstream, parts, request, listings, frozenset(pending))
+
+    found = found_without(changing)
+    if DAMAGED not in found.values() and omission(lake, declared, request) is not None:
+        return Forecast(declared.table, "", "keep", stale_lasting(lake, declared, upstream))
+    if found:
+        return Forecast(declared.table, "", "make", "; ".join(dict.fromkeys(found.values())))
+    if differing := [table for table in changing if found_without(set(changing) - {table})]:
+        reason = f"{' or '.join(map(str, differing))} still differs from what was read"
+        return Forecast(declared.table, "", "maybe", reason)
     if changing:
         behind = sorted(frozenset().union(*(roots[table] for table in changing)))
         reason = f"{' or '.join(map(str, changing))} changes"
@@ -96,9 +124,28 @@ def _of(
     return Forecast(declared.table, "", "keep", "")
 
 
-def _is_new(lake: Lake, declared: Declaration) -> bool:
+def _on_demand(
+    lake: Lake,
+    declared: Declaration,
+    request: Request,
+    roots: Mapping[TableName, frozenset[TableName]],
+) -> Forecast | None:
+    """Return the verdict on a table that may be left out, None if it is made or kept like any other."""
+    demand, table = declared.on_demand, declared.table
+    if demand is None or request.by_itself or request.by_name:
+        return None
+    is_uncounted = _is_new(lake, demand.counted_table)
+    too_few = None if is_uncounted else omission(lake, declared, request)
+    if is_uncounted or (too_few is not None and demand.counted_table in roots):
+        return Forecast(table, "", "maybe", f"{demand.counted_table} has {counted(demand.rows, demand.noun)}")
+    if too_few is None or not _is_new(lake, table):
+        return None
+    return Forecast(table, "", "leave", too_few.reason)
+
+
+def _is_new(lake: Lake, table: TableName) -> bool:
     try:
-        lake.published(declared.table)
+        lake.published(table)
     except TableNotFound:
         return True
     except DamagedFile:

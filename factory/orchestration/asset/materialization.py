@@ -7,10 +7,14 @@ from typing import Any
 
 import dagster as dg
 
+from factory.counted import counted
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.tables import Published
 from factory.orchestration.asset.declaration import Output, PartitionSelection
+from factory.orchestration.asset.progress import emit
+from factory.orchestration.asset.reuse import Omission
 from factory.orchestration.asset.rows import Rows
+from factory.orchestration.host.history import LEFT_OUT
 from factory.orchestration.host.resources import LakeRun
 from factory.orchestration.keys import key_of
 
@@ -18,6 +22,17 @@ from factory.orchestration.keys import key_of
 def shown_of(output: Output, rows: Rows, properties: Mapping[str, str]) -> dict[str, Any]:
     """Return the figures and the chart of a published table with these table properties, as metadata."""
     return {**output.figures(rows, properties), "chart": dg.MetadataValue.md(output.chart(rows))}
+
+
+def leave_out(context: dg.AssetExecutionContext, outputs: Sequence[Output], omission: Omission) -> None:
+    """Record that a run left out a table made on demand, the last of `outputs`."""
+    demand, rows = omission.demand, omission.rows
+    emit(str(outputs[-1].table), "left out", rows, reason=demand.condition)
+    sentence = f"{counted(rows, demand.noun)}, {demand.condition}, or if it is selected by name"
+    for output in outputs:
+        context.log_event(
+            dg.AssetObservation(key_of(output.table), description="Left out", metadata={LEFT_OUT: sentence})
+        )
 
 
 def results(

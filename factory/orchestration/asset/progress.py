@@ -2,8 +2,8 @@
 
     started -> written -> checked -> sealed [-> publishing, after each side table] -> published
 
-or `reused` after `started`, and `failed` after any of them. The command line draws its progress bars from
-these events; the Dagster UI draws Dagster's own.
+or `reused` or `left out` after `started`, and `failed` after any of them. The command line draws its
+progress bars from these events; the Dagster UI draws Dagster's own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-Phase = Literal["started", "written", "checked", "sealed", "publishing", "published", "reused", "failed"]
+Phase = Literal[
+    "started", "written", "checked", "sealed", "publishing", "published", "reused", "left out", "failed"
+]
 
 
 @dataclass(frozen=True)
@@ -21,8 +23,9 @@ class Progress:
     """An asset has reached a phase.
 
     `rows`, and for a source `rejected`, are the numbers of rows and rejected records; they are set once the
-    asset is `published` or `reused`. `reason` says why it was written again, or which changes a kept table
-    ignores; `note` says what else the rows lack, such as all records behind a limit.
+    asset is `published` or `reused`. Of one that is `left out`, `rows` are those that are too few. `reason`
+    says why it was written again, which changes a kept table ignores, or when one that was left out is made;
+    `note` says what else the rows lack, such as all records behind a limit.
     """
 
     asset: str

@@ -33,6 +33,7 @@ from factory.lake.schemas.ingest import REJECTED, TEXT_AT, thin
 from factory.lake.tables import Lake, Published
 from factory.lake_spark import audit as spark_audit
 from factory.lake_spark.read import read_at
+from factory.orchestration.asset import code_parts
 from factory.orchestration.asset.branch import Branch
 from factory.orchestration.asset.checks import Check, in_files, said, unique, violations
 from factory.orchestration.asset.declaration import (
@@ -42,15 +43,17 @@ from factory.orchestration.asset.declaration import (
     PartitionSelection,
     Tables,
 )
-from factory.orchestration.asset.materialization import results, shown_of
+from factory.orchestration.asset.materialization import leave_out, results, shown_of
 from factory.orchestration.asset.partition_groups import PartitionGroup, call
 from factory.orchestration.asset.progress import emit
 from factory.orchestration.asset.rejections import count_rejections, facts, n_rejected, require_documents
 from factory.orchestration.asset.reuse import (
+    DAMAGED,
     NEW,
     Listings,
     Request,
     listings_of,
+    omission,
     phrase,
     reasons,
     stale_lasting,
@@ -78,10 +81,16 @@ def materialize(
     began = time.monotonic()
     emit(str(declared.table), "started")
     upstream = {str(table): run.pin(table) for table in declared.upstream.values()}
-    request = Request.of(declared, context.job_def.asset_layer.selected_asset_keys, reuse=run.reuse)
+    keys = context.job_def.asset_layer.selected_asset_keys
+    request = Request.of(declared, keys, reuse=run.reuse, named_tables=run.named_tables)
     listings = listings_of(declared, parts.keys)
     found = reasons(run.lake, declared, upstream, parts, request, listings)
-    made = parts.only(found)
+    too_few = omission(run.lake, declared, request)
+    if too_few is not None and NEW in found.values():
+        leave_out(context, declared.outputs, too_few)
+        return
+    # What only people read and is there stays, unless it is damaged.
+    made = parts.only(key for key, why in found.items() if too_few is None or why == DAMAGED)
     if not made.keys:
         current = [run.lake.published(output.table) for output in declared.outputs]
         kept_despite = stale_lasting(run.lake, declared, upstream)
@@ -148,6 +157,7 @@ def _write_audit_publish(
             upstream={table: published.snapshot_id for table, published in upstream.items()},
             inputs=_states(tables, listings),
             values=dict(declared.values),
+            code=code_parts.text_of(declared.code),
             listings=_listing_texts(listings, parts.keys),
         )
         published = _publish(run, declared, branches, lineage, tables)

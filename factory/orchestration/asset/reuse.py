@@ -16,16 +16,19 @@ from functools import lru_cache
 
 import dagster as dg
 
+from factory.counted import conjunction
 from factory.errors import DamagedFile, TableNotFound
 from factory.ingest.state import Listing, differences, listing
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Partitions, Published
+from factory.orchestration.asset import code_parts
 from factory.orchestration.asset.configuration import difference
-from factory.orchestration.asset.declaration import Declaration, PartitionSelection
+from factory.orchestration.asset.declaration import Declaration, OnDemand, PartitionSelection
 from factory.orchestration.keys import key_of
 
 NEW = "it is new"
+DAMAGED = "it is damaged"
 SELECTED = "it was selected"
 READ_EVERY_TIME = "sources are read every time"
 
@@ -41,17 +44,38 @@ class Request:
     """How a run asks for a table.
 
     With `reuse` the run keeps unchanged tables. `by_itself` means that the run selects none of the table's
-    upstream tables; such a run writes a lasting table again.
+    upstream tables; such a run writes a lasting table again. `by_name` means that somebody wrote its name.
     """
 
     reuse: bool
     by_itself: bool
+    by_name: bool = False
 
     @classmethod
-    def of(cls, declared: Declaration, selected: Iterable[dg.AssetKey], *, reuse: bool) -> Request:
-        """Return the request of a run of the `selected` assets."""
+    def of(
+        cls,
+        declared: Declaration,
+        selected: Iterable[dg.AssetKey],
+        *,
+        reuse: bool,
+        named_tables: Container[TableName] = (),
+    ) -> Request:
+        """Return the request of a run of the `selected` assets, some of which somebody named."""
         read = {key_of(table) for table in declared.upstream.values()}
-        return cls(reuse, read.isdisjoint(selected))
+        return cls(reuse, read.isdisjoint(selected), declared.table in named_tables)
+
+
+@dataclass(frozen=True)
+class Omission:
+    """The counted table of a table made on demand has only `rows` rows."""
+
+    demand: OnDemand
+    rows: int
+
+    @property
+    def reason(self) -> str:
+        """When the table is made, and the rows that there are, as a phrase."""
+        return f"{self.demand.condition}, and there {'is' if self.rows == 1 else 'are'} {self.rows:,}"
 
 
 def listings_of(source: Declaration, keys: Iterable[str | None]) -> Listings:
@@ -66,12 +90,14 @@ def reasons(
     parts: PartitionSelection,
     request: Request,
     listings: Listings,
+    pending: Container[TableName] = (),
 ) -> Reasons:
     """Return why the run writes each key of `parts`; it keeps a key without a reason.
 
-    `upstream` are the pinned snapshots by table, `listings` the files of a source as they are.
+    `upstream` are the pinned snapshots by table, `listings` the files of a source as they are. The content of
+    `pending` tables is no reason, because the run makes them first.
     """
-    compared = _Comparison(lake, declared, upstream, parts.copartitioned, listings)
+    compared = _Comparison(lake, declared, upstream, parts.copartitioned, listings, pending)
     lasts = declared.lasting and (request.reuse or not request.by_itself)
     found: dict[str | None, str] = {}
     for key in parts.keys:
@@ -83,16 +109,32 @@ def reasons(
     return found
 
 
+def omission(lake: Lake, declaration: Declaration, request: Request) -> Omission | None:
+    """Return why a run leaves out a table made on demand, None if it does not.
+
+    Raises TableNotFound if the counted table was never published.
+    """
+    demand = declaration.on_demand
+    if demand is None or request.by_itself or request.by_name:
+        return None
+    rows = lake.published(demand.counted_table).rows
+    return Omission(demand, rows) if rows < demand.rows else None
+
+
 def stale_lasting(lake: Lake, declared: Declaration, upstream: Mapping[str, Published]) -> str:
-    """Return the changes since a lasting table was written, and the command that writes it again.
+    """Return the changes since a lasting table, or one made on demand, was written, and the command that
+    writes it again.
 
     Empty for other tables and if nothing changed.
     """
-    if not declared.lasting:
+    if not declared.lasting and declared.on_demand is None:
         return ""
     listings = listings_of(declared, [None])
     why = _Comparison(lake, declared, upstream, frozenset(), listings).reason(None, lasts=False)
     table = declared.table
+    if why and declared.on_demand is not None:
+        read, snapshot = next(iter(lake.published(table).lineage.upstream.items()))
+        why += f", and it shows snapshot {snapshot} of {read}"
     return f"{why}; `factory materialize {table}` makes it again" if why else ""
 
 
@@ -111,9 +153,10 @@ class _Comparison:
         upstream: Mapping[str, Published],
         copartitioned: frozenset[TableName],
         listings: Listings,
+        pending: Container[TableName] = (),
     ) -> None:
         self.lake, self.declared, self.upstream, self.listings = lake, declared, upstream, listings
-        self.copartitioned = copartitioned
+        self.copartitioned, self.pending = copartitioned, pending
         self.partitions = lru_cache(maxsize=None)(lake.partitions)
 
     def reason(self, key: str | None, *, lasts: bool) -> str | None:
@@ -125,7 +168,7 @@ class _Comparison:
         except TableNotFound:
             return NEW
         except DamagedFile:
-            return "it is damaged"
+            return DAMAGED
         lineages = [lineage for lineage in written if lineage is not None]
         if len(lineages) < len(written):
             return NEW if key is None else f"partition {key} is new"
@@ -137,7 +180,7 @@ class _Comparison:
         if lasts and not self.declared.until:
             return None
         if not lasts and lineage.code_version != self.declared.code_version:
-            return "its code changed"
+            return code_parts.difference(lineage.code, self.declared.code) or "its code changed"
         if self.declared.files is not None:
             if changed_files := _changed_files(lineage, key, self.listings[key]):
                 return changed_files
@@ -145,7 +188,7 @@ class _Comparison:
             return READ_EVERY_TIME
         try:
             why = _joined(self._differences(lineage, key, self.declared.until if lasts else None))
-            if why and _frozen(self.lake, lineage, self.upstream, self.declared.growth):
+            if why and self._is_frozen(lineage):
                 return None
         except TableNotFound:
             return "a snapshot that it was made from has expired"
@@ -169,11 +212,20 @@ class _Comparison:
             if not self._same(table, lineage.upstream[table], key):
                 yield table, "changed"
 
+    def _is_frozen(self, lineage: Lineage) -> bool:
+        """Whether the rows upstream have grown too little; assumed of tables that are pending."""
+        if self.declared.growth == 1:
+            return False
+        pending = any(TableName.parse(table) in self.pending for table in self.upstream)
+        return pending or _frozen(self.lake, lineage, self.upstream, self.declared.growth)
+
     def _same(self, table: str, snapshot_id: int, key: str | None) -> bool:
         name, now = TableName.parse(table), self.upstream[table]
         if snapshot_id == now.snapshot_id:
             return True
         before = self.lake.published_at(name, snapshot_id)
+        if name in self.pending:
+            return True
         if key is not None and name in self.copartitioned:
             of_key = [self.partitions(name, of.snapshot_id).content(key) for of in (before, now)]
             return of_key[0] is not None and of_key[0] == of_key[1]
@@ -203,8 +255,7 @@ def _joined(differing: Iterable[tuple[str, str]]) -> str | None:
     tables: dict[str, list[str]] = {}
     for table, how in differing:
         tables.setdefault(how, []).append(table)
-    listed = {how: " and ".join(filter(None, (", ".join(of[:-1]), of[-1]))) for how, of in tables.items()}
-    return ", ".join(f"{of} {how}" for how, of in listed.items()) or None
+    return ", ".join(f"{conjunction(of)} {how}" for how, of in tables.items()) or None
 
 
 def made_alike(lake: Lake, declared: Declaration) -> Published | None:
@@ -222,8 +273,6 @@ def made_alike(lake: Lake, declared: Declaration) -> Published | None:
 
 def _frozen(lake: Lake, lineage: Lineage, upstream: Mapping[str, Published], growth: float) -> bool:
     """Whether the upstream rows have changed by less than the factor `growth`, within the same tables."""
-    if growth == 1:
-        return False
     before = sum(
         lake.published_at(TableName.parse(table), snapshot_id).rows
         for table, snapshot_id in lineage.upstream.items()

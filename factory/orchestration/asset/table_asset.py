@@ -37,15 +37,16 @@ from factory.ingest.state import total_bytes
 from factory.lake.names import INGEST, TableName
 from factory.lake.schemas.base import TableSchema
 from factory.lake_spark.read import read_at
+from factory.orchestration.asset import code_version as code
 from factory.orchestration.asset.charts.registry import chart_of, figures_of
 from factory.orchestration.asset.checks import Check, checks_of
-from factory.orchestration.asset.code_version import code_version
 from factory.orchestration.asset.configuration import Config, plain, values
 from factory.orchestration.asset.damaged_input import damaged_input
 from factory.orchestration.asset.declaration import (
     AssetResult,
     Declaration,
     FilesOf,
+    OnDemand,
     Output,
     PartitionSelection,
 )
@@ -88,6 +89,7 @@ def table_asset(
     growth: float = 1,
     lasting: bool = False,
     until: Sequence[TableName] = (),
+    on_demand: OnDemand | None = None,
     rows_per_batch: int = ROWS_PER_ARROW_BATCH,
 ) -> Callable[[Callable[..., AssetResult]], dg.AssetsDefinition]:
     """Declare the decorated function as the asset of a table.
@@ -105,8 +107,8 @@ def table_asset(
     `growth` above one, a run that keeps unchanged tables keeps this one until its upstream rows have grown or
     shrunk by that factor. A `lasting` table is written again only if `config` changed, or by a run that
     selects it without any of its upstream tables, or if one of the upstream tables `until` changed.
-    `rows_per_batch` is the size of the Arrow batches that
-    Spark sends to Python; rows without texts can have larger ones.
+    `on_demand` says when a run makes a table that only people read (`OnDemand`). `rows_per_batch` is the size
+    of the Arrow batches that Spark sends to Python; rows without texts can have larger ones.
 
     Raises ConfigurationError at decoration for a wrong table name, a check on an undeclared column, or an
     argument `partition` of an asset without partitions.
@@ -115,6 +117,9 @@ def table_asset(
     def declare(function: Callable[..., AssetResult]) -> dg.AssetsDefinition:
         table = TableName(namespace, name or function.__name__)
         _require_partitions(function, partitions_def)
+        about = description or inspect.getdoc(function)
+        if on_demand is not None:
+            about = f"{about} Only people read it: it is {on_demand.condition}, or if it is selected by name."
         outputs = [
             _output(table.suffixed(suffix), side_schema, (), partitions_def)
             for suffix, side_schema in (side_tables or {}).items()
@@ -124,13 +129,15 @@ def table_asset(
             table=table,
             outputs=tuple(outputs),
             upstream=_upstream(function, upstream or {}),
-            code_version=code_version(function, table.stage, [output.schema for output in outputs]),
+            code_version=code.code_version(function, table.stage, [output.schema for output in outputs]),
+            code=code.parts(function, table.stage, {output.table: output.schema for output in outputs}),
             config=_config_hash(config),
             values=values(config),
             files=files,
             growth=growth,
             lasting=lasting,
             until=frozenset(until),
+            on_demand=on_demand,
             rows_per_batch=rows_per_batch,
         )
         specs = [
@@ -138,13 +145,14 @@ def table_asset(
                 key=key_of(output.table),
                 deps=[key_of(upstream_table) for upstream_table in declaration.upstream.values()],
                 group_name=asset_group if output.table == table else bookkeeping(asset_group),
-                description=(description or inspect.getdoc(function))
+                description=about
                 if output.table == table
                 else f"{output.schema.about} Written with {table}.".strip(),
                 owners=owners,
                 kinds={"spark", "iceberg", output.table.stage},
                 code_version=declaration.code_version,
                 tags={"stage": table.stage},
+                skippable=on_demand is not None,
                 metadata={
                     "dagster/table_name": str(output.table),
                     "dagster/column_schema": _column_schema(output.schema),
@@ -172,6 +180,8 @@ def table_asset(
                 for output in outputs
                 for check in output.checks
             ],
+            # Dagster requires the results of checks even of a table that a run may skip, except of a subset.
+            can_subset=on_demand is not None,
             required_resource_keys={"lake", "pyspark", *({"ingests"} & set(_given(function)))},
             retry_policy=dg.RetryPolicy(max_retries=1),
             partitions_def=partitions_def,

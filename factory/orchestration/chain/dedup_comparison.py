@@ -16,6 +16,7 @@ from factory.dedup.recall import RecallConfig, recall
 from factory.dedup.signatures import SignatureConfig, signatures
 from factory.dedup.sweep import SweepConfig, sweep
 from factory.dedup.vocabulary import vocabulary
+from factory.lake import names
 from factory.lake.schemas.dedup import (
     BAGS,
     BUCKETS,
@@ -28,14 +29,20 @@ from factory.lake.schemas.dedup import (
 )
 from factory.lake_spark.documents import located
 from factory.orchestration.asset.checks import alarm, holds
+from factory.orchestration.asset.declaration import OnDemand
 from factory.orchestration.asset.groups import bookkeeping, comparison_group
 from factory.orchestration.chain.dedup_parts import Declaring
 from factory.spark.session import ROWS_PER_ARROW_BATCH
 
+REPORTED_TEXTS = 20_000
+"""From as many distinct texts on, every run makes the tables that report on the comparison. Their cost hardly
+grows: of a small corpus they take a quarter of the seconds, of this one some percent."""
+
 
 def comparison(declare: Declaring, config: DedupConfig) -> tuple[dg.AssetsDefinition, ...]:
-    """The assets from bags to edges, then recall, largest buckets and sweep."""
+    """The assets from bags to edges, then recall, largest buckets and sweep, which only people read."""
     texts = declare.texts
+    on_demand = OnDemand(names.dedup(declare.group, "signatures"), REPORTED_TEXTS, "distinct text")
     report = replace(declare, asset_group=bookkeeping(comparison_group(declare.group)))
     signing = config.part(SignatureConfig)
     bucketing = config.part(BucketConfig)
@@ -73,7 +80,14 @@ def comparison(declare: Declaring, config: DedupConfig) -> tuple[dg.AssetsDefini
         """The bucket of every signature in every band."""
         return buckets(signatures, bucketing, signing.version())
 
-    @report("largest_buckets", LARGEST_BUCKETS, "buckets", reads_texts=True, config=largest)
+    @report(
+        "largest_buckets",
+        LARGEST_BUCKETS,
+        "buckets",
+        reads_texts=True,
+        config=largest,
+        on_demand=on_demand,
+    )
     def group_largest_buckets(buckets: DataFrame, **upstream: DataFrame) -> DataFrame:
         """The largest buckets, with the beginning of their best document."""
         return largest_buckets(texts.documents(upstream), buckets, largest)
@@ -107,6 +121,7 @@ def comparison(declare: Declaring, config: DedupConfig) -> tuple[dg.AssetsDefini
         "bags",
         "vocabulary",
         config=sampling,
+        on_demand=on_demand,
         checks=[
             alarm(
                 "buckets_find_what_they_promise",
@@ -122,7 +137,15 @@ def comparison(declare: Declaring, config: DedupConfig) -> tuple[dg.AssetsDefini
         """The share of similar pairs that share a bucket, measured on a sample."""
         return recall(signatures, located(bags, *LARGE), vocabulary, sampling)
 
-    @report("sweep", SWEEP, "signatures", "edges", reads_texts=True, config=sweeping)
+    @report(
+        "sweep",
+        SWEEP,
+        "signatures",
+        "edges",
+        reads_texts=True,
+        config=sweeping,
+        on_demand=on_demand,
+    )
     def group_sweep(signatures: DataFrame, edges: DataFrame, **upstream: DataFrame) -> DataFrame:
         """Documents kept at each threshold of the sweep."""
         return sweep(texts.documents(upstream), signatures, edges, sweeping)

@@ -17,6 +17,9 @@ _SEARCHED_RUNS = 1000  # by the beginning of their id
 _EVENTS = {dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_CHECK_EVALUATION}
 
 
+LEFT_OUT = "left out"  # metadata of the observation of a table that a run left out
+
+
 @dataclass(frozen=True)
 class CheckRecord:
     """The result of a check; a failed one that is not `blocking` has only warned."""
@@ -57,6 +60,18 @@ def find_run(instance: dg.DagsterInstance, run: str) -> RunRecord:
     (it,) = found
     seconds = it.end_time - it.start_time if it.start_time and it.end_time else None
     return RunRecord(it.dagster_run.run_id, it.dagster_run.status.value, it.start_time, seconds)
+
+
+def tables_left_out(instance: dg.DagsterInstance, run_id: str) -> dict[TableName, str]:
+    """Return the tables that a run left out, each with the reason."""
+    reasons: dict[TableName, str] = {}
+    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.ASSET_OBSERVATION):
+        if entry.dagster_event is None:
+            continue
+        observation = entry.dagster_event.asset_observation_data.asset_observation
+        if LEFT_OUT in observation.metadata:
+            reasons[table_of(observation.asset_key)] = str(observation.metadata[LEFT_OUT].value)
+    return reasons
 
 
 def tables_of_run(instance: dg.DagsterInstance, run_id: str) -> dict[TableName, TableRecord]:

@@ -25,6 +25,7 @@ REUSE_TAG = (
     "factory/reuse"  # on a run: keep tables whose code, configuration and upstream content are unchanged
 )
 
+NAMED_TAG = "factory/named"  # on a run: the tables that the selection spells out, between blanks
 
 InputBytes = Callable[[Lake, Collection[dg.AssetKey] | None, dg.DagsterInstance], int | None]
 """The bytes that a run of the selected assets (None: all) reads from outside it; None if unknown."""
@@ -37,6 +38,8 @@ class LakeRun:
     lake: Lake
     run_id: str
     reuse: bool = False
+    named_tables: frozenset[TableName] = frozenset()
+    """Tables whose names somebody wrote to select them."""
     _pins: dict[TableName, Published] = field(default_factory=dict)
 
     def pin(self, table: TableName) -> Published:
@@ -86,7 +89,8 @@ def resources(settings: Settings, input_bytes: InputBytes | None = None) -> Mapp
         run_id = init.run.run_id if init.run is not None else "no-run"
         with lake_session(opened, init.instance, run_id):
             reuse = init.run is not None and init.run.tags.get(REUSE_TAG) == "true"
-            yield LakeRun(opened, run_id, reuse)
+            names = init.run.tags.get(NAMED_TAG, "").split() if init.run is not None else []
+            yield LakeRun(opened, run_id, reuse, frozenset(map(TableName.parse, names)))
 
     @dg.resource(required_resource_keys={"pyspark"}, description="The readers of raw material.")
     def ingests(init: dg.InitResourceContext) -> Ingests:

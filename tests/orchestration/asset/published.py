@@ -10,6 +10,7 @@ from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.schemas.dedup import COMPONENTS
 from factory.lake.tables import Lake
+from factory.orchestration.asset.code_parts import text_of
 from factory.orchestration.asset.reuse import listings_of
 from factory.orchestration.asset.table_asset import declaration_of
 from tests.orchestration.runs import component_table
@@ -45,6 +46,7 @@ def publish(
         code_version=declared.code_version if code_version is None else code_version,
         config=declared.config,
         values=dict(declared.values) if values else {},
+        code=text_of(declared.code),
         listings={key or "": files.to_text() for key, files in listings_of(declared, [None]).items()},
         upstream={str(of): lake.published(of).snapshot_id for of in declared.upstream.values()},
         content=str(fingerprint(rows.to_batches(), COMPONENTS.fingerprinted)),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import random
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factory.filters.sets import RULE_SETS
+from factory.lake.lineage import compact_text
 from factory.orchestration.asset.configuration import difference, values
 
 PLAIN = st.recursive(
@@ -46,6 +48,7 @@ def rules(**limits: list[float | None]) -> dict[str, Any]:
         ({"file": "a.json"}, {"file": "b.json"}, "file a.json -> b.json"),
         ({"include": ["*.md"]}, {"include": ["*.md", "*.txt"]}, "include +*.txt"),
         ({"columns": {"path": "p"}}, {"columns": {"path": "p", "language": "l"}}, "+language"),
+        ({"columns": {}}, {"columns": {"path": "p"}}, "+path"),
         ({"words": "a" * 300}, {"words": "b" * 300}, "words changed"),
         (
             dict.fromkeys("abcdefghi", 0),
@@ -68,7 +71,28 @@ def test_equal_configurations_alone_have_no_difference(before: dict[str, Any], n
 
 
 def test_values_stay_small_and_still_differ() -> None:
-    large = {f"field_{n}": list(range(40)) for n in range(100)}
-    changed = large | {"field_7": list(range(41))}
-    assert len(json.dumps(values(large))) < 5_000
+    large = {f"field_{n}": {f"{word:x}": 0 for word in _words(n, 40)} for n in range(100)}
+    changed = large | {"field_7": {"other": 0}}
+    assert len(compact_text(values(large))) < 5_000
     assert said(large, changed) == "field_7 changed"
+
+
+def test_a_limit_among_all_rules_is_named() -> None:
+    def rules(limit: int) -> dict[str, Any]:
+        chosen = [rule.as_values() for rules in RULE_SETS.values() for rule in rules]
+        return {
+            "rules": [
+                entry | ({"limit": limit} if entry["name"] == "c4_sentences" else {}) for entry in chosen
+            ]
+        }
+
+    before = rules(3)
+    assert len(before["rules"]) > 70
+    assert said(before, rules(5)) == "c4_sentences 3 -> 5"
+    assert said(before, {"rules": before["rules"][1:]}) == f"-{before['rules'][0]['name']}"
+
+
+def _words(seed: int, number: int) -> list[int]:
+    """Numbers that no compression shortens."""
+    source = random.Random(seed)
+    return [source.getrandbits(64) for _ in range(number)]
