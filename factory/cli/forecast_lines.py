@@ -31,7 +31,7 @@ def table_lines(forecasts: Sequence[Forecast]) -> Iterator[str]:
 
 
 def dataset_lines(forecasts: Sequence[Forecast]) -> Iterator[str]:
-    """Yield a line for each reason of each dataset or dedup group, and one for all tables kept or left out."""
+    """Yield a line for each reason of each dataset or dedup group, and one each for what is kept or left."""
     alike: dict[tuple[Expectation, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     n_kept: Counter[str] = Counter()
     n_left: Counter[str] = Counter()

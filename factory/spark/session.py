@@ -133,11 +133,18 @@ def build_session(
     with _started(settings.files.spark_log):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    _remember_classes(session.sparkContext)
     for key, value in spark_secrets(settings).items():
         session.conf.set(key, value)
     if not _local(settings):
         _await_executor(session, settings)
     return session
+
+
+def _remember_classes(context: SparkContext) -> None:
+    """Look up the classes that make columns once; else each column asks the JVM, which searches all jars."""
+    for name in ("functions", "PythonUtils", "org.apache.spark.sql.functions"):
+        setattr(context._jvm, name, getattr(context._jvm, name))
 
 
 @contextlib.contextmanager
