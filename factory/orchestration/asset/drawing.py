@@ -111,16 +111,16 @@ class _Panel:
 
     def draw_frame(self, name: str) -> None:
         """Draw both axes with their numbers, and the name above them."""
-        left, right, bottom, top = self.box.x0, self.box.x1, self.box.y0, self.box.y1
-        self._add([left, left, right], [top, bottom, bottom], color="black", linewidth=0.8)
+        box = self.box
+        self._add([box.x0, box.x0, box.x1], [box.y1, box.y0, box.y0], color="black", linewidth=0.8)
         width, height = self.figure.get_size_inches()
-        self.figure.text(left, top + 0.05 / height, name, va="bottom", fontsize=7)
-        for number in self.x_ticks:
-            at = self._x(number)
-            self.figure.text(at, bottom - 0.04 / height, f"{number:g}", ha="center", va="top", fontsize=6)
-        for number in self.y_ticks:
-            at = self._y(number)
-            self.figure.text(left - 0.04 / width, at, f"{number:g}", ha="right", va="center", fontsize=6)
+        self.figure.text(box.x0, box.y1 + 0.05 / height, name, va="bottom", fontsize=7)
+        for tick in self.x_ticks:
+            x, y = self._x(tick), box.y0 - 0.04 / height
+            self.figure.text(x, y, f"{tick:g}", ha="center", va="top", fontsize=6)
+        for tick in self.y_ticks:
+            x, y = box.x0 - 0.04 / width, self._y(tick)
+            self.figure.text(x, y, f"{tick:g}", ha="right", va="center", fontsize=6)
 
     def draw_line(self, x: Sequence[float], y: Sequence[float], **style: Any) -> None:
         """Draw a line through points, with gaps where a number is not finite."""
