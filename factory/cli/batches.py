@@ -12,10 +12,13 @@ from rich.live import Live
 
 from blender.loading.defaults import MODEL
 from blender.spec.mesh import Mesh
+from factory.cli import root
 from factory.cli.output import Json, open_console
 from factory.settings import settings
 
-batches_app = typer.Typer(help="Write durable batches, and see how far they have come.", no_args_is_help=True)
+batches_app = typer.Typer(
+    cls=root.Commands, help="Write durable batches, and see how far they have come.", no_args_is_help=True
+)
 
 Address = Annotated[str, typer.Argument(help="The address of a namespace: s3://bucket/run7, or a folder.")]
 

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from blender.records import BlendRecord
 
 blend_app = typer.Typer(
-    help="Create, list, show, price, update and retire blends.", no_args_is_help=True, rich_markup_mode="rich"
+    cls=root.Commands,
+    help="Create, list, show, price, update and retire blends.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
 )
 console = open_console()
 _description = open_console(stderr=True)  # scripts read the id from stdout

@@ -12,7 +12,7 @@ import typer
 from pydantic import ValidationError
 
 from factory.cli.output import open_console
-from factory.errors import DamagedFile, FactoryError, MachineError
+from factory.errors import ConfigurationError, DamagedFile, FactoryError, MachineError
 from factory.settings import refusal
 
 errors = open_console(stderr=True)
@@ -51,12 +51,24 @@ def sentences() -> Iterator[None]:
     except KeyboardInterrupt as interrupt:
         errors.print(str(interrupt) or "Interrupted.")
         raise typer.Exit(INTERRUPTED) from None
+    except typer.TyperException as error:
+        if not error.format_message().strip():  # a group without a command prints its help
+            raise
+        errors.print(_usage(error), markup=False)
+        raise typer.Exit(ConfigurationError.exit_code) from None
     except Exception as error:
         known = translate(error)
         if known is None:
             raise
         errors.print(str(known), markup=False)
         raise typer.Exit(known.exit_code) from None
+
+
+def _usage(error: typer.TyperException) -> str:
+    """Return what is wrong with the words of a command, and the help that tells its words."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "factory"
+    return f"{error.format_message().rstrip('.')}. `{command} --help` says what it takes."
 
 
 def raise_together(damaged: Sequence[DamagedFile]) -> None:

@@ -17,7 +17,7 @@ from factory.errors import ConfigurationError
 if TYPE_CHECKING:
     from blender.loading.plan import Plan
 
-loading_app = typer.Typer(help="Plan which rank reads which rows.", no_args_is_help=True)
+loading_app = typer.Typer(cls=root.Commands, help="Plan which rank reads which rows.", no_args_is_help=True)
 
 _BAR = 40  # characters of the largest bar
 _MOST_ROWS = 64  # buckets in a table

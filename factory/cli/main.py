@@ -29,6 +29,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 trace_app = typer.Typer(
+    cls=root.Commands,
     help="Follow a document to the steps that serve it, or a step back to its documents.",
     no_args_is_help=True,
 )

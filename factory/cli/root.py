@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from factory.cli import error_boundary, panels
 from factory.errors import ConfigurationError
 from factory.settings import PREFIX, Settings, settings
+from factory.suggestions import suggestion
 
 _RENAMED = {
     "blends": "`factory blend list` lists the blends, `factory blend show ID` describes one",
@@ -25,7 +26,17 @@ _OF_BLEND_FILES = (["blend", "create"], ["blend", "plan"], ["blend", "update"])
 _MAY_MAKE_A_LAKE = ("materialize", "demo", "ui", "bootstrap", "doctor", "assets", "check")
 
 
-class Root(TyperGroup):
+class Commands(TyperGroup):
+    """A group of commands that answers an unknown one with the nearest of its own."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if self.get_command(ctx, args[0]) is None:
+            known = suggestion(args[0], self.list_commands(ctx))
+            raise ConfigurationError(f"There is no command `{ctx.command_path} {args[0]}`. {known}")
+        return super().resolve_command(ctx, args)
+
+
+class Root(Commands):
     """The commands; an error ends as a sentence and an exit code.
 
     The datasets file and the lake may be named before the command, behind it, or in the environment.

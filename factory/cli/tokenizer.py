@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
+from factory.cli import root
 from factory.cli.output import open_console, prepare_output
 from factory.errors import ConfigurationError
 from factory.settings import settings
 
-tokenizer_app = typer.Typer(help="Export a tokenizer of the lake.", no_args_is_help=True)
+tokenizer_app = typer.Typer(cls=root.Commands, help="Export a tokenizer of the lake.", no_args_is_help=True)
 console = open_console()
 
 

@@ -129,3 +129,34 @@ def test_commands_stand_in_the_order_of_use(monkeypatch: pytest.MonkeyPatch) -> 
 def test_every_paragraph_of_help_fills_its_lines() -> None:
     shown = factory("materialize", "--help").stdout
     assert "its asset (exit code\n 7)" in re.sub(" +\n", "\n", shown) or "its asset (exit code 7)" in shown
+
+
+USAGE = [
+    (["nosuch"], "There is no command `factory nosuch`. Use one of "),
+    (["blend", "lst"], "There is no command `factory blend lst`. Did you mean `list`?"),
+    (["trace", "docment"], "There is no command `factory trace docment`. Did you mean `document`?"),
+    (["tables", "--jsn"], "No such option: --jsn (Possible options: --json). `factory tables --help` says "),
+    (["blend", "show"], "Missing argument 'blend'. `factory blend show --help` says what it takes."),
+    (["sample", "raw.web", "-n", "two"], "Invalid value for '-n': "),
+    (["sample", "raw.web", "more"], "Got unexpected extra argument(s) (more). `factory sample --help` says"),
+    (["check", "-f"], "Option '-f' requires an argument. `factory"),
+    (["--lake"], "Option '--lake' requires an argument. `factory --help` says what it takes."),
+]
+
+
+@pytest.mark.parametrize("words, sentence", USAGE)
+def test_wrong_words_are_one_sentence_that_names_the_help(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], sentence: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    refused = factory(*words)
+    assert (refused.exit_code, refused.stdout) == (ConfigurationError.exit_code, "")
+    (line,) = refused.stderr.splitlines()
+    assert line.startswith(sentence)
+
+
+@pytest.mark.parametrize("group", [[], ["blend"], ["trace"]])
+def test_a_group_without_a_command_prints_its_help(group: list[str]) -> None:
+    shown = factory(*group)
+    assert shown.exit_code == 2
+    assert "╭─" in shown.output
