@@ -40,6 +40,8 @@ OF_THE_DEMO = {"python_code": "code", "python_prose": "notes"}  # datasets of th
 PATIENCE_S = 1_200  # two minutes where nothing else runs
 CLONING = "git clone <address of this repository> model-factory && cd model-factory"
 
+PORTS = {"50052": "SECOND_PORT", "9464": "METRICS_PORT"}  # of the pages, and those that are free
+
 SHELL = """
 set -e
 make() { command make -o setup "$@"; }  # what setup does was done before the tests
@@ -76,6 +78,15 @@ def of_the_walk(text: str) -> str:
     return text
 
 
+def _in_a_shell(text: str) -> str:
+    """A command of a page as the shell of the test runs it: with ports of its own, and without a terminal."""
+    for port, variable in PORTS.items():
+        text = text.replace(port, f"${variable}")
+    if text.endswith(" &"):
+        return f'run_server second.log "Ctrl-C or SIGTERM" {text.removesuffix(" &")}'
+    return {"factory serve": "serve", "factory ui": "ui"}.get(text, text)
+
+
 def script() -> tuple[list[str], str]:
     """The commands that are run, each once, and the shell script that runs them."""
     (readme_blend,) = re.findall(r"factory trace batch (\w{32})", README.read_text())
@@ -84,7 +95,7 @@ def script() -> tuple[list[str], str]:
     def run(text: str, bare: str) -> None:
         ran[bare] = None
         lines.append(f"printf '\\n@@@ %s\\n' {shlex.quote(bare)}")
-        lines.append({"factory serve": "serve", "factory ui": "ui"}.get(text, text))
+        lines.append(_in_a_shell(text))
 
     for page in (WALK, README, PLATFORM):
         for command in commands(page):
@@ -113,7 +124,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def outputs(clone: Path) -> dict[str, str]:
     """What every command of the pages printed."""
-    port, ui_port = free_ports(2)
+    port, ui_port, second_port, metrics_port = free_ports(4)
     for name, text in zip(("page.yaml", "blend.yaml"), fenced(WALK, "yaml"), strict=True):
         (clone / name).write_text(text)
     for name, page in (("batches.py", WALK), ("readme.py", README)):
@@ -128,6 +139,8 @@ def outputs(clone: Path) -> dict[str, str]:
         "FACTORY_SPARK_SHUFFLE_PARTITIONS": "1",
         "PORT": str(port),
         "UI_PORT": str(ui_port),
+        "SECOND_PORT": str(second_port),
+        "METRICS_PORT": str(metrics_port),
         "COLUMNS": "160",
     }
     for name in ("FACTORY_HOME", "FACTORY_DATASETS"):

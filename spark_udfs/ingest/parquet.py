@@ -229,6 +229,7 @@ def first_records(source: Input, n_records: int) -> FirstRecords:
     """
     columns: tuple[str, ...] = ()
     texts: dict[str, int] = {}
+    lists: dict[str, frozenset[str]] = {}
     rows: list[dict[str, Any]] = []
     with suppress(BadRecord, *_UNREADABLE), opened(source) as file:
         refuse_deep_footer(file)
@@ -238,6 +239,11 @@ def first_records(source: Input, n_records: int) -> FirstRecords:
         columns = tuple(schema.names)
         sizes = _column_sizes(parquet)
         texts = {column.name: sizes.get(column.name, 0) for column in schema if _is_string(column.type)}
+        lists = {
+            column.name: frozenset(part.name for part in column.type.value_type)
+            for column in schema
+            if pa.types.is_list(column.type) and pa.types.is_struct(column.type.value_type)
+        }
         narrow = [
             column.name for column in schema if _may_be_key(column.type, sizes.get(column.name), parquet)
         ]
@@ -246,7 +252,7 @@ def first_records(source: Input, n_records: int) -> FirstRecords:
             if len(rows) == n_records:
                 break
     values = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
-    return FirstRecords(len(rows), columns, texts, values)
+    return FirstRecords(len(rows), columns, texts, values, lists)
 
 
 def _column_sizes(parquet: pq.ParquetFile) -> dict[str, int]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from factory.errors import ConfigurationError
@@ -67,12 +68,14 @@ class FirstRecords:
 
     `fields` are their fields in order, `texts` those of text with the bytes or letters of their values, and
     `values` the values by field, None where a record lacks one; fields of long values may be left out.
+    `lists` are those of lists of objects, each with the names that the objects have.
     """
 
     n_records: int
     fields: tuple[str, ...]
     texts: Mapping[str, int]
     values: Mapping[str, Sequence[Any]]
+    lists: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
     def from_records(cls, records: Sequence[Mapping[str, Any]]) -> FirstRecords:
@@ -83,7 +86,15 @@ class FirstRecords:
             for name, column in values.items()
             if any(isinstance(cell, str) for cell in column)
         }
-        return cls(len(records), tuple(values), lengths, values)
+        parts = {name: _names_in_lists(column) for name, column in values.items()}
+        lists = {name: names for name, names in parts.items() if names}
+        return cls(len(records), tuple(values), lengths, values, lists)
+
+
+def _names_in_lists(column: Iterable[Any]) -> frozenset[str]:
+    """The names of the objects in those cells of a field that are lists."""
+    entries = chain.from_iterable(cell for cell in column if isinstance(cell, list))
+    return frozenset(chain.from_iterable(entry for entry in entries if isinstance(entry, dict)))
 
 
 def as_text(value: Any) -> str:

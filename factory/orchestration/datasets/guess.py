@@ -19,8 +19,8 @@ from factory.ingest.globs import compiled
 from factory.ingest.listing import UNWANTED, files_below
 from factory.lake import names
 from factory.orchestration.chain.dedup import Kind
-from factory.orchestration.datasets.formats import CLASS_OF_FORMAT, FORMATS, RecordFiles
-from factory.orchestration.datasets.record_fields import key_field, text_field
+from factory.orchestration.datasets.formats import CLASS_OF_FORMAT, FORMATS, MessageFields, RecordFiles
+from factory.orchestration.datasets.record_fields import key_field, messages_field, text_field
 from spark_udfs.ingest.file_types import CODE, kind_of
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.registry import READERS, RECORD_FILES
@@ -41,12 +41,16 @@ _COLUMN_FIELDS = {
 
 @dataclass(frozen=True)
 class RecordFields:
-    """The fields of records that seem to fill the columns of raw documents."""
+    """The fields of records that seem to fill the columns of raw documents.
+
+    Records of conversations have `messages` in place of a `text`.
+    """
 
     text: str | None = None
     key: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     others: Sequence[str] = ()
+    messages: MessageFields | None = None
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,8 @@ def _fields(folder: Path, file: bytes, format_class: type[RecordFiles]) -> Recor
     first = format_class.first_records(
         Input(Origin(""), os.fsencode(folder), file, FIRST_BYTES), FIRST_RECORDS
     )
-    texts, text = first.texts, text_field(first)
+    texts, messages = first.texts, messages_field(first)
+    text = text_field(first) if messages is None else None
     columns = {
         column: name
         for column, candidates in _COLUMN_FIELDS.items()
@@ -164,7 +169,8 @@ def _fields(folder: Path, file: bytes, format_class: type[RecordFiles]) -> Recor
     }
     key = key_field([first], [text, *columns.values()])
     taken = {text, key, *columns.values()}
-    return RecordFields(text, key, columns, tuple(name for name in texts if name not in taken))
+    others = tuple(name for name in texts if name not in taken)
+    return RecordFields(text, key, columns, others, messages)
 
 
 def _extension(name: bytes) -> str:

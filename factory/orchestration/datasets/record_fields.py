@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
+from factory.orchestration.datasets.formats import MessageFields
 from spark_udfs.ingest.records import FirstRecords
 
 TEXT_FIELDS = ("text", "content", "body", "document", "raw_content", "markdown", "article", "code")
@@ -17,6 +18,10 @@ _KEY_WORDS = (
 )
 _MOST_KEY_LETTERS = 200  # a longer value is a text; addresses of pages are shorter
 _MANY_RECORDS = 100  # in which values that all differ hardly do so by chance
+_MESSAGES = (
+    MessageFields(),
+    MessageFields(role="from", content="value", roles={"human": "user", "gpt": "assistant"}),
+)
 _WORDS = re.compile(r"[A-Z]?[a-z]+[0-9]*|[A-Z]+(?![a-z])[0-9]*")
 
 
@@ -24,6 +29,21 @@ def text_field(first: FirstRecords) -> str | None:
     """Return the field that seems to hold the text: one of a usual name, else that of the longest."""
     usual = (name for name in TEXT_FIELDS if name in first.texts)
     return next(usual, None) or max(first.texts, key=lambda name: first.texts[name], default=None)
+
+
+def messages_field(first: FirstRecords) -> MessageFields | None:
+    """Return the field that holds conversations, with the names of its messages; None beside a usual text."""
+    if any(name in first.texts for name in TEXT_FIELDS):
+        return None
+    return next(
+        (
+            fields.model_copy(update={"field": name})
+            for name, parts in first.lists.items()
+            for fields in _MESSAGES
+            if {fields.role, fields.content} <= parts
+        ),
+        None,
+    )
 
 
 def key_field(files: Sequence[FirstRecords], others: Iterable[str | None]) -> str | None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from factory.counted import counted
+from factory.orchestration.datasets.formats import MessageFields
 from factory.orchestration.datasets.guess import Guess, RecordFields
 
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*")
@@ -64,7 +65,10 @@ def _entry(guess: Guess) -> Iterator[str]:
 
 
 def _fields(fields: RecordFields) -> Iterator[str]:
-    if fields.text is None:
+    if fields.messages is not None:
+        yield f"    messages: {_messages(fields.messages)}"
+        yield "    template: chatml # or llama3, gemma, plain, or the file of your model's chat template"
+    elif fields.text is None:
         yield "    text: text # no text was found in the first record: name its field"
     else:
         yield f"    text: {scalar(fields.text)}"
@@ -75,6 +79,17 @@ def _fields(fields: RecordFields) -> Iterator[str]:
         yield f"    columns: {{{pairs}}}"
     if fields.others:
         yield f"    # metadata: [{', '.join(map(scalar, fields.others))}] # further fields to keep"
+
+
+def _messages(fields: MessageFields) -> str:
+    """The field of messages with usual names, or with those that differ."""
+    names = fields.model_dump(exclude_defaults=True)
+    if names.keys() <= {"field"}:
+        return scalar(fields.field)
+    roles = ", ".join(f"{scalar(old)}: {scalar(new)}" for old, new in names.pop("roles", {}).items())
+    pairs = {"field": fields.field} | names
+    plain = ", ".join(f"{name}: {scalar(text)}" for name, text in pairs.items())
+    return f"{{{plain}, roles: {{{roles}}}}}"
 
 
 def scalar(text: str) -> str:

@@ -129,3 +129,37 @@ def test_pages_and_archives_are_web_datasets_and_pages_among_code_are_none(tmp_p
         Guess("site_html", "prose", "html", ("site",), 2, ("**/*.htm", "**/*.html")),
         Guess("tool", "code", "files", ("tool",), 2, ("**/*.py",)),
     ]
+
+
+SAYS = {"role": "user", "content": "How far is the moon?"}
+SHAREGPT = {"from": "human", "value": "How far is the moon?"}
+OF_SHAREGPT = (
+    "{field: turns, role: from, content: value, roles: {human: user, gpt: assistant}}"  # as the page has it
+)
+
+
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+@pytest.mark.parametrize(
+    "record, declared",
+    [
+        ({"id": "7", "messages": [SAYS]}, "messages: messages"),
+        ({"prompt": "How far?", "turns": [SAYS]}, "messages: turns"),
+        ({"id": "7", "turns": [SHAREGPT], "lang": "en"}, f"messages: {OF_SHAREGPT}"),
+        ({"text": "The moon is far.", "messages": [SAYS]}, "text: text"),
+        ({"title": "The moon", "links": [{"url": "a", "kind": "b"}]}, "text: title"),
+    ],
+)
+def test_conversations_are_messages_with_a_template(
+    tmp_path: Path, format: str, record: dict[str, object], declared: str
+) -> None:
+    (tmp_path / "chat").mkdir()
+    if format == "jsonl":
+        (tmp_path / "chat" / "a.jsonl").write_text(f"{json.dumps(record)}\n" * 3)
+    else:
+        pq.write_table(pa.Table.from_pylist([record] * 3), tmp_path / "chat" / "a.parquet")
+    text = template(guess(tmp_path), "datasets.yaml")
+    assert f"    {declared}\n" in text
+    assert ("    template: chatml #" in text) == declared.startswith("messages")
+    file = tmp_path / "datasets.yaml"
+    file.write_text(text)
+    assert [dataset.name for dataset in check(file).datasets] == ["chat"]
