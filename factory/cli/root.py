@@ -31,8 +31,8 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if self.get_command(ctx, args[0]) is None:
-            known = suggestion(args[0], self.list_commands(ctx))
-            raise ConfigurationError(f"There is no command `{ctx.command_path} {args[0]}`. {known}")
+            remedy = suggestion(args[0], self.list_commands(ctx))
+            raise ConfigurationError(f"There is no command `{ctx.command_path} {args[0]}`. {remedy}")
         return super().resolve_command(ctx, args)
 
 

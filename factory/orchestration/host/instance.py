@@ -25,6 +25,7 @@ from factory.errors import ConfigurationError, DamagedFile, MachineError, first_
 from factory.lake.place import require_place
 from factory.lake.servers import DAGSTER_URI, connect
 from factory.lake.sqlite import withheld
+from factory.orchestration.host.engines import reuse_engines
 from factory.orchestration.host.records import make_records
 from factory.settings import Settings
 
@@ -69,6 +70,7 @@ def prepare_home(settings: Settings) -> None:
         home.mkdir(parents=True, exist_ok=True)
         _configure(settings.files.dagster_config, settings)
         if not settings.dagster_uri:
+            reuse_engines()
             make_records(home)
     except OSError as error:
         raise MachineError(
