@@ -58,8 +58,8 @@ def chat_template(name: str, folder: Path = Path()) -> ChatTemplate:
     if not path.exists():
         if "/" in name or "." in name:
             raise ConfigurationError(
-                f"There is no file `{name}`. Paths are relative to the folder of this file, {folder}; the "
-                f"templates with a name are {quoted(TEMPLATES)}."
+                f"There is no file `{name}`. Paths are relative to the folder of this file, "
+                f"{folder.resolve()}; the templates with a name are {quoted(TEMPLATES)}."
             )
         raise ConfigurationError(f"{unknown_name('template', name, TEMPLATES)} Or name a file of a template.")
     if path.is_dir():

@@ -120,7 +120,7 @@ def _tokenizer(
         raise InvalidValue(
             ("tokenizers", name, "file"),
             f"There is no file `{options.file}`. Paths are relative to the folder of this file, "
-            f"{located.path.parent}.",
+            f"{located.path.parent.resolve()}.",
         )
     return tokenizer_from(path, name, around=options.around)
 

@@ -139,7 +139,7 @@ def _existing(folder: Path, file: str) -> Path:
     path = folder / Path(file).expanduser()
     if not path.is_file():
         raise ConfigurationError(
-            f"There is no file `{file}`. Paths are relative to the folder of this file, {folder}."
+            f"There is no file `{file}`. Paths are relative to the folder of this file, {folder.resolve()}."
         )
     return path
 
