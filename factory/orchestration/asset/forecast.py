@@ -134,13 +134,15 @@ def _on_demand(
     demand, table = declared.on_demand, declared.table
     if demand is None or request.by_itself or request.by_name:
         return None
-    is_uncounted = _is_new(lake, demand.counted_table)
-    too_few = None if is_uncounted else omission(lake, declared, request)
-    if is_uncounted or (too_few is not None and demand.counted_table in roots):
-        return Forecast(table, "", "maybe", f"{demand.counted_table} has {counted(demand.rows, demand.noun)}")
-    if too_few is None or not _is_new(lake, table):
-        return None
-    return Forecast(table, "", "leave", too_few.reason)
+    condition = f"{demand.counted_table} has {counted(demand.rows, demand.noun)}"
+    try:
+        too_few = omission(lake, declared, request)
+    except (TableNotFound, DamagedFile):  # the run makes it first
+        return Forecast(table, "", "maybe", condition)
+    is_new = _is_new(lake, table)
+    if demand.counted_table in roots and (too_few is not None or is_new):
+        return Forecast(table, "", "maybe", condition)
+    return Forecast(table, "", "leave", too_few.reason) if too_few is not None and is_new else None
 
 
 def _is_new(lake: Lake, table: TableName) -> bool:
