@@ -55,6 +55,6 @@ def test_the_steps_to_back_up_move_restore_and_upgrade_run_as_printed(tmp_path: 
     assert CODE in printed["factory tables"]
     assert "2 tables" in printed["factory doctor"]
     assert blend in printed["factory blend list --lake elsewhere"]
-    assert "tables of python_code" in printed["factory materialize '*' --changed --dry-run"]
+    assert " of python_code" in printed["factory materialize '*' --changed --dry-run"]
     assert contents(lake) == original_contents
     assert contents(lake.model_copy(update={"home": tmp_path / "elsewhere"})) == original_contents
