@@ -242,7 +242,8 @@ def first_records(source: Input, n_records: int) -> FirstRecords:
         lists = {
             column.name: frozenset(part.name for part in column.type.value_type)
             for column in schema
-            if pa.types.is_list(column.type) and pa.types.is_struct(column.type.value_type)
+            if (pa.types.is_list(column.type) or pa.types.is_large_list(column.type))
+            and pa.types.is_struct(column.type.value_type)
         }
         narrow = [
             column.name for column in schema if _may_be_key(column.type, sizes.get(column.name), parquet)

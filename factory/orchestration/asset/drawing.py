@@ -19,6 +19,7 @@ _CHARACTER = 0.085  # width of a character of a label in inches, on average
 _LONGEST = 40  # characters of a label
 _RIGHT = 0.2  # inches beside the axes
 _WIDTH, _BAR, _TITLE = 7, 0.28, 0.8  # inches of a figure of bars, of a bar's row and of the rest
+_LARGEST = 1e300  # number of an axis; the distance of larger ones is infinite
 _BOTTOM = 0.3  # height of the labels below an axis, in inches
 
 
@@ -141,11 +142,11 @@ class _Panel:
 
 
 def _round_numbers(numbers: Sequence[float]) -> list[float]:
-    """Some round numbers in order, at least two, with all finite `numbers` between them."""
+    """Some round numbers in order, at least two, with all `numbers` between them that can be drawn."""
     from matplotlib.ticker import MaxNLocator
 
-    finite = [number for number in numbers if math.isfinite(number)] or [0.0]
-    low, high = min(finite), max(finite)
+    places = [float(number) for number in numbers if abs(number) <= _LARGEST] or [0.0]
+    low, high = min(places), max(places)
     locator = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
     return [float(tick) for tick in locator.tick_values(low, high if low < high else low + 1)]
 

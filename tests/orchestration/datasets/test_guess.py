@@ -163,3 +163,14 @@ def test_conversations_are_messages_with_a_template(
     file = tmp_path / "datasets.yaml"
     file.write_text(text)
     assert [dataset.name for dataset in check(file).datasets] == ["chat"]
+
+
+def test_messages_of_a_large_list_are_found_and_lists_of_other_things_are_none(tmp_path: Path) -> None:
+    message = pa.struct([("role", pa.string()), ("content", pa.string())])
+    table = pa.table({"m": pa.array([[SAYS]], pa.large_list(message)), "deep": [[[SAYS]]], "words": [["a"]]})
+    (tmp_path / "chat").mkdir()
+    pq.write_table(table, tmp_path / "chat" / "a.parquet")
+    (found,) = guess(tmp_path)
+    assert found.fields is not None
+    assert found.fields.messages is not None
+    assert found.fields.messages.field == "m"
