@@ -74,17 +74,17 @@ def dry_run(
     assets = list(defs.resolve_asset_graph().assets_defs)
     keys = _selected(settings, selection)
     runs = batches(assets, keys, instance, span)
-    found = forecast(
+    forecasts = forecast(
         Lake(settings), assets, runs, instance, reuse=reuse, named_tables=spelled_tables(selection, keys)
     )
     if as_json:
-        console.print_json(forecast_json(found))
+        console.print_json(forecast_json(forecasts))
         return
     for gone in gone_folders:
         console.print(f"{gone} has no folder any more. Its rows stay.", markup=False)
-    for line in table_lines(found) if every_table else dataset_lines(found):
+    for line in table_lines(forecasts) if every_table else dataset_lines(forecasts):
         console.print(line, soft_wrap=True)
-    n = Counter(it.verdict for it in found)
+    n = Counter(table.verdict for table in forecasts)
     more = f", {n['maybe']:,} more if their input changes" if n["maybe"] else ""
     left_out = f", and leaves out {n['leave']:,}" if n["leave"] else ""
     keeps = f"{',' if left_out else ', and'} keeps {n['keep']:,}"

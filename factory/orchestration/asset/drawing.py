@@ -100,7 +100,7 @@ def _panels(
 
 @dataclass(frozen=True)
 class _Panel:
-    """A place of a figure with two axes, without matplotlib's own, which take twenty times as long.
+    """A place of a figure with two axes; matplotlib's own take longer than everything else in the picture.
 
     `box` is in fractions of the figure. The axes end at the first and the last of their numbers.
     """

@@ -36,7 +36,7 @@ from factory.spark.session import ROWS_PER_ARROW_BATCH
 
 REPORTED_TEXTS = 20_000
 """From as many distinct texts on, every run makes the tables that report on the comparison. Their cost hardly
-grows: of a small corpus they take a quarter of the seconds, of this one some percent."""
+grows with the corpus, so a small one would pay most for what it needs least."""
 
 
 def comparison(declare: Declaring, config: DedupConfig) -> tuple[dg.AssetsDefinition, ...]:

@@ -1,8 +1,8 @@
 """One SQLAlchemy engine for each of Dagster's SQLite files, in place of one for each event.
 
 An engine knows its dialect and its compiled statements. Dagster makes one whenever it stores or reads an
-event, some fifteen times for each table, which takes a fifth of the CPU time that Python has in a small run.
-Connections are opened and closed as before, so a file may be moved or deleted meanwhile.
+event, many times for each table, and compiles the same statements for each. Connections are opened and closed
+as before, so a file may be moved or deleted meanwhile.
 """
 
 from __future__ import annotations
