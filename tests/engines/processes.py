@@ -269,7 +269,8 @@ class SparkCluster:
         """The state that the master reports; empty before its page is up."""
         try:
             with urlopen(f"http://127.0.0.1:{self._web}/json/", timeout=60) as answer:
-                return dict(json.load(answer))
+                # The master adds its pages one by one: "/" answers for "/json" until that page is there.
+                return {} if answer.headers.get_content_subtype() == "html" else dict(json.load(answer))
         except NO_ANSWER:
             return {}
 
