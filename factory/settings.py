@@ -42,7 +42,8 @@ class Settings(BaseSettings):
 
     home: Path = Field(Path(".factory"), description="folder of the lake: tables, Dagster, scratch")
     cache: Path = Field(
-        Path(".cache"), description="kept between lakes: Spark's jars and the archive of their classes"
+        Path(".cache"),
+        description="kept between lakes: Spark's jars, its home and the archive of its classes",
     )
 
     datasets: Path | None = Field(None, description="file of datasets; unset: this Python installation's")

@@ -20,12 +20,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyspark
-
 from factory.atomic_file import write_atomically
 from factory.errors import MachineError
 from factory.lake.lock import making
 from factory.settings import Settings
+from factory.spark.home import require_home, spark_jars
 from factory.spark.jars import EMBEDDED_JARS, coordinates, copy_unsigned, jar_file, signed_jars, unsigned_copy
 
 log = logging.getLogger(__name__)
@@ -82,7 +81,8 @@ def require_archive(settings: Settings) -> None:
             sys.stdout.write("Archiving Spark's classes (once) ...\n")
             sys.stdout.flush()
             _copy_signed(settings, folder)
-            archive = archive_file(settings)  # the copies are part of its key
+            require_home(settings)
+            archive = archive_file(settings)  # the copies and the home are part of its key
             written = folder / archive.name
             said = _record(settings, written)
             if written.exists():
@@ -128,7 +128,7 @@ def _key(settings: Settings) -> str:
     jars = [
         *_embedded_jars(settings),
         *(unsigned_copy(settings, jar) for jar in signed_jars()),
-        *sorted((Path(pyspark.__file__).resolve().parent / "jars").glob("*.jar")),
+        *spark_jars(settings),
     ]
     java = _java()
     release = java.parents[1] / "release"  # names version and build

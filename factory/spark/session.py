@@ -24,6 +24,7 @@ from factory.lake.catalog import open_catalog, spark_properties, spark_secrets
 from factory.lake.lock import making
 from factory.settings import Settings
 from factory.spark.classes import archive_options, class_path, on_class_path, require_archive
+from factory.spark.home import require_home, started_from_home
 from factory.spark.jars import coordinates, jar_file, missing_jars
 from factory.spark.java_options import compiler_options, is_quick_only, optimizes
 from factory.spark.scratch import LOCAL_DIR, own_scratch
@@ -122,6 +123,7 @@ def build_session(
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     open_catalog(settings)
     _require_jars(settings)
+    require_home(settings)
     if not java_options:
         require_archive(settings)
     optimizing = optimizes(settings, input_bytes)
@@ -130,7 +132,7 @@ def build_session(
     builder = SparkSession.builder
     for key, value in spark_conf(settings, java_options, optimizing=optimizing).items():
         builder = builder.config(key, value)
-    with _started(settings.files.spark_log):
+    with _started(settings.files.spark_log), started_from_home(settings):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     _remember_classes(session.sparkContext)
