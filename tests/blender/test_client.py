@@ -43,7 +43,7 @@ def blends(shared_lake: Settings) -> Blends:
 
 def test_importing_the_client_brings_no_engine_and_no_heavy_library() -> None:
     engines = {"pyspark", "dagster", "pyiceberg", "sqlalchemy", "torch"}
-    libraries = {"pydantic", "pandas", "scipy", "matplotlib"}
+    libraries = {"pydantic", "pandas", "scipy"}
     program = "import sys, blender.client; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     imported = set(run(program, PYTHONPATH=str(ROOT)).split())
     assert "grpc" in imported

@@ -90,7 +90,7 @@ def test_newest_tables_come_with_the_chart_of_their_run(lake: Lake, tmp_path: Pa
     of_web = section(page, "raw.web")
     assert "rejected 4" in of_web
     assert "Made because word_count 50 -&gt; 100." in of_web
-    assert 'alt="documents by &lt;bytes&gt;" src="data:image/png;base64,' in of_web
+    assert 'alt="documents by &lt;bytes&gt;" src="data:image/svg+xml;base64,' in of_web
     assert "web_loses_little: At most 50% are removed." in of_web
     assert "limit 0.5, measured 0.8" in of_web
     assert str(lake.published(WEB).snapshot_id) in of_web  # the lake's, whatever the record says

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from factory.settings import Settings
-from factory.spark.home import UNUSED, is_own, require_home, spark_jars, started_from_home, unused
+from factory.spark.home import UNUSED, is_own, is_unused, require_home, spark_jars, started_from_home
 
 INSTALLED = Path(pyspark.__file__).resolve().parent
 JARS = sorted((INSTALLED / "jars").glob("*.jar"))
@@ -29,7 +29,7 @@ def test_the_session_starts_from_the_home(spark: SparkSession, lake_settings: Se
     places = jvm.java.lang.System.getProperty("java.class.path").split(os.pathsep)
     names = {Path(place).name for place in places}
     assert {jar.name for jar in spark_jars(lake_settings)} <= names
-    assert not [name for name in names if unused(Path(name))]
+    assert not [name for name in names if is_unused(Path(name))]
 
 
 def test_every_name_of_an_unused_part_is_that_of_a_jar() -> None:
@@ -44,12 +44,12 @@ def test_the_home_has_the_other_jars_and_is_made_once(tmp_path: Path) -> None:
     assert spark_jars(settings) == JARS
     require_home(settings)
     jars = spark_jars(settings)
-    assert [jar.resolve() for jar in jars] == [jar for jar in JARS if not unused(jar)]
+    assert [jar.resolve() for jar in jars] == [jar for jar in JARS if not is_unused(jar)]
     home = jars[0].parents[1]
     assert (home / "bin" / "spark-submit").samefile(INSTALLED / "bin" / "spark-submit")
-    made = home.stat().st_mtime_ns
+    before = home.stat().st_mtime_ns
     require_home(settings)
-    assert home.stat().st_mtime_ns == made
+    assert home.stat().st_mtime_ns == before
     with started_from_home(settings):
         assert os.environ["SPARK_HOME"] == str(home)
     assert "SPARK_HOME" not in os.environ
@@ -82,27 +82,24 @@ def test_a_cache_that_cannot_be_written_gets_none(tmp_path: Path, caplog: pytest
 
 
 def test_no_class_that_stays_refers_to_one_that_goes() -> None:
-    stay, go = (
-        {name for jar in JARS if unused(jar) == gone for name in _classes(jar)} for gone in (False, True)
-    )
-    lost = {name.encode() for name in go - stay}
-    assert len(lost) > 10_000
-    for jar in JARS:
-        if unused(jar):
-            continue
-        with zipfile.ZipFile(jar) as opened:
+    jars = [jar for jar in JARS if not is_unused(jar)]
+    stay = {name for jar in jars for name in _classes(jar)}
+    missing = {name.encode() for jar in JARS for name in _classes(jar) if name not in stay}
+    assert len(missing) > 10_000
+    for jar in jars:
+        with zipfile.ZipFile(jar) as archive:
             for name in _classes(jar):
-                missing = _referred(opened.read(f"{name}.class")) & lost
-                assert not missing, f"{name} of {jar.name} needs {missing}"
+                needs = _references(archive.read(f"{name}.class")) & missing
+                assert not needs, f"{name} of {jar.name} needs {needs}"
 
 
 def _classes(jar: Path) -> list[str]:
-    with zipfile.ZipFile(jar) as opened:
-        names = [name.removesuffix(".class") for name in opened.namelist() if name.endswith(".class")]
+    with zipfile.ZipFile(jar) as archive:
+        names = [name.removesuffix(".class") for name in archive.namelist() if name.endswith(".class")]
     return [name for name in names if not name.startswith("META-INF/")]
 
 
-def _referred(content: bytes) -> set[bytes]:
+def _references(content: bytes) -> set[bytes]:
     """Return the names of the classes in the constant pool of a class file."""
     texts = {}
     places = []

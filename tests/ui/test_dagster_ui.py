@@ -121,6 +121,7 @@ def test_a_person_materializes_an_asset_and_sees_its_check_and_its_chart(
     expect(chart).to_be_visible()
     assert chart.evaluate("image => image.naturalWidth") > 300
     if pictures:
+        page.wait_for_timeout(1_000)  # the dialog fades in
         page.screenshot(path=pictures / "ui-chart.png")
         page.set_viewport_size(GRAPH_VIEWPORT)
         page.evaluate("localStorage.setItem('asset-graph-direction', JSON.stringify('vertical'))")

@@ -1,58 +1,52 @@
-"""Charts as Markdown images, drawn by matplotlib from a handful of numbers."""
+"""Charts as Markdown images: a handful of numbers as lines, bars and texts of an SVG picture.
+
+Every table has a chart, so a chart must cost next to nothing. These take less than a millisecond; a library
+that draws pixels took twenty, and a second to import.
+"""
 
 from __future__ import annotations
 
 import base64
-import io
+import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from xml.sax.saxutils import escape
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-    from matplotlib.transforms import Bbox
-
-_INK, _KEPT, _PAPER = "#3b5b92", "#2f855a", "#ffffff"
+_INK, _KEPT, _AXIS, _PAPER = "#3b5b92", "#2f855a", "#000000", "#ffffff"
+_FONT = "DejaVu Sans, Verdana, sans-serif"
 _COLUMNS = 4  # panels side by side
-_CHARACTER = 0.085  # width of a character of a label in inches, on average
 _LONGEST = 40  # characters of a label
-_RIGHT = 0.2  # inches beside the axes
-_WIDTH, _BAR, _TITLE = 7, 0.28, 0.8  # inches of a figure of bars, of a bar's row and of the rest
 _LARGEST = 1e300  # number of an axis; the distance of larger ones is infinite
-_BOTTOM = 0.3  # height of the labels below an axis, in inches
+_STEPS = (1, 2, 2.5, 5, 10)  # between the numbers of an axis, times a power of ten
+_INTERVALS = 4  # between the numbers of an axis, and up to two more
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+# All lengths are pixels.
+_CHARACTER = 7.6  # width of a character of a bar's label, on average
+_BAR, _BAR_TITLE, _BARS_WIDTH = 25, 36, 630
+_PANELS_WIDTH, _PANEL_ROW, _PANELS_TITLE = 810, 99, 54
+_PANELS_LEFT, _BETWEEN_PANELS = 45, 52
+_PANEL_HEIGHT = 62
+_RIGHT, _BOTTOM = 18, 36
 
 
 def bars(labels: Sequence[str], values: Sequence[int], title: str, kept: Collection[str] = ()) -> str:
     """Draw one horizontal bar per label, each with its value; the bars of `kept` have their own color."""
     shown = [label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…" for label in labels]
-    left = 0.2 + _CHARACTER * max(map(len, shown), default=0)
-    height = _TITLE + _BAR * max(len(labels), 1)
-    figure = _figure(_WIDTH, height, left, top=0.4)
-    _draw_bars(figure, shown, values, [_KEPT if label in kept else _INK for label in labels], left)
-    figure.text(left / _WIDTH, 1 - 0.28 / height, title, fontsize=12)
-    return _image(figure, title)
-
-
-def _draw_bars(
-    figure: Figure, labels: Sequence[str], values: Sequence[int], colors: Sequence[str], margin: float
-) -> None:
-    """Draw bars from `margin` inches on, without axes: ticks that nobody sees take four times as long."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Rectangle
-
-    width, height = figure.get_size_inches()
-    longest = (width - margin - _RIGHT) / (1.15 * max([*values, 1]))  # inches of a bar for one row
-    for number, (label, value, color) in enumerate(zip(labels, values, colors, strict=True)):
-        middle = height - 0.4 - _BAR * (number + 0.5)
-        corner = (margin / width, (middle - 0.4 * _BAR) / height)
-        figure.add_artist(Rectangle(corner, longest * value / width, 0.8 * _BAR / height, color=color))
-        beside = {"y": middle / height, "va": "center", "fontsize": 10}
-        figure.text((margin - 0.07) / width, s=label, ha="right", **beside)
-        figure.text((margin + longest * value + 0.05) / width, s=f"{value:,}", **beside)
-    bottom = height - 0.4 - _BAR * len(labels)
-    edge = Line2D([margin / width] * 2, [bottom / height, 1 - 0.4 / height], color="black", linewidth=0.8)
-    figure.add_artist(edge)
+    left = _RIGHT + _CHARACTER * max(map(len, shown), default=0)
+    end = _BAR_TITLE + _BAR * len(labels)
+    longest = (_BARS_WIDTH - left - _RIGHT) / (1.15 * max([*values, 1]))  # pixels of a bar for one row
+    picture = _Picture(_BARS_WIDTH, end + _BOTTOM)
+    picture.text(left, _BAR_TITLE / 2, title, size=15)
+    for number, (label, value) in enumerate(zip(labels, values, strict=True)):
+        middle = _BAR_TITLE + _BAR * (number + 0.5)
+        picture.text(left - 6, middle, shown[number], size=12.5, anchor="end")
+        picture.bar(left, middle, longest * value, 0.8 * _BAR, _KEPT if label in kept else _INK)
+        picture.text(left + longest * value + 5, middle, f"{value:,}", size=12.5)
+    picture.line([(left, _BAR_TITLE), (left, end)], _AXIS)
+    return picture.markdown(title)
 
 
 def curves(panels: Mapping[str, Sequence[float]], title: str) -> str:
@@ -68,104 +62,150 @@ def curves(panels: Mapping[str, Sequence[float]], title: str) -> str:
 
 def over(x: Sequence[float], panels: Mapping[str, Sequence[float]], title: str) -> str:
     """Draw one small panel per name: values over `x`, each point marked, from zero up."""
-    return _panels({name: (x, values) for name, values in panels.items()}, title, marker="o", bottom=0)
+    return _panels({name: (x, values) for name, values in panels.items()}, title, dots=True, bottom=0)
 
 
 def on_diagonal(panels: Mapping[str, tuple[Sequence[float], Sequence[float]]], title: str) -> str:
     """Draw one small panel per name: points (x, y) from 0 to 1 beside the diagonal, where both are equal."""
-    return _panels(panels, title, marker="o", bottom=0, diagonal=True)
+    return _panels(panels, title, dots=True, bottom=0, diagonal=True)
 
 
 def _panels(
     panels: Mapping[str, tuple[Sequence[float], Sequence[float]]],
     title: str,
-    marker: str = "",
+    dots: bool = False,
     bottom: float | None = None,
     diagonal: bool = False,
 ) -> str:
     rows = max(1, math.ceil(len(panels) / _COLUMNS))
-    figure = _figure(9, 0.6 + 1.1 * rows, left=0.5, top=0.6)
-    grid = figure.add_gridspec(rows, _COLUMNS, wspace=0.35, hspace=0.6)
+    picture = _Picture(_PANELS_WIDTH, _PANELS_TITLE + _PANEL_ROW * rows)
+    picture.text(8, 14, title, size=12.5)
     for number, (name, (x, values)) in enumerate(panels.items()):
         ends = [0.0, 1.0] if diagonal else []
-        x_ticks = _round_numbers([*x, *ends])
-        y_ticks = _round_numbers([*values, *ends, *([] if bottom is None else [bottom])])
-        panel = _Panel(figure, grid[number].get_position(figure), x_ticks, y_ticks)
+        row, column = divmod(number, _COLUMNS)
+        x_axis = _Axis.around([*x, *ends])
+        y_axis = _Axis.around([*values, *ends, *([] if bottom is None else [bottom])])
+        panel = _Panel(picture, row, column, x_axis, y_axis)
         panel.draw_frame(name)
-        panel.draw_line(ends, ends, color=_KEPT, linewidth=0.8)
-        panel.draw_line(x, values, color=_INK, linewidth=1.2, marker=marker, markersize=3)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=10)
-    return _image(figure, title)
+        if diagonal:
+            panel.draw_line(ends, ends, _KEPT)
+        panel.draw_line(x, values, _INK, width=1.5, dots=dots)
+    return picture.markdown(title)
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """The numbers beside an axis in order, at least two; the axis ends at the first and the last."""
+
+    numbers: Sequence[float]
+
+    @classmethod
+    def around(cls, numbers: Iterable[float]) -> _Axis:
+        """An axis of round numbers, with all `numbers` between them that have a place."""
+        places = [float(number) for number in numbers if abs(number) <= _LARGEST] or [0.0]
+        low, high = min(places), max(places)
+        if high - low <= max(1e-9 * max(abs(low), abs(high)), 1e-290):  # no step tells them apart
+            high = low + max(1.0, abs(low))
+        width = (high - low) / _INTERVALS
+        power = 10.0 ** math.floor(math.log10(width))
+        step = next((step * power for step in _STEPS if step * power >= width), 10 * power)
+        return cls([step * count for count in range(math.floor(low / step), math.ceil(high / step) + 1)])
+
+    def place(self, number: float) -> float:
+        """The place of a number on the axis, from 0 to 1; not a number if it has none."""
+        if not abs(number) <= _LARGEST:
+            return math.nan
+        low, high = self.numbers[0], self.numbers[-1]
+        return (number - low) / (high - low)
 
 
 @dataclass(frozen=True)
 class _Panel:
-    """A place of a figure with two axes; matplotlib's own take longer than everything else in the picture.
+    """A place of a picture with two axes."""
 
-    `box` is in fractions of the figure. The axes end at the first and the last of their numbers.
-    """
-
-    figure: Figure
-    box: Bbox
-    x_ticks: Sequence[float]
-    y_ticks: Sequence[float]
+    picture: _Picture
+    row: int
+    column: int
+    x_axis: _Axis
+    y_axis: _Axis
 
     def draw_frame(self, name: str) -> None:
         """Draw both axes with their numbers, and the name above them."""
-        box = self.box
-        self._add([box.x0, box.x0, box.x1], [box.y1, box.y0, box.y0], color="black", linewidth=0.8)
-        width, height = self.figure.get_size_inches()
-        self.figure.text(box.x0, box.y1 + 0.05 / height, name, va="bottom", fontsize=7)
-        for tick in self.x_ticks:
-            x, y = self._x(tick), box.y0 - 0.04 / height
-            self.figure.text(x, y, f"{tick:g}", ha="center", va="top", fontsize=6)
-        for tick in self.y_ticks:
-            x, y = box.x0 - 0.04 / width, self._y(tick)
-            self.figure.text(x, y, f"{tick:g}", ha="right", va="center", fontsize=6)
+        left, top, bottom = self._x(0), self._y(1), self._y(0)
+        self.picture.line([(left, top), (left, bottom), (self._x(1), bottom)], _AXIS)
+        self.picture.text(left, top - 9, name, size=10)
+        for number in self.x_axis.numbers:
+            place = self._x(self.x_axis.place(number))
+            self.picture.text(place, bottom + 8, f"{number:g}", size=8, anchor="middle")
+        for number in self.y_axis.numbers:
+            place = self._y(self.y_axis.place(number))
+            self.picture.text(left - 4, place, f"{number:g}", size=8, anchor="end")
 
-    def draw_line(self, x: Sequence[float], y: Sequence[float], **style: Any) -> None:
-        """Draw a line through points, with gaps where a number is not finite."""
-        self._add([self._x(number) for number in x], [self._y(number) for number in y], **style)
+    def draw_line(
+        self, x: Sequence[float], y: Sequence[float], color: str, width: float = 1, dots: bool = False
+    ) -> None:
+        """Draw a line through points, with gaps where a number has no place."""
+        points = [
+            (self._x(self.x_axis.place(a)), self._y(self.y_axis.place(b))) for a, b in zip(x, y, strict=True)
+        ]
+        for visible, run in itertools.groupby(points, lambda point: not any(map(math.isnan, point))):
+            if visible:
+                line = list(run)
+                self.picture.line(line, color, width)
+                for point in line if dots else ():
+                    self.picture.dot(point, color)
 
-    def _add(self, x: Sequence[float], y: Sequence[float], **style: Any) -> None:
-        from matplotlib.lines import Line2D
+    def _x(self, place: float) -> float:
+        inner = _PANELS_WIDTH - _PANELS_LEFT - _RIGHT - (_COLUMNS - 1) * _BETWEEN_PANELS
+        width = inner / _COLUMNS
+        return _PANELS_LEFT + self.column * (width + _BETWEEN_PANELS) + width * place
 
-        self.figure.add_artist(Line2D(x, y, **style))
-
-    def _x(self, number: float) -> float:
-        low, high = self.x_ticks[0], self.x_ticks[-1]
-        return self.box.x0 + self.box.width * (number - low) / (high - low)
-
-    def _y(self, number: float) -> float:
-        low, high = self.y_ticks[0], self.y_ticks[-1]
-        return self.box.y0 + self.box.height * (number - low) / (high - low)
-
-
-def _round_numbers(numbers: Sequence[float]) -> list[float]:
-    """Some round numbers in order, at least two, with all `numbers` between them that can be drawn."""
-    from matplotlib.ticker import MaxNLocator
-
-    places = [float(number) for number in numbers if abs(number) <= _LARGEST] or [0.0]
-    low, high = min(places), max(places)
-    locator = MaxNLocator(4, steps=[1, 2, 2.5, 5, 10])
-    return [float(tick) for tick in locator.tick_values(low, high if low < high else low + 1)]
+    def _y(self, place: float) -> float:
+        return _PANELS_TITLE + self.row * _PANEL_ROW + _PANEL_HEIGHT * (1 - place)
 
 
-def _figure(width: float, height: float, left: float, top: float) -> Figure:
-    """A figure with fixed margins; sizes are in inches.
+@dataclass(frozen=True)
+class _Picture:
+    """A picture of `width` x `height` pixels; x goes to the right, y down."""
 
-    A layout that matplotlib computes takes more time than the drawing, and every table has a chart.
-    """
-    from matplotlib.figure import Figure  # slow to import, and only finished runs draw
+    width: float
+    height: float
+    _elements: list[str] = field(default_factory=list)
 
-    figure = Figure(figsize=(width, height), facecolor=_PAPER)
-    figure.subplots_adjust(
-        left=left / width, right=1 - _RIGHT / width, bottom=_BOTTOM / height, top=1 - top / height
-    )
-    return figure
+    def text(self, x: float, y: float, text: str, size: float, anchor: str = "start") -> None:
+        """Write a text whose middle is at height `y`; characters that no picture can hold become '?'."""
+        letters = escape(_NO_XML.sub("?", text))
+        self._elements.append(
+            f'<text x="{x:.1f}" y="{y + size / 3:.1f}" font-size="{size}" text-anchor="{anchor}">'
+            f"{letters}</text>"
+        )
 
+    def bar(self, x: float, middle: float, width: float, height: float, color: str) -> None:
+        """Draw a horizontal bar."""
+        top = middle - height / 2
+        self._elements.append(
+            f'<rect x="{x:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{color}"/>'
+        )
 
-def _image(figure: Figure, title: str) -> str:
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=90)
-    return f"![{title}](data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()})"
+    def line(self, points: Iterable[tuple[float, float]], color: str, width: float = 1) -> None:
+        """Draw a line through points."""
+        places = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self._elements.append(
+            f'<polyline points="{places}" fill="none" stroke="{color}" stroke-width="{width}"/>'
+        )
+
+    def dot(self, point: tuple[float, float], color: str) -> None:
+        """Mark a point."""
+        self._elements.append(f'<circle cx="{point[0]:.1f}" cy="{point[1]:.1f}" r="2" fill="{color}"/>')
+
+    def markdown(self, title: str) -> str:
+        """The picture as a Markdown image that holds all of it."""
+        content = "".join(self._lines()).encode()
+        return f"![{title}](data:image/svg+xml;base64,{base64.b64encode(content).decode()})"
+
+    def _lines(self) -> Iterator[str]:
+        size = f'width="{self.width:g}" height="{self.height:g}"'
+        yield f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{_FONT}">'
+        yield f'<rect width="100%" height="100%" fill="{_PAPER}"/>'
+        yield from self._elements
+        yield "</svg>"

@@ -77,7 +77,7 @@ def largest_buckets(rows: Rows) -> str:
     """The largest buckets, by the beginning of their best document."""
     table = whole(rows, ["members", "doc_id", "dataset", "text"])
     buckets = table.sort_by([("members", "descending"), ("doc_id", "ascending")]).to_pylist()
-    labels = [f"{row['dataset']}: {_drawable(' '.join(row['text'].split())[:40])}" for row in buckets]
+    labels = [f"{row['dataset']}: {' '.join(row['text'].split())}" for row in buckets]
     return drawing.bars(labels, [row["members"] for row in buckets], "distinct texts of the largest buckets")
 
 
@@ -115,13 +115,6 @@ def decisions(rows: Rows, _properties: Mapping[str, str]) -> dict[str, int | flo
             number for (stays, reason), number in numbers.items() if not stays and reason != "topic"
         ),
     }
-
-
-def _drawable(text: str) -> str:
-    """Make a text a label: matplotlib reads dollars as formulas, and its font has European letters only."""
-    return "".join(letter if letter.isprintable() and letter < "\u0530" else "?" for letter in text).replace(
-        "$", r"\$"
-    )
 
 
 CHARTS: dict[str, Chart] = {
