@@ -30,6 +30,7 @@ _SHORT_LIVED = "-XX:TieredStopAtLevel=1"
 reaper.start()
 
 # For every JVM that this process and its children start: drivers, daemons of a cluster, executors.
+os.environ.pop("SPARK_HOME", None)  # Spark starts as it does for most users
 os.environ.setdefault("SPARK_SUBMIT_OPTS", _SHORT_LIVED)
 os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", _SHORT_LIVED)
 os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--conf '{_EXECUTOR}={_SHORT_LIVED}' pyspark-shell")
