@@ -141,7 +141,8 @@ def _on_demand(
         return Forecast(table, "", "maybe", condition)
     is_new = _is_new(lake, table)
     if demand.counted_table in roots and (too_few is not None or is_new):
-        return Forecast(table, "", "maybe", condition)
+        now = "" if too_few is None else f" ({too_few.rows:,} now)"
+        return Forecast(table, "", "maybe", condition + now)
     return Forecast(table, "", "leave", too_few.reason) if too_few is not None and is_new else None
 
 
