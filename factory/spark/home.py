@@ -4,8 +4,8 @@
     FACTORY_CACHE/spark/<key>/jars    a link to each jar that a run can use
 
 A JVM looks for a class in one jar of its class path after the other. The compiler of generated code asks for
-thousands of names in a run that no jar has, so every jar costs time, and a third of Spark's jars are of other
-masters, Hive and MLlib. MLlib also registers functions with every session. Without these jars a small run
+thousands of names in a run that no jar has, so every jar costs time, and a third of Spark's jars are for
+Kubernetes, YARN, Hive and MLlib. MLlib also registers functions with every session. Without these jars a small run
 takes a CPU second less, of some 30. No class of the others refers to theirs.
 
 A SPARK_HOME of the user's stays as it is.
@@ -30,28 +30,20 @@ log = logging.getLogger(__name__)
 
 UNUSED = {
     "MLlib": (
-        *("spark-mllib", "spark-graphx", "breeze", "spire", "algebra_", "cats-kernel", "arpack", "blas-"),
-        *("lapack-", "JTransforms", "JLargeArrays"),
+        "spark-mllib spark-graphx breeze spire algebra_ cats-kernel arpack blas- lapack- JTransforms JLargeArrays"
     ),
     "Hive": (
-        *("spark-hive", "hive-beeline", "hive-cli", "hive-common", "hive-exec", "hive-jdbc"),
-        *(
-            "hive-metastore",
-            "hive-serde",
-            "hive-service-rpc",
-            "hive-shims",
-            "datanucleus-",
-            "derby",
-            "jdo-api",
-        ),
-        *("javax.jdo", "jta-", "HikariCP", "libthrift", "libfb303", "jpam", "opencsv", "super-csv", "ST4"),
-        *("antlr-runtime-", "commons-dbcp", "javolution", "transaction-api"),
+        "spark-hive hive-beeline hive-cli hive-common hive-exec hive-jdbc hive-metastore hive-serde "
+        "hive-service-rpc hive-shims datanucleus- derby jdo-api javax.jdo jta- HikariCP libthrift libfb303 jpam "
+        "opencsv super-csv ST4 antlr-runtime- commons-dbcp javolution transaction-api"
     ),
-    "Kubernetes": ("spark-kubernetes", "kubernetes-", "vertx-", "zjsonpatch", "snakeyaml-engine"),
-    "YARN": ("spark-yarn",),
-    "shells and servers": ("spark-connect", "spark-repl", "spark-pipelines"),
+    "Kubernetes": "spark-kubernetes kubernetes- vertx- zjsonpatch snakeyaml-engine",
+    "YARN": "spark-yarn",
+    "shells and servers": "spark-connect spark-repl spark-pipelines",
 }
 """How the names of jars begin that belong to a part of Spark, for the parts that no lake uses."""
+
+_UNUSED_NAMES = tuple(name for names in UNUSED.values() for name in names.split())
 
 _OF_USER = "SPARK_HOME"
 
@@ -100,7 +92,7 @@ def started_from_home(settings: Settings) -> Iterator[None]:
 
 def is_unused(jar: Path) -> bool:
     """Whether a jar of Spark belongs to a part that no lake uses."""
-    return any(jar.name.startswith(names) for names in UNUSED.values())
+    return jar.name.startswith(_UNUSED_NAMES)
 
 
 def _wants_own(settings: Settings) -> bool:
