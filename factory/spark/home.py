@@ -5,8 +5,8 @@
 
 A JVM looks for a class in one jar of its class path after the other. The compiler of generated code asks for
 thousands of names in a run that no jar has, so every jar costs time, and a third of Spark's jars are for
-Kubernetes, YARN, Hive and MLlib. MLlib also registers functions with every session. Without these jars a small run
-takes a CPU second less, of some 30. No class of the others refers to theirs.
+Kubernetes, YARN, Hive and MLlib. MLlib also registers functions with every session. Without these jars a
+small run takes a CPU second less, of some 30. No class of the others refers to theirs.
 
 A SPARK_HOME of the user's stays as it is.
 """
@@ -30,12 +30,13 @@ log = logging.getLogger(__name__)
 
 UNUSED = {
     "MLlib": (
-        "spark-mllib spark-graphx breeze spire algebra_ cats-kernel arpack blas- lapack- JTransforms JLargeArrays"
+        "spark-mllib spark-graphx breeze spire algebra_ cats-kernel arpack blas- lapack- "
+        "JTransforms JLargeArrays"
     ),
     "Hive": (
         "spark-hive hive-beeline hive-cli hive-common hive-exec hive-jdbc hive-metastore hive-serde "
-        "hive-service-rpc hive-shims datanucleus- derby jdo-api javax.jdo jta- HikariCP libthrift libfb303 jpam "
-        "opencsv super-csv ST4 antlr-runtime- commons-dbcp javolution transaction-api"
+        "hive-service-rpc hive-shims datanucleus- derby jdo-api javax.jdo jta- HikariCP libthrift libfb303 "
+        "jpam opencsv super-csv ST4 antlr-runtime- commons-dbcp javolution transaction-api"
     ),
     "Kubernetes": "spark-kubernetes kubernetes- vertx- zjsonpatch snakeyaml-engine",
     "YARN": "spark-yarn",
