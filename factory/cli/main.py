@@ -57,7 +57,8 @@ def _options(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    root.use_lake(datasets, lake, context.invoked_subcommand or "")
+    if not context.meta[root.ASKS_FOR_HELP]:
+        root.use_lake(datasets, lake, context.invoked_subcommand or "")
 
 
 @app.command(rich_help_panel=panels.DATA)

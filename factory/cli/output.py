@@ -36,9 +36,11 @@ class WholeConsole(Console):
     def print(self, *objects: Any, **options: Any) -> None:
         """Print as rich does, texts in one line and tables at least as wide as their longest words."""
         options.setdefault("soft_wrap", all(isinstance(part, str | Text) for part in objects))
-        terminal_width = self.width
         tables = [part for part in objects if isinstance(part, Table)]
-        self.width = max([terminal_width, *(fit_columns(self, table) for table in tables)])
+        table_width = max((fit_columns(self, table) for table in tables), default=0)
+        before = self._width  # None in a terminal, whose window may change its width
+        if table_width > self.width:
+            self._width = table_width
         try:
             if self.is_terminal:
                 super().print(*objects, **options)
@@ -46,7 +48,7 @@ class WholeConsole(Console):
             with self.capture() as capture:
                 super().print(*objects, **options)
         finally:
-            self.width = terminal_width
+            self._width = before
         super().print(Text(_PADDING.sub("", capture.get())), end="", soft_wrap=True)
 
 

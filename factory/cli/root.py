@@ -23,14 +23,18 @@ _RENAMED = {
 _LAKE_OPTIONS = ("datasets", "lake")  # of the root, which people write behind the command as well
 _WITHOUT_LAKE = ("init",)
 _OF_BLEND_FILES = (["blend", "create"], ["blend", "plan"], ["blend", "update"])
-_MAY_MAKE_A_LAKE = ("materialize", "demo", "ui", "bootstrap", "doctor", "assets", "check")
+_NEED_NO_LAKE = ("init", "materialize", "demo", "ui", "bootstrap", "doctor", "assets", "check")
+
+
+ASKS_FOR_HELP = "factory.help"  # in the context's `meta`: whether the words ask for help
 
 
 class Commands(TyperGroup):
     """A group of commands that answers an unknown one with the nearest of its own."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if self.get_command(ctx, args[0]) is None:
+        # The completion of a shell asks, too, and takes no error.
+        if self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
             remedy = suggestion(args[0], self.list_commands(ctx))
             raise ConfigurationError(f"There is no command `{ctx.command_path} {args[0]}`. {remedy}")
         return super().resolve_command(ctx, args)
@@ -63,11 +67,12 @@ class Root(Commands):
         return options
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta[ASKS_FOR_HELP] = "--help" in args
         with error_boundary.sentences():
             return super().parse_args(ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] in _RENAMED:
+        if args[0] in _RENAMED and not ctx.resilient_parsing:
             raise ConfigurationError(f"There is no command `{args[0]}`: {_RENAMED[args[0]]}.")
         return super().resolve_command(ctx, args)
 
@@ -85,7 +90,7 @@ def use_lake(datasets: Path | None, lake: Path | None, command: str) -> None:
     """Let this process and its children use a datasets file and a lake; None leaves the environment's.
 
     Raises ConfigurationError for a file that does not exist, for a lake that is no folder, and for a folder
-    without a lake, unless the command may make one.
+    without a lake, unless the command needs none.
     """
     # A shell expands no `~` behind `=`.
     datasets, lake = (None if path is None else path.expanduser() for path in (datasets, lake))
@@ -100,7 +105,7 @@ def use_lake(datasets: Path | None, lake: Path | None, command: str) -> None:
         if path is not None:
             os.environ[PREFIX + name] = str(path.absolute())
             settings.cache_clear()
-    if lake is not None and command not in _MAY_MAKE_A_LAKE and _is_missing(settings()):
+    if lake is not None and command not in _NEED_NO_LAKE and _is_missing(settings()):
         raise ConfigurationError(
             f"There is no lake in {lake}. Correct --lake; `factory materialize '*'` makes one."
         )

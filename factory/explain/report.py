@@ -63,7 +63,7 @@ class ReportedTable:
     checks: tuple[CheckRecord, ...]
     rejections: tuple[RejectedExample, ...] = ()
     changes: tuple[str, ...] = ()
-    """What it was made from and has changed since, each table with the snapshot that was read."""
+    """What it was made from and has changed or expired since, each table with the snapshot that was read."""
 
     @property
     def complaints(self) -> list[CheckRecord]:
@@ -123,17 +123,19 @@ def report_of_lake(lake: Lake, instance: dg.DagsterInstance) -> Report:
 
 
 def _changes(lake: Lake, lineage: Lineage, heads: Mapping[TableName, Published]) -> Iterator[str]:
-    """Yield the upstream tables whose content is another one now, each with the snapshot that was read."""
+    """Yield the upstream tables whose content is another one now or unknown, each with what was read."""
     for name, snapshot_id in lineage.upstream.items():
         head = heads.get(TableName.parse(name))
         if head is None or head.snapshot_id == snapshot_id:
             continue
+        read = f"{name} at snapshot {snapshot_id}"
         try:
             content = lake.published_at(head.table, snapshot_id).lineage.content
         except (TableNotFound, DamagedFile):
-            content = ""
+            yield f"{read}, which has expired"
+            continue
         if not content or content != head.lineage.content:
-            yield f"{name} at snapshot {snapshot_id}"
+            yield f"{read}, which has changed since"
 
 
 def _newest(published: Published, record: TableRecord) -> ReportedTable:

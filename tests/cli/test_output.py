@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 
 import pytest
 from hypothesis import given
@@ -48,6 +49,17 @@ def test_a_row_is_a_line_of_a_pipe_without_blanks_at_its_end(rows: list[tuple[li
 @pytest.mark.parametrize("is_terminal", [False, True])
 def test_a_text_is_never_broken(is_terminal: bool) -> None:
     assert printed(REMEDY, 20, is_terminal=is_terminal) == f"{REMEDY}\n"
+
+
+def test_a_console_has_the_width_that_its_window_has_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    console = WholeConsole(file=io.StringIO(), force_terminal=True)
+    table = Table("left", "right", box=None)
+    table.add_row("a" * 70, "b" * 70)
+    for width in (120, 40):
+        monkeypatch.setattr(os, "get_terminal_size", lambda _=0, width=width: os.terminal_size((width, 24)))
+        console.print(table)
+        assert console.width == width
 
 
 def test_a_frame_is_for_terminals() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,6 +75,38 @@ def test_a_wrong_path_is_one_sentence_and_makes_nothing(
     (line,) = refused.stderr.splitlines()
     assert line.startswith(sentence)
     assert list(Path().iterdir()) == [Path("file")]
+
+
+def test_what_needs_no_lake_runs_without_one(
+    lake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert factory("--lake", "absent", "tables", "--help").exit_code == 0
+    Path("notes").mkdir()
+    Path("notes/a.md").write_text("A note.")
+    assert factory("--lake", "absent", "init", "notes").exit_code == 0
+    assert not Path("absent").exists()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "words, command",
+    [("factory blnd ", "tables"), ("factory blends ", "tables"), ("factory blend lst ", "list")],
+)
+def test_a_shell_offers_commands_after_a_wrong_word(tmp_path: Path, words: str, command: str) -> None:
+    asked = {"_FACTORY_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    program = Path(sys.executable).with_name("factory")
+    completed = subprocess.run(
+        [program],
+        env=os.environ | asked,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert command in completed.stdout.split()
+    assert completed.stderr == ""
 
 
 @pytest.mark.process

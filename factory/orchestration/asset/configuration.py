@@ -94,6 +94,10 @@ def _differences(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[
         if before.get(path) == now.get(path) or path.startswith(tuple(whole)):
             continue
         name = _name(path)
+        if _has_parts(f"{path}/", before, now) and _is_digest(before.get(path), now.get(path)):
+            whole.append(f"{path}/")  # one of them was too long to be recorded part by part
+            yield f"{name} changed"
+            continue
         if path not in now or path not in before:
             if _has_parts(f"{path}/", before, now):  # it was empty, or is: its parts tell
                 continue
@@ -139,6 +143,10 @@ def _entries(words: Any, others: Any) -> list[str]:
 
 def _has_parts(prefix: str, *configurations: Mapping[str, str]) -> bool:
     return any(path.startswith(prefix) for config in configurations for path in config)
+
+
+def _is_digest(*texts: str | None) -> bool:
+    return any(text is not None and text.startswith(_DIGEST) for text in texts)
 
 
 def _name(path: str) -> str:

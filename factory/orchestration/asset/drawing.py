@@ -14,10 +14,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
+from rich.cells import cell_len, set_cell_size
+
 _INK, _KEPT, _AXIS, _PAPER = "#3b5b92", "#2f855a", "#000000", "#ffffff"
 _FONT = "DejaVu Sans, Verdana, sans-serif"
 _COLUMNS = 4  # panels side by side
-_LONGEST = 40  # characters of a label
+_LONGEST = 40  # characters of a label; letters of Chinese and the like are as wide as two
 _LARGEST = 1e300  # number of an axis; the distance of larger ones is infinite
 _STEPS = (1, 2, 2.5, 5, 10)  # between the numbers of an axis, times a power of ten
 _INTERVALS = 4  # between the numbers of an axis, and up to two more
@@ -34,10 +36,14 @@ _RIGHT, _BOTTOM = 18, 36
 
 def bars(labels: Sequence[str], values: Sequence[int], title: str, kept: Collection[str] = ()) -> str:
     """Draw one horizontal bar per label, each with its value; the bars of `kept` have their own color."""
-    shown = [label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…" for label in labels]
-    left = _RIGHT + _CHARACTER * max(map(len, shown), default=0)
+    shown = [
+        label if cell_len(label) <= _LONGEST else f"{set_cell_size(label, _LONGEST - 1)}…" for label in labels
+    ]
+    left = _RIGHT + _CHARACTER * max(map(cell_len, shown), default=0)
     end = _BAR_TITLE + _BAR * len(labels)
-    longest = (_BARS_WIDTH - left - _RIGHT) / (1.15 * max([*values, 1]))  # pixels of a bar for one row
+    largest = max([*values, 1])
+    room = _BARS_WIDTH - left - _RIGHT - _CHARACTER * len(f"{largest:,}")
+    longest = max(room, 0) / largest  # pixels of a bar for one row
     picture = _Picture(_BARS_WIDTH, end + _BOTTOM)
     picture.text(left, _BAR_TITLE / 2, title, size=15)
     for number, (label, value) in enumerate(zip(labels, values, strict=True)):

@@ -95,11 +95,12 @@ def _of(
     for table in dict.fromkeys(declared.upstream.values()):
         try:
             upstream[str(table)] = lake.published(table)
-        except TableNotFound:
-            reason = NEW if _is_new(lake, declared.table) else f"{table} is new"
+        except (TableNotFound, DamagedFile) as error:  # the run makes it first
+            if omission(lake, declared, request) is not None and _is_intact(lake, declared.table):
+                return Forecast(declared.table, "", "keep", "")
+            how = "damaged" if isinstance(error, DamagedFile) else "new"
+            reason = NEW if how == "new" and _is_new(lake, declared.table) else f"{table} is {how}"
             return Forecast(declared.table, "", "make", reason)
-        except DamagedFile:
-            return Forecast(declared.table, "", "make", f"{table} is damaged")
     tables = declared.until if declared.lasting else dict.fromkeys(declared.upstream.values())
     changing = sorted(table for table in tables if table in roots)
     listings = listings_of(declared, parts.keys)
@@ -134,12 +135,14 @@ def _on_demand(
     demand, table = declared.on_demand, declared.table
     if demand is None or request.by_itself or request.by_name:
         return None
+    is_new = _is_new(lake, table)
+    if not is_new and not _is_intact(lake, table):  # the run makes it at any size
+        return None
     condition = f"{demand.counted_table} has {counted(demand.rows, demand.noun)}"
     try:
         too_few = omission(lake, declared, request)
     except (TableNotFound, DamagedFile):  # the run makes it first
         return Forecast(table, "", "maybe", condition)
-    is_new = _is_new(lake, table)
     if demand.counted_table in roots and (too_few is not None or is_new):
         now = "" if too_few is None else f" ({too_few.rows:,} now)"
         return Forecast(table, "", "maybe", condition + now)
@@ -154,6 +157,14 @@ def _is_new(lake: Lake, table: TableName) -> bool:
     except DamagedFile:
         pass
     return False
+
+
+def _is_intact(lake: Lake, table: TableName) -> bool:
+    try:
+        lake.published(table)
+    except (TableNotFound, DamagedFile):
+        return False
+    return True
 
 
 def _parts(

@@ -30,6 +30,13 @@ def rules(**limits: list[float | None]) -> dict[str, Any]:
     return {"rules": [{"name": name, "limit": limit, "one of": []} for name, limit in limits.items()]}
 
 
+def test_rules_that_one_side_has_as_a_digest_are_one_change() -> None:
+    now = values(rules(one=[1, 2], two=[1, 2]))
+    assert difference({"rules": "#0123456789ab"}, now) == "rules changed"
+    assert difference(now, {"rules": "#0123456789ab"}) == "rules changed"
+    assert difference({"field": "#0123456789ab"}, {"field/x": "1", "other": "2"}) == "field changed, +other"
+
+
 @pytest.mark.parametrize(
     "before, now, phrase",
     [

@@ -108,6 +108,14 @@ def test_a_line_has_a_gap_where_a_number_has_no_place() -> None:
     assert [len(line.attrib["points"].split()) for line in lines] == [2, 2]
 
 
+def test_a_long_label_of_wide_letters_and_a_long_number_fit() -> None:
+    image = picture(bars(["web: " + "\u6771" * 40], [123_456_789], "title"))
+    _, label, number = (shape for shape in image if shape.tag.endswith("text"))
+    assert label.text == "web: " + "\u6771" * 17 + "\u2026"
+    assert float(label.attrib["x"]) >= 12.5 * 17 + 7 * 6
+    assert float(number.attrib["x"]) + 7.6 * 11 <= 630
+
+
 def test_letters_of_every_language_are_written_and_others_are_marked() -> None:
     image = picture(bars(["\u6587 <b> $x$", "a\x00b\ud800"], [1, 2], "title"))
     assert "\u6587 <b> $x$" in texts(image)

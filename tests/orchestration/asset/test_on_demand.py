@@ -83,9 +83,27 @@ def test_it_is_uncertain_while_the_rows_are_not_counted(lake: Lake) -> None:
     assert verdict(empty, "source") == ("maybe", "dedup.counted has 3 texts")
 
 
-def test_it_is_uncertain_while_the_counted_table_is_damaged(lake: Lake) -> None:
-    file = max((lake.settings.files.warehouse / "dedup" / "counted").rglob("*.metadata.json"))
+def damage(lake: Lake, name: str) -> None:
+    file = max((lake.settings.files.warehouse / "dedup" / name).rglob("*.metadata.json"))
     file.write_bytes(file.read_bytes()[:-100])
+
+
+def test_it_stays_while_a_table_upstream_is_made_again(lake: Lake) -> None:
+    publish(lake, CHAIN[3], "a")
+    damage(lake, "edges")
+    assert verdict(lake) == ("keep", "")
+    damage(lake, "reported")
+    assert verdict(lake)[0] == "make"
+
+
+def test_a_damaged_table_is_made_at_any_size(lake: Lake) -> None:
+    publish(lake, CHAIN[3], "a")
+    damage(lake, "reported")
+    assert verdict(lake) == verdict(lake, "source") == ("make", "it is damaged")
+
+
+def test_it_is_uncertain_while_the_counted_table_is_damaged(lake: Lake) -> None:
+    damage(lake, "counted")
     assert verdict(lake, "source") == ("maybe", "dedup.counted has 3 texts")
 
 
