@@ -210,3 +210,30 @@ def test_a_run_of_it_alone_makes_it_and_a_damaged_one_is_made_again(
     file.write_bytes(file.read_bytes()[:-100])
     again = Run(lake_settings, assets)
     assert (again.end.phase, again.end.reason) == ("published", "it is damaged")
+
+
+@pytest.mark.spark
+def test_its_checks_run_alone_and_write_nothing(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    table, lake = TableName("dedup", f"{unique}_reported"), Lake(lake_settings)
+    assets = chain(unique, rows=2)
+
+    def run_check(name: str) -> dg.ExecuteInProcessResult:
+        check = dg.AssetCheckKey(dg.AssetKey(str(table)), name)
+        return dg.materialize(
+            assets,
+            selection=dg.AssetSelection.checks(check),
+            instance=dg.DagsterInstance.ephemeral(),
+            resources=resources(lake_settings),
+            raise_on_error=False,
+        )
+
+    assert not run_check("few").success
+    Run(lake_settings, assets, named=str(table))
+    before = lake.published(table).snapshot_id
+    for name, passed in {"few": False, "unique_doc_id": True}.items():
+        result = run_check(name)
+        assert result.success
+        assert [(it.check_name, it.passed) for it in result.get_asset_check_evaluations()] == [(name, passed)]
+    assert lake.published(table).snapshot_id == before
