@@ -63,7 +63,7 @@ class ReportedTable:
     checks: tuple[CheckRecord, ...]
     rejections: tuple[RejectedExample, ...] = ()
     changes: tuple[str, ...] = ()
-    """What it was made from and has changed or expired since, each table with the snapshot that was read."""
+    """Upstream tables whose snapshots changed or expired since they were read."""
 
     @property
     def complaints(self) -> list[CheckRecord]:

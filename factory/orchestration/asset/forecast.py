@@ -14,7 +14,7 @@ from typing import Literal
 
 import dagster as dg
 
-from factory.counted import counted
+from factory.counted import conjunction, counted
 from factory.errors import DamagedFile, TableNotFound
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
@@ -92,15 +92,16 @@ def _of(
     if (verdict := _on_demand(lake, declared, request, roots)) is not None:
         return verdict
     upstream: dict[str, Published] = {}
+    absent: dict[TableName, str] = {}  # tables that the run makes first
     for table in dict.fromkeys(declared.upstream.values()):
         try:
             upstream[str(table)] = lake.published(table)
-        except (TableNotFound, DamagedFile) as error:  # the run makes it first
-            if omission(lake, declared, request) is not None and _is_intact(lake, declared.table):
-                return Forecast(declared.table, "", "keep", "")
-            how = "damaged" if isinstance(error, DamagedFile) else "new"
-            reason = NEW if how == "new" and _is_new(lake, declared.table) else f"{table} is {how}"
-            return Forecast(declared.table, "", "make", reason)
+        except TableNotFound:
+            absent[table] = f"{table} is new"
+        except DamagedFile:
+            absent[table] = f"{table} is damaged"
+    if absent:
+        return _of_absent(lake, declared, parts, request, list(absent.values()))
     tables = declared.until if declared.lasting else dict.fromkeys(declared.upstream.values())
     changing = sorted(table for table in tables if table in roots)
     listings = listings_of(declared, parts.keys)
@@ -123,6 +124,22 @@ def _of(
     if declared.lasting:
         return Forecast(declared.table, "", "keep", stale_lasting(lake, declared, upstream))
     return Forecast(declared.table, "", "keep", "")
+
+
+def _of_absent(
+    lake: Lake, declaration: Declaration, parts: PartitionSelection, request: Request, absent: Sequence[str]
+) -> Forecast:
+    """Return the verdict on a table while tables upstream are `absent`, each with a phrase that says how."""
+    table = declaration.table
+    is_intact = _is_intact(lake, table)
+    if is_intact and omission(lake, declaration, request) is not None:
+        return Forecast(table, "", "keep", "")
+    lasts = declaration.lasting and not declaration.until and (request.reuse or not request.by_itself)
+    if is_intact and lasts and not reasons(lake, declaration, {}, parts, request, {}):
+        again = f"`factory materialize {table}` makes it again"
+        return Forecast(table, "", "keep", f"{conjunction(absent)}; {again}")
+    is_new = _is_new(lake, table) and absent[0].endswith("is new")
+    return Forecast(table, "", "make", NEW if is_new else absent[0])
 
 
 def _on_demand(

@@ -42,6 +42,20 @@ def test_an_empty_lake_makes_everything(lake: Lake) -> None:
     assert set(found.values()) == {("make", "it is new")}
 
 
+def test_what_lasts_stays_when_it_reads_a_new_table(lake: Lake) -> None:
+    before = [*LINE[:2], component("model", "source", lasting=True), component("behind", "upper", "model")]
+    for asset in before:
+        publish(lake, asset, "a")
+    now = [*LINE[:2], component("more"), component("model", "source", "more", lasting=True), before[-1]]
+    assert said(lake, now, reuse=True) == {
+        "source": ("make", "sources are read every time"),
+        "more": ("make", "it is new"),
+        "model": ("keep", "dedup.more is new; `factory materialize dedup.model` makes it again"),
+        "upper": ("maybe", "dedup.source changes"),
+        "behind": ("maybe", "dedup.upper changes"),
+    }
+
+
 def test_tables_behind_a_source_depend_on_its_content(lake: Lake) -> None:
     for asset in LINE:
         publish(lake, asset, "a")

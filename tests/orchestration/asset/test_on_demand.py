@@ -235,5 +235,6 @@ def test_its_checks_run_alone_and_write_nothing(
     for name, passed in {"few": False, "unique_doc_id": True}.items():
         result = run_check(name)
         assert result.success
-        assert [(it.check_name, it.passed) for it in result.get_asset_check_evaluations()] == [(name, passed)]
+        checks = result.get_asset_check_evaluations()
+        assert [(check.check_name, check.passed) for check in checks] == [(name, passed)]
     assert lake.published(table).snapshot_id == before
