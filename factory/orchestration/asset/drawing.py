@@ -117,6 +117,11 @@ class _Axis:
         step = next((step * power for step in _STEPS if step * power >= width), 10 * power)
         return cls([step * count for count in range(math.floor(low / step), math.ceil(high / step) + 1)])
 
+    def marks(self) -> Iterator[tuple[float, float]]:
+        """The place of each number beside the axis, and the number, whatever its size."""
+        for count, number in enumerate(self.numbers):
+            yield count / (len(self.numbers) - 1), number
+
     def place(self, number: float) -> float:
         """The place of a number on the axis, from 0 to 1; not a number if it has none."""
         if not abs(number) <= _LARGEST:
@@ -140,12 +145,10 @@ class _Panel:
         left, top, bottom = self._x(0), self._y(1), self._y(0)
         self.picture.line([(left, top), (left, bottom), (self._x(1), bottom)], _AXIS)
         self.picture.text(left, top - 9, name, size=10)
-        for number in self.x_axis.numbers:
-            place = self._x(self.x_axis.place(number))
-            self.picture.text(place, bottom + 8, f"{number:g}", size=8, anchor="middle")
-        for number in self.y_axis.numbers:
-            place = self._y(self.y_axis.place(number))
-            self.picture.text(left - 4, place, f"{number:g}", size=8, anchor="end")
+        for place, number in self.x_axis.marks():
+            self.picture.text(self._x(place), bottom + 8, f"{number:g}", size=8, anchor="middle")
+        for place, number in self.y_axis.marks():
+            self.picture.text(left - 4, self._y(place), f"{number:g}", size=8, anchor="end")
 
     def draw_line(
         self, x: Sequence[float], y: Sequence[float], color: str, width: float = 1, dots: bool = False
