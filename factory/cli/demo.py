@@ -168,7 +168,7 @@ def _two_documents(
     plain = [dataset for dataset in reversed(datasets) if dataset == names.base(dataset)]
     rejected = next(filter(None, map(rejected_by_a_rule, plain)), [])
     traces = trace_documents(lake, [served, *rejected[:1]], [opened])
-    return dict(zip(("served", "filtered"), traces, strict=False))
+    return {trace.outcome: trace for trace in traces if trace.outcome in ("served", "filtered")}
 
 
 def _show(

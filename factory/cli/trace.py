@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -17,6 +18,8 @@ from factory.explain.stages.document_trace import DocumentTrace
 from factory.explain.stages.registry import line
 from factory.explain.steps import StepTrace
 from factory.lake.names import TableName
+
+_SHOWN = 8  # steps of a blend listed before "and N more"
 
 
 def show_documents(
@@ -101,6 +104,23 @@ def _add_way(tree: Tree, trace: DocumentTrace, shown: Collection[str]) -> None:
             tree.add(f"{table} [dim]at snapshot {snapshot}[/]{f': {says}' if says else ''}")
     colour = {"served": "green", "packed": "green", "under_way": "yellow"}.get(trace.outcome, "red")
     outcome = tree.add(f"[{colour}]{escape(trace.reason or 'no later table holds it yet')}[/]")
+    if trace.duplicate_name:
+        outcome.add(escape(f"kept: {trace.duplicate_name}"))
     for rejection in trace.rejections:
         if rejection.evidence:
             outcome.add(escape(f"{rejection.rule}: {rejection.evidence}"))
+    for steps in _servings(trace):
+        outcome.add(steps)
+
+
+def _servings(trace: DocumentTrace) -> Iterator[str]:
+    """Yield a line for each blend that serves the document, and for each namespace that stores it."""
+    steps: dict[str, list[str]] = defaultdict(list)
+    for serving in trace.servings:
+        steps[f"blend {serving.blend}: "].append(f"step {serving.offset:,} (epoch {serving.epoch})")
+    for batch in trace.stored:
+        steps[f"stored in {escape(batch.uri)}: "].append(f"step {batch.step:,}")
+    for place, entries in steps.items():
+        n_more = len(entries) - _SHOWN
+        more = f" and {n_more:,} more" if n_more > 0 else ""
+        yield f"{place}{', '.join(entries[:_SHOWN])}{more}"

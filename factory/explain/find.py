@@ -1,4 +1,4 @@
-"""Find documents by doc_id, key or path.
+"""Find documents by doc_id, key or path, and rejected records also by a value that they hold.
 
 A path names a document if its end is the document's source and key: `flate2 / src/lib.rs`, as `factory trace`
 prints it, `flate2/src/lib.rs`, and `crates/flate2/src/lib.rs`.
@@ -7,6 +7,7 @@ prints it, `flate2/src/lib.rs`, and `crates/flate2/src/lib.rs`.
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import re
 from collections import defaultdict
@@ -19,7 +20,7 @@ import pyarrow.compute as pc
 from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo, In, Or
 
 from factory.errors import DamagedFile, NotFound
-from factory.lake.names import TableName
+from factory.lake.names import TableName, holds_bad_records
 from factory.lake.tables import Lake
 from factory.suggestions import quoted
 
@@ -35,8 +36,9 @@ _SIMILAR = 0.6  # ratio of equal letters from which a name of another file is ne
 def find_ids(lake: Lake, text: str, limit: int = 20) -> list[str]:
     """Return the ids of the documents with the doc_id, key or path `text`.
 
-    Raises NotFound with the nearest names, or DamagedFile if nothing was found and a raw table cannot be
-    read.
+    If none has it, these are the ids of the rejected JSON records that begin with such a value: a record that
+    became no document is named after its line. Raises NotFound with the nearest names, or DamagedFile if
+    nothing was found and a raw table cannot be read.
     """
     found: dict[int, list[str]] = defaultdict(list)  # by the number of ignored leading folders
     pairs = _sources_and_keys(text)
@@ -52,11 +54,14 @@ def find_ids(lake: Lake, text: str, limit: int = 20) -> list[str]:
                 found[left_out].append(row["doc_id"])
 
     search_raw_tables(lake.names(), search, lambda: bool(found))
+    record_ids = [] if found else _rejected_with(lake, text)
+    if record_ids:
+        return list(dict.fromkeys(record_ids))[:limit]
     if not found:
         raise NotFound(
             f"No raw table holds `{text}`, neither as doc_id nor as key or path. {_advice(lake, text)}"
         )
-    return found[min(found)][:limit]
+    return list(dict.fromkeys(found[min(found)]))[:limit]
 
 
 def search_raw_tables(
@@ -84,6 +89,20 @@ def _sources_and_keys(path: str) -> dict[tuple[str, str], int]:
         for number, separator in enumerate(separators)
         for left_out, begin in enumerate(begins[: number + 1])
     }
+
+
+def _rejected_with(lake: Lake, text: str) -> list[str]:
+    """Return the ids of the rejected records in whose first bytes `text` is a whole value of JSON."""
+    json_texts = (json.dumps(text), json.dumps(text, ensure_ascii=False))
+    number = rf"|[:\[,]\s*{text}\s*[,\]}}]" if text.isascii() and text.isdecimal() else ""
+    pattern = "|".join(map(re.escape, json_texts)) + number
+    ids: list[str] = []
+    for table in sorted(filter(holds_bad_records, lake.names())):
+        with contextlib.suppress(DamagedFile):
+            rows = _read(lake, table, ("doc_id", "sample"), limit=_SEARCHED)
+            samples = rows["sample"].cast(pa.binary())
+            ids += rows["doc_id"].filter(pc.match_substring_regex(samples, pattern)).to_pylist()
+    return ids
 
 
 def _advice(lake: Lake, text: str) -> str:

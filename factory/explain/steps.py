@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from blender.catalog.blends import open_blends
@@ -49,4 +50,17 @@ def trace_step(settings: Settings, blend: str, offset: int) -> StepTrace:
     opened = open_blends(settings).open(blend)
     rows = opened.explain(offset)
     ids = list(dict.fromkeys(segment.doc_id for row in rows for segment in row.segments))
-    return StepTrace(blend, offset, rows, trace_known(Lake(settings), ids, [opened]))
+    traces = trace_known(Lake(settings), ids, [opened])
+    tables = {row.table for row in rows}
+    documents = {doc_id: _through(tables, of_one) for doc_id, of_one in traces.items()}
+    return StepTrace(blend, offset, rows, documents)
+
+
+def _through(tables: set[str], traces: Sequence[DocumentTrace]) -> DocumentTrace:
+    """Return the trace of a document that leads through one of the packed tables, or else its first."""
+    return next((trace for trace in traces if _ways(trace) & tables), traces[0])
+
+
+def _ways(trace: DocumentTrace) -> set[str]:
+    """The packed tables through which a document goes in its dataset and the variants of it."""
+    return {way.sequences for way in (trace, *trace.variants.values())}

@@ -106,7 +106,7 @@ def _about(lake: Lake, table: TableName, ids: list[str], columns: list[str]) -> 
     """Return further columns of the documents `ids`, by id, from the raw tables that hold them."""
     own = names.raw(table.name)
     every = [
-        table for table in lake.names() if table.namespace == "raw" and not table.name.endswith("_rejected")
+        table for table in lake.names() if table.namespace == "raw" and not names.holds_bad_records(table)
     ]
     found: dict[str, dict[str, Any]] = {}
     for source in [own] if own in every else every:

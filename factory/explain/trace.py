@@ -7,7 +7,8 @@ scanned once for all of them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from blender.opened.blend import Blend
@@ -15,7 +16,7 @@ from factory.errors import DamagedFile, NotFound, TableNotFound
 from factory.explain.evidence import Evidence
 from factory.explain.find import search_raw_tables
 from factory.explain.stages.document_trace import UNDER_WAY, DocumentTrace, Rejection, Serving, StoredStep
-from factory.explain.stages.ingest import BAD_RECORD, REJECTED, descendants, origins
+from factory.explain.stages.ingest import BAD_RECORD, descendants, origins
 from factory.explain.stages.registry import STAGES
 from factory.explain.stages.removals import Read
 from factory.explain.stages.serving import Served
@@ -32,7 +33,8 @@ def trace_documents(
 ) -> list[DocumentTrace]:
     """Trace each id, in the given order; `first` is the number of steps to name per blend.
 
-    Raises NotFound for an id that no raw table holds.
+    An id has a trace for each raw table that holds it: a dataset with a new name leaves the table of its old
+    one. Raises NotFound for an id that no raw table holds.
     """
     traces = trace_known(lake, ids, blends, first)
     missing = [doc_id for doc_id in ids if doc_id not in traces]
@@ -41,24 +43,24 @@ def trace_documents(
             f"No raw table holds document `{missing[0]}`. Give a doc_id as the tables show it: "
             "factory sample raw.<dataset>."
         )
-    return [traces[doc_id] for doc_id in ids]
+    return [trace for doc_id in ids for trace in traces[doc_id]]
 
 
 def trace_known(
     lake: Lake, ids: Sequence[str], blends: Sequence[Blend] = (), first: int = 3
-) -> dict[str, DocumentTrace]:
-    """Trace the ids that a raw table holds; omit the others."""
+) -> dict[str, list[DocumentTrace]]:
+    """Trace the ids that a raw table holds, once for each such table; omit the others."""
     tables = frozenset(lake.names())
-    traces: dict[str, DocumentTrace] = {}
-    search_raw_tables(
-        tables,
-        lambda table: traces.update(origins(lake, table, ids)),
-        lambda: all(doc_id in traces for doc_id in ids),
-    )
+    traces: dict[str, list[DocumentTrace]] = defaultdict(list)
     by_dataset: dict[str, list[DocumentTrace]] = defaultdict(list)
-    for trace in traces.values():
-        if trace.outcome != BAD_RECORD:
-            by_dataset[trace.dataset].append(trace)
+
+    def begin(table: TableName) -> None:
+        for trace in origins(lake, table, ids):
+            traces[trace.doc_id].append(trace)
+            if trace.outcome != BAD_RECORD:
+                by_dataset[trace.dataset].append(trace)
+
+    search_raw_tables(tables, begin, lambda: all(doc_id in traces for doc_id in ids))
     served = Served(blends, first)
     for dataset, members in by_dataset.items():
         variants = {
@@ -69,13 +71,35 @@ def trace_known(
             _explain(lake, names.verdicts(tables, name), in_dataset)
     for table, parent in _made_from(lake, tables):
         _add_descendants(lake, table, by_dataset.get(parent, ()), blends, first)
+    _name_kept_documents(lake, tables, by_dataset)
     return traces
+
+
+def _name_kept_documents(
+    lake: Lake, tables: frozenset[TableName], by_dataset: Mapping[str, Sequence[DocumentTrace]]
+) -> None:
+    """Add to the traces of duplicates the source and key of the document that is kept instead."""
+    duplicates = [
+        trace
+        for members in by_dataset.values()
+        for member in members
+        for trace in (member, *member.variants.values())
+        if trace.duplicate_of
+    ]
+    partners = {str(trace.duplicate_of) for trace in duplicates}
+    kept_names: dict[str, str] = {}
+
+    for table in sorted(name for name in tables if partners and name.namespace == "raw"):
+        with suppress(DamagedFile):  # which the search for the traced documents has named
+            kept_names |= {trace.doc_id: trace.name for trace in origins(lake, table, partners)}
+    for trace in duplicates:
+        trace.duplicate_name = kept_names.get(str(trace.duplicate_of))
 
 
 def _made_from(lake: Lake, tables: frozenset[TableName]) -> Iterator[tuple[TableName, str]]:
     """Yield the raw tables that are made from others, each with the dataset of the other."""
     for table in sorted(tables):
-        if table.namespace == "raw" and not table.name.endswith(REJECTED):
+        if table.namespace == "raw" and not names.holds_bad_records(table):
             try:
                 upstream = lake.published(table).lineage.upstream
             except (TableNotFound, DamagedFile):  # no run has published it yet, or nobody can tell
@@ -93,7 +117,8 @@ def _add_descendants(
         return
     children = trace_known(lake, [child for of_one in ids.values() for child in of_one], blends, first)
     for trace in traces:
-        trace.descendants += [children[child] for child in ids.get(trace.doc_id, ())]
+        for child in ids.get(trace.doc_id, ()):
+            trace.descendants += [way for way in children[child] if way.dataset == table.name]
 
 
 def _explain(lake: Lake, verdicts: TableName, traces: Sequence[DocumentTrace]) -> None:

@@ -187,6 +187,11 @@ def dedup(group: str, part: str) -> TableName:
     return TableName("dedup", f"{group}_{part}")
 
 
+def holds_bad_records(table: TableName) -> bool:
+    """Whether a table holds the bad records of a dataset."""
+    return table.namespace == "raw" and table.name.endswith("_rejected")
+
+
 def verdicts(tables: Iterable[TableName], dataset: str, namespace: str = "filtered") -> TableName:
     """The verdicts on a dataset's documents; a variant without its own shares its dataset's table."""
     own = TableName(namespace, dataset)

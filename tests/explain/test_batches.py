@@ -84,7 +84,7 @@ def test_a_step_leads_to_its_documents_and_each_of_them_back(
         shown = console.file.getvalue()  # type: ignore[attr-defined]
         assert f"step {step} of namespace {batch.batch.namespace} at file://" in shown
         assert f"web / page {doc_id}" in shown
-        assert f"stored as step {step} of {uri}" in shown
+        assert f"stored in {uri}: step {step}" in shown
 
 
 def test_a_step_that_is_not_visible_yet_holds_no_document(tmp_path: Path, lake: Lake, blend: str) -> None:

@@ -33,6 +33,11 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     publish(lake, names.rejected("crates"), REJECTED, [{**BAD, "doc_id": "f", "n_bytes": 9}])
     publish(lake, names.rejected("empty"), REJECTED, [])
     lake.create(names.raw("half"), RAW)
+    lines = {"g": b'{"url": "x.org/7", "id": 13, "text": 7}', "h": b'{"url": "x.org/70", "id": 130, "te'}
+    bad_lines = [
+        {**BAD, "doc_id": it, "key": it, "sample": line, "n_bytes": 40} for it, line in lines.items()
+    ]
+    publish(lake, names.rejected("lines"), REJECTED, bad_lines)
     return lake
 
 
@@ -49,6 +54,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
         ("talks / AC / DC", "d"),
         ("AC / DC", "d"),
         ("flate2/src/bad.rs", "f"),
+        ("x.org/7", "g"),  # a value of a rejected record
+        ("130", "h"),
     ],
 )
 def test_a_document_is_found_by_id_key_and_path(lake: Lake, text: str, found: str) -> None:
@@ -65,6 +72,7 @@ def test_a_document_is_found_by_id_key_and_path(lake: Lake, text: str, found: st
         ("src/quite_another.cpp", "Look for keys with: factory sample raw.<dataset>."),
         ("Bad.rs", "Did you mean `flate2 / src/bad.rs`?"),
         ("zebra", "Look for keys with: factory sample raw.<dataset>."),
+        ("x.org", "Look for keys with: factory sample raw.<dataset>."),
         ("/", "Look for keys with: factory sample raw.<dataset>."),
     ],
 )

@@ -40,7 +40,41 @@ def test_a_document_is_traced_to_steps_of_a_blend_older_than_its_table(lake: Lak
         assert [segment.doc_id for segment in row.segments] == [doc_id]
         assert [step.offset for step in served[doc_id].servings] == [offset]
     assert [served[doc_id].outcome for doc_id in "abc"] == ["served", "served", "under_way"]
-    assert "serves it first at step 2" in served["c"].reason
+    assert served["c"].reason == (
+        f"under way; served first at step 2 of blend {blend}, from earlier packed sequences"
+    )
+
+
+def test_each_blend_that_serves_a_document_has_its_own_steps(lake: Lake) -> None:
+    documents(lake, "code", "ab")
+    pack(lake, "code", "a", "b")
+    blends = open_blends(lake.settings)
+    made = [blends.create([Source(table="packed.code", weight=1)], seed=seed).id for seed in range(4)]
+    [trace] = trace_documents(lake, ["b"], served_by(lake.settings)[0])
+    assert (trace.outcome, trace.reason) == ("served", "served by 4 blends")
+    console = Console(record=True, width=120, file=io.StringIO())
+    console.print(document_tree(trace))
+    shown = console.export_text()
+    for blend in made:
+        steps = [at for at in range(2) if blends.open(blend).explain(at)[0].segments[0].doc_id == "b"]
+        assert f"blend {blend}: step {steps[0]} (epoch 0)\n" in shown
+
+
+def test_a_dataset_with_a_new_name_leaves_a_document_two_traces(lake: Lake) -> None:
+    for dataset in ("web", "pages"):
+        documents(lake, dataset, "ab")
+    pack(lake, "pages", "a")
+    pack(lake, "web", "b", "a")
+    traces = trace_documents(lake, ["a", "b"])
+    assert [(trace.doc_id, trace.dataset, trace.outcome) for trace in traces] == [
+        ("a", "pages", "packed"),
+        ("a", "web", "packed"),
+        ("b", "pages", "under_way"),
+        ("b", "web", "packed"),
+    ]
+    blend = open_blends(lake.settings).create([Source(table="packed.web", weight=1)]).id
+    step = trace_step(lake.settings, blend, 0)
+    assert [trace.dataset for trace in step.documents.values()] == ["web"]
 
 
 def test_a_step_is_traced_whatever_its_shuffle_and_columns(lake: Lake) -> None:
@@ -93,6 +127,7 @@ def test_a_document_that_is_joined_through_others_is_not_called_similar(lake: La
     )
     _, second, third = trace_documents(lake, ["a", "b", "c"])
     assert second.reason == "a near duplicate of a, which is kept (similarity 0.8500)"
+    assert second.duplicate_name == third.duplicate_name == "web / page a"
     assert third.reason == (
         "removed for a, which is kept: joined to it through others, similar to no kept document"
     )

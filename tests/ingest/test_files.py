@@ -117,7 +117,7 @@ def test_a_file_whose_reading_fails_is_rejected_with_the_cause() -> None:
 
 
 @pytest.mark.parametrize("name", ["mine.txt", "folder"])
-def test_a_file_or_folder_without_permission_is_rejected(tmp_path: Path, name: str) -> None:
+def test_a_file_or_folder_without_permission_holds_bad_records(tmp_path: Path, name: str) -> None:
     (tmp_path / "mine.txt").write_text("x")
     (tmp_path / "folder").mkdir()
     (tmp_path / name).chmod(0)

@@ -89,7 +89,7 @@ def test_brackets_and_commas_in_a_text_are_not_counted_as_values() -> None:
     assert row["text"] == text
 
 
-def test_a_key_longer_than_any_name_is_rejected() -> None:
+def test_a_key_longer_than_any_name_holds_bad_records() -> None:
     content = json.dumps({"text": "a", "id": "k" * 20_000}).encode()
     assert [row["reason"] for row in read(content, Fields(key="id"))] == ["too_long"]
 
@@ -133,7 +133,7 @@ def test_fields_fill_columns_and_misfits_are_kept_as_metadata() -> None:
 
 
 @pytest.mark.parametrize("key", ["null", "true", "1.5", '""', '"\\ud800"', "{}"])
-def test_a_record_without_its_key_is_rejected(key: str) -> None:
+def test_a_record_without_its_key_holds_bad_records(key: str) -> None:
     [row] = read(f'{{"text": "a", "id": {key}}}\n'.encode(), Fields(key="id"))
     assert (row["reason"], row["key"]) == ("no_key", "part.jsonl:1")
 

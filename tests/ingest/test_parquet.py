@@ -155,7 +155,7 @@ def test_a_file_with_any_bytes_changed_gives_rows_and_no_error(seed: int) -> Non
         assert all(("reason" in row) != ("text" in row) for row in found)
 
 
-def test_a_text_beyond_the_limit_is_rejected() -> None:
+def test_a_text_beyond_the_limit_holds_bad_records() -> None:
     short, long = rows(pa.table({"text": ["x" * 10, "x" * 11]}), Fields(max_bytes=10))
     assert short["n_bytes"] == 10
     assert (long["reason"], long["location"], long["n_bytes"]) == ("too_long", "row 1", 11)

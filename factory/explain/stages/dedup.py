@@ -122,4 +122,4 @@ def _raw(read: Read) -> list[TableName]:
     """The raw tables that may hold the documents."""
     if read.dataset is not None:
         return [names.raw(read.dataset)]
-    return [table for table in read.tables("raw") if not table.name.endswith("_rejected")]
+    return [table for table in read.tables("raw") if not names.holds_bad_records(table)]

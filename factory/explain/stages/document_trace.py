@@ -69,9 +69,10 @@ class DocumentTrace:
 
     `tables` are the tables that hold it, with their snapshots, in pipeline order. `outcome` is `bad_record`,
     the word of a removal (`filtered`, `duplicate`, `repository`, ...), `packed`, `served` or `under_way`, and
-    `reason` one sentence on it. `sequences` is the packed table of its placements, and `side` says why it is
-    that table, if the dataset has a validation part. `variants` are its traces through the variants of its
-    dataset, by name, and `descendants` those of the documents that are made from it in other datasets.
+    `reason` one sentence on it. `duplicate_name` is the source and key of `duplicate_of`. `sequences` is the
+    packed table of its placements, and `side` says why it is that table, if the dataset has a validation
+    part. `variants` are its traces through the variants of its dataset, by name, and `descendants` those of
+    the documents that are made from it in other datasets.
     """
 
     doc_id: str
@@ -84,6 +85,7 @@ class DocumentTrace:
     tables: dict[str, int] = field(default_factory=dict)
     rejections: list[Rejection] = field(default_factory=list)
     duplicate_of: str | None = None
+    duplicate_name: str | None = None
     similarity: float | None = None
     component: str | None = None
     position: int | None = None
@@ -94,6 +96,11 @@ class DocumentTrace:
     stored: list[StoredStep] = field(default_factory=list)
     variants: dict[str, DocumentTrace] = field(default_factory=dict)
     descendants: list[DocumentTrace] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The source and key, as people read them and `factory trace` takes them."""
+        return f"{self.source} / {self.key}"
 
     def in_variant(self, name: str) -> DocumentTrace:
         """Start a trace with the same origin in `variants`."""

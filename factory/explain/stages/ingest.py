@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +20,6 @@ BAD_RECORD = "bad_record"
 _ABOUT = ("doc_id", "source", "key", "n_bytes", "repository", "path", "revision", "license", "metadata")
 _OF_BAD_RECORD = ("doc_id", "source", "key", "n_bytes", "location", "reason", "detail")
 _SHOWN_FACTS = (DERIVED_FROM, "url", "warc_file", "warc_offset")  # where it comes from
-REJECTED = "_rejected"
 
 
 class IngestView(StageView):
@@ -60,13 +59,12 @@ def descendants(lake: Lake, table: TableName, ids: Sequence[str]) -> dict[str, l
     return ids_of_parent
 
 
-def origins(lake: Lake, table: TableName, ids: Sequence[str]) -> dict[str, DocumentTrace]:
-    """Return the beginning of the trace of each id that a raw table holds; of a bad record, also its end."""
+def origins(lake: Lake, table: TableName, ids: Collection[str]) -> Iterator[DocumentTrace]:
+    """Yield the beginning of the trace of each id that a raw table holds; of a bad record, also its end."""
     if lake.table(table).current_snapshot() is None:
-        return {}
-    is_bad = table.name.endswith(REJECTED)
+        return
+    is_bad = names.holds_bad_records(table)
     rows = lake.read(table, _OF_BAD_RECORD if is_bad else _ABOUT, In("doc_id", list(ids))).to_pylist()
-    traces = {}
     for row in rows:
         facts = dict(row.pop("metadata", None) or ())
         row |= {name: facts[name] for name in _SHOWN_FACTS if name in facts}
@@ -75,11 +73,10 @@ def origins(lake: Lake, table: TableName, ids: Sequence[str]) -> dict[str, Docum
             for name, value in row.items()
             if value is not None and name not in ("doc_id", "source", "key")
         }
-        dataset = table.name.removesuffix(REJECTED)
+        dataset = table.name.removesuffix("_rejected")
         trace = DocumentTrace(row["doc_id"], dataset, row["source"], row["key"], about)
         trace.note(table, lake.published(table).snapshot_id)
         if is_bad:
             sentence = f"bad record ({row['reason']}) at {row['location']}: {row['detail']}"
             trace.leave([Removal(row["doc_id"], BAD_RECORD, row["reason"])], sentence)
-        traces[trace.doc_id] = trace
-    return traces
+        yield trace

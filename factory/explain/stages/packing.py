@@ -20,7 +20,7 @@ from factory.lake.tables import Lake, Published
 
 NO_TOKENS = "no_tokens"  # the reason of a document without tokens, which no sequence contains
 PACKED = "packed"
-_SHOWN = 8  # steps and pieces listed before "and N more"
+_SHOWN = 8  # pieces listed before "and N more"
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,10 @@ class PackingView(StageView):
             f"sequence {ordinal:,} (tokens {offset:,} to {offset + length:,})"
             for ordinal, offset, length in trace.placements[:_SHOWN]
         ]
-        steps = [f"step {serving.offset:,} (epoch {serving.epoch})" for serving in trace.servings[:_SHOWN]]
-        stored = [f"step {batch.step:,} of {batch.uri}" for batch in trace.stored[:_SHOWN]]
         n_more = len(trace.placements) - _SHOWN
         more = f" and {n_more} more" if n_more > 0 else ""
         side = f"; {trace.side}" if trace.side else ""
-        served = f"; served at {', '.join(steps)}" if steps else ""
-        in_batches = f"; stored as {', '.join(stored)}" if stored else ""
-        return f"{', '.join(pieces)}{more}{side}{served}{in_batches}"
+        return f"{', '.join(pieces)}{more}{side}"
 
     def tables(self, scope: SummaryScope, dataset: str) -> Sequence[TableName]:
         parts = names.packed_parts(scope.tables, dataset)

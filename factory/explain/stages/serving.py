@@ -31,6 +31,9 @@ class Served:
         for blend in self.blends:
             for part in names.packed_parts(read.names, read.dataset):
                 _follow_blend(read.lake, blend, part, list(traces.values()), self.first)
+        for trace in traces.values():
+            if trace.servings:
+                _conclude(trace)
 
 
 def serving_positions(
@@ -60,15 +63,19 @@ def _follow_blend(lake: Lake, blend: Blend, part: str, traces: Sequence[Document
             for position in positions[ordinal]
         ]
         trace.servings += sorted(servings, key=lambda serving: serving.offset)
-        if servings and trace.outcome in (PACKED, SERVED):
-            trace.outcome = SERVED
-            trace.reason = f"served first at step {min(serving.offset for serving in trace.servings)}"
-        elif servings:
-            offset = min(serving.offset for serving in servings)
-            trace.reason = (
-                f"{trace.reason or 'under way'}; blend {blend.id}, of an earlier version of {table}, "
-                f"serves it first at step {offset}"
-            )
+
+
+def _conclude(trace: DocumentTrace) -> None:
+    """Say in the trace that blends serve the document: the outcome, unless a newer table removed it."""
+    blends = {serving.blend for serving in trace.servings}
+    first = min(trace.servings, key=lambda serving: serving.offset)
+    sentence = f"served by {len(blends)} blends"
+    if len(blends) == 1:
+        sentence = f"served first at step {first.offset:,} of blend {first.blend}"
+    if trace.outcome == PACKED:
+        trace.outcome, trace.reason = SERVED, sentence
+    else:
+        trace.reason = f"{trace.reason or 'under way'}; {sentence}, from earlier packed sequences"
 
 
 def _ordinals(lake: Lake, part: str, snapshot: int, traces: Sequence[DocumentTrace]) -> dict[str, list[int]]:

@@ -45,7 +45,7 @@ def test_a_body_that_the_archive_decoded_is_taken_as_it_is(coding: str) -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
-def test_a_body_that_breaks_off_is_rejected(coding: str) -> None:
+def test_a_body_that_breaks_off_holds_bad_records(coding: str) -> None:
     for content in (CODED[coding][: len(CODED[coding]) // 2], b"\x07 nothing of the kind"):
         with pytest.raises(BadRecord) as error:
             body(content, content_encoding=coding)
@@ -53,7 +53,7 @@ def test_a_body_that_breaks_off_is_rejected(coding: str) -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
-def test_a_body_that_expands_too_far_is_rejected(coding: str) -> None:
+def test_a_body_that_expands_too_far_holds_bad_records(coding: str) -> None:
     with pytest.raises(BadRecord) as error:
         body(CODED[coding], max_bytes=1_000, content_encoding=coding)
     assert error.value.reason == "too_large"
