@@ -107,6 +107,7 @@ class Blends:
             readers += view.open(child.sources[known:], snapshots, _tags(child)[known:])
             require_agreement(child.sources, readers, pad=child.pad)
         blend = Blend(child, opened.order.mixture.extended([child.piece], [child.offset]), readers)
+        blend.require_steps()
         self._prepare(blend, known)
         return self._keep_update(blend, parent, pins)
 
@@ -177,7 +178,9 @@ class Blends:
         require_no_validation_by_accident(config.sources)
         readers = view.open(config.sources, snapshots, _tags(config))
         require_agreement(config.sources, readers, pad=config.pad)
-        return Blend(config, mixture_of(config, 0, self), readers)
+        blend = Blend(config, mixture_of(config, 0, self), readers)
+        blend.require_steps()
+        return blend
 
     def _prepare(self, blend: Blend, first: int = 0) -> None:
         """Index the sources from `first` on; files without readable pages fail here."""

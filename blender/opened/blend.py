@@ -80,6 +80,24 @@ class Blend:
         """The number of steps of the blend; None if it never ends."""
         return self.order.steps
 
+    def require_steps(self) -> None:
+        """Raise InvalidBlend for a blend without a step, and for an update without a step of its own."""
+        steps, first = self.steps, self.config.offset
+        if steps is None or steps > first:
+            return
+        ending = self.order.ends.index(steps)
+        source = self.sources[ending]
+        if first:
+            raise InvalidBlend(
+                f"The blend ends at step {steps:,}, where source `{source.config.name}` has no rows left, so "
+                f"an update from step {first:,} on changes nothing. Update it from an earlier step."
+            )
+        n_needed = int(self.order.rows_needed(0)[ending])
+        raise InvalidBlend(
+            f"The blend has no step: source `{source.config.name}` has {source.n_rows:,} rows, and the first "
+            f"step needs {n_needed:,}. Take fewer rows a step, or say `oversample: true` of the source."
+        )
+
     def fetch(
         self,
         steps: StepRange,

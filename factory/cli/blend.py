@@ -13,7 +13,7 @@ from factory.cli.output import Json, open_console
 from factory.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from blender.records import BlendRecord
+    from blender.records import BlendRecord, Source
 
 blend_app = typer.Typer(
     cls=root.Commands,
@@ -43,6 +43,7 @@ def create(
     blend = open_blends(root.lake_settings()).create(
         blend_file.sources, blend_file.seed, blend_file.planned, pad=blend_file.pad
     )
+    _warn_of_undeclared(*blend_file.sources)
     show_blend(root.lake_settings(), blend.id, _description)
     print(blend.id)
 
@@ -122,6 +123,7 @@ def update(
     child = LocalBlender(root.lake_settings()).update(
         blend, offset, change.weights, change.add, change.schedule_record, pad=change.pad
     )
+    _warn_of_undeclared(*change.add)
     show_blend(root.lake_settings(), child.id, _description)
     print(child.id)
 
@@ -143,6 +145,19 @@ def retire(blend: BlendId, as_json: Json = False) -> None:
         f"Blend {record.id} is retired: its snapshots of {tables} may expire. Until they do it can be read; "
         "creating it again revives it."
     )
+
+
+def _warn_of_undeclared(*sources: Source) -> None:
+    """Print the tables of the sources that the datasets file does not declare."""
+    from factory.cli.undeclared import undeclared_tables
+    from factory.lake.names import TableName
+
+    settings = root.lake_settings()
+    for table in undeclared_tables(settings, [TableName.parse(source.table) for source in sources]):
+        _description.print(
+            f"{table} is not declared in {settings.datasets}: the blend serves rows that no run makes again.",
+            markup=False,
+        )
 
 
 def _retirement(record: BlendRecord) -> dict[str, object]:

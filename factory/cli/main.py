@@ -84,11 +84,12 @@ def check(
 
 @app.command(rich_help_panel=panels.DATA)
 def materialize(
-    selection: Annotated[
-        str,
+    selections: Annotated[
+        list[str],
         typer.Argument(
-            help="A dataset, a wildcard such as 'raw.*', or assets in Dagster's selection syntax: '*', "
-            "raw.web, '*packed.web' (with all upstream). `factory assets` lists them."
+            metavar="selection...",
+            help="Datasets, wildcards such as 'raw.*' or 'dedup.prose_*', or assets in Dagster's selection "
+            "syntax: '*', raw.web, '*packed.web' (with all upstream). `factory assets` lists them.",
         ),
     ],
     changed: Annotated[
@@ -124,11 +125,11 @@ def materialize(
     if not dry_run:
         if every_table or as_json:
             raise ConfigurationError("--tables and --json are about a dry run. Add --dry-run.")
-        command.materialize(root.lake_settings(), selection, console, reuse=changed, span=span or None)
+        command.materialize(root.lake_settings(), selections, console, reuse=changed, span=span or None)
         return
     command.dry_run(
         root.lake_settings(),
-        selection,
+        selections,
         console,
         reuse=changed,
         span=span or None,

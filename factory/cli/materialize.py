@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import dagster as dg
 from rich.console import Console
@@ -11,6 +12,7 @@ from factory.cli.forecast_lines import dataset_lines, forecast_json, table_lines
 from factory.cli.runs import RunReport, execute
 from factory.cli.selection import select, spelled_tables
 from factory.cli.summary import show_stages
+from factory.cli.undeclared import undeclared_line, undeclared_tables
 from factory.counted import counted
 from factory.explain.summary import stage_rows
 from factory.lake.names import TableName
@@ -25,13 +27,13 @@ from jobs.sensors import notice
 
 
 def materialize(
-    settings: Settings, selection: str, console: Console, *, reuse: bool, span: Span | None
+    settings: Settings, selections: Sequence[str], console: Console, *, reuse: bool, span: Span | None
 ) -> None:
-    """Make the assets of `selection`; print why each is made again, then the rows of its stages in and out.
+    """Make the assets of all `selections`; print why each is made again, then the rows of their stages.
 
     Raises the errors of `execute`.
     """
-    keys = _selected(settings, selection)
+    keys = _selected(settings, selections)
     report = execute(
         defs,
         settings,
@@ -40,9 +42,10 @@ def materialize(
         reuse=reuse,
         span=span,
         watched=WATCHED,
-        named_tables=spelled_tables(selection, keys),
+        named_tables=spelled_tables(" ".join(selections), keys),
     )
     show_rows(settings, report, console)
+    _show_undeclared(settings, console)
     console.print(report.closing())
 
 
@@ -57,7 +60,7 @@ def show_rows(settings: Settings, report: RunReport, console: Console) -> None:
 
 def dry_run(
     settings: Settings,
-    selection: str,
+    selections: Sequence[str],
     console: Console,
     *,
     reuse: bool,
@@ -65,18 +68,17 @@ def dry_run(
     every_table: bool,
     as_json: bool,
 ) -> None:
-    """Print the forecast of a run of `selection`; write no table.
+    """Print the forecast of a run of all `selections`; write no table.
 
     The lines are by dataset and reason, or one for `every_table`.
     """
     instance = open_instance(settings)
     gone_folders = notice(WATCHED, instance)
     assets = list(defs.resolve_asset_graph().assets_defs)
-    keys = _selected(settings, selection)
+    keys = _selected(settings, selections)
     runs = batches(assets, keys, instance, span)
-    forecasts = forecast(
-        Lake(settings), assets, runs, instance, reuse=reuse, named_tables=spelled_tables(selection, keys)
-    )
+    named_tables = spelled_tables(" ".join(selections), keys)
+    forecasts = forecast(Lake(settings), assets, runs, instance, reuse=reuse, named_tables=named_tables)
     if as_json:
         console.print_json(forecast_json(forecasts))
         return
@@ -84,6 +86,7 @@ def dry_run(
         console.print(f"{gone} has no folder any more. Its rows stay.", markup=False)
     for line in table_lines(forecasts) if every_table else dataset_lines(forecasts):
         console.print(line, soft_wrap=True)
+    _show_undeclared(settings, console)
     n = Counter(table.verdict for table in forecasts)
     more = f", {n['maybe']:,} more if their input changes" if n["maybe"] else ""
     left_out = f", and leaves out {n['leave']:,}" if n["leave"] else ""
@@ -94,6 +97,12 @@ def dry_run(
     )
 
 
-def _selected(settings: Settings, selection: str) -> list[dg.AssetKey]:
+def _show_undeclared(settings: Settings, console: Console) -> None:
+    tables = undeclared_tables(settings, sorted(Lake(settings).names()), defs)
+    if line := undeclared_line(settings, tables):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _selected(settings: Settings, selections: Sequence[str]) -> list[dg.AssetKey]:
     published = {key_of(name) for name in Lake(settings).names()}
-    return select(defs, selection, published)
+    return sorted({key for selection in selections for key in select(defs, selection, published)})

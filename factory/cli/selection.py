@@ -1,8 +1,8 @@
 """The assets of a selection on the command line, and all assets by dataset.
 
-A selection is the name of a dataset, a wildcard such as `raw.*`, or Dagster's syntax; `raw/web` also means
-`raw.web`. The name of a dataset selects the tables from its raw documents to its packed sequences, including
-the tables of its dedup group and its tokenizer.
+A selection is the name of a dataset, a wildcard such as `raw.*` or `dedup.prose_*`, or Dagster's syntax;
+`raw/web` also means `raw.web`. The name of a dataset selects the tables from its raw documents to its packed
+sequences, including the tables of its dedup group and its tokenizer.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import dagster as dg
 from dagster import AssetKey, AssetSelection
+from dagster._core.definitions.assets.graph.base_asset_graph import BaseAssetGraph
 
 from factory.errors import ConfigurationError
 from factory.lake import names
@@ -23,7 +25,7 @@ from factory.suggestions import nearest
 _NAMESPACE = "|".join(names.STAGE_OF_NAMESPACE)
 # The slash of raw/web and key:"raw/web", not that of group:"dedup/web".
 _SLASH = re.compile(rf'(?<![\w/.:"])(key:")?({_NAMESPACE}|\*)/(?=[\w*])')
-_WILDCARD = re.compile(r"\w+\.\*|\*\.\w+")
+_WILDCARD = re.compile(r"(?=.*\*)[\w*]+\.[\w*]+")
 _OF_DATASETS = ("raw", "filtered", "deduplicated")  # namespaces whose tables have the names of datasets
 
 
@@ -55,7 +57,7 @@ def select(
                 chosen = chosen | {key for key in upstream if key not in published}
         else:
             dotted = _SLASH.sub(r"\1\2.", selection.strip())
-            written = f'key:"{dotted}"' if _WILDCARD.fullmatch(dotted) else dotted
+            written = f'key:"{dotted}"' if _is_wildcard(dotted, graph) else dotted
             chosen = AssetSelection.from_string(written).resolve(graph, allow_missing=True)
     except dg.DagsterError as error:
         raise ConfigurationError(
@@ -112,6 +114,12 @@ def listed(groups: Iterable[AssetGroup]) -> str:
 def title(group: AssetGroup) -> str:
     """Return the name of a dataset, or the kind and name of another group."""
     return group.name if group.kind == "dataset" else f"{group.kind} {group.name}".strip()
+
+
+def _is_wildcard(selection: str, graph: BaseAssetGraph[Any]) -> bool:
+    """Whether the stars of a selection stand for parts of names, not for the way to or from an asset."""
+    is_asset = AssetKey(selection.strip("*")) in graph.get_all_asset_keys()
+    return _WILDCARD.fullmatch(selection) is not None and not is_asset
 
 
 def _chain(dataset: AssetGroup) -> AssetSelection:

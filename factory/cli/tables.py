@@ -15,6 +15,7 @@ from rich.text import Text
 
 from factory.cli.error_boundary import raise_together
 from factory.cli.output import frame
+from factory.cli.undeclared import undeclared_tables
 from factory.explain.tables import as_plain, published_tables
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
@@ -26,10 +27,15 @@ _HIDDEN = (*_BODIES, "content", "partition", "evidence")
 
 
 def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
-    """Print every published table: rows, size, time, content; then raise DamagedFile for damaged ones."""
+    """Print every published table: rows, size, time, content; then raise DamagedFile for damaged ones.
+
+    Tables that the datasets file does not declare are marked.
+    """
     found, damaged = published_tables(lake)
+    stale_tables = set(undeclared_tables(lake.settings, (published.table for published in found)))
     if as_json:
-        console.print_json(json.dumps([as_plain(published) for published in found]))
+        plain = [as_plain(head) | {"undeclared": head.table in stale_tables} for head in found]
+        console.print_json(json.dumps(plain))
         raise_together(damaged)
         return
     table = Table(box=None, header_style="bold")
@@ -38,10 +44,14 @@ def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
     for column in ("rows", "MB", "published"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("content", no_wrap=True)  # its beginning; JSON has all of it
+    if stale_tables:
+        table.add_column("", no_wrap=True)
     for it in found:
         when = time.strftime("%m-%d %H:%M", time.localtime(it.timestamp_ms / 1000))
         megabytes = f"{it.size_bytes / 1e6:,.1f}"
-        table.add_row(str(it.table), it.table.stage, f"{it.rows:,}", megabytes, when, it.lineage.content[:12])
+        mark = ["not declared"] if it.table in stale_tables else []
+        content = it.lineage.content[:12]
+        table.add_row(str(it.table), it.table.stage, f"{it.rows:,}", megabytes, when, content, *mark)
     console.print(table)
     if not found and not damaged:
         sys.stderr.write("No table is published yet. Run the pipeline: factory materialize '*'.\n")

@@ -73,3 +73,22 @@ def test_a_blend_that_cannot_be_created_is_one_sentence(lake: Settings, file: Pa
     assert (refused.exit_code, refused.stdout) == (5, "")
     assert "no table `packed.poetry`" in refused.stderr
     assert open_blends(lake).list() == []
+
+
+def test_a_blend_without_a_step_is_refused(lake: Settings, file: Path) -> None:
+    file.write_text(WRITTEN.replace("oversample: true, ", "").replace("weight: 2", "weight: 41"))
+    refused = create(str(file))
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "`packed.code` has 40 rows, and the first step needs 41. Take fewer rows" in refused.stderr
+    assert open_blends(lake).list() == []
+
+
+def test_an_update_that_changes_no_step_is_refused(lake: Settings, file: Path) -> None:
+    blend = create(str(file)).stdout.strip()  # of 50 steps, as many as the prose lasts
+    for first in (50, 2000):
+        refused = in_columns(140, "blend", "update", blend, "--from", str(first), "--weight", "packed.code=1")
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert "ends at step 50, where source `packed.prose` has no rows left" in refused.stderr
+    weights = ("--weight", "packed.code=1", "--weight", "packed.prose=0")
+    assert in_columns(140, "blend", "update", blend, "--from", "50", *weights).exit_code == 0  # it goes on
+    assert len(open_blends(lake).list()) == 2

@@ -85,7 +85,11 @@ def test_a_wildcard_selects_a_namespace_or_a_name(defined: dg.Definitions) -> No
     for raw in ("raw.*", "raw/*", 'key:"raw.*"', 'key:"raw/*"'):
         assert selected(defined, raw) == {"raw.web", "raw.web_rejected", "raw.books"}
     assert selected(defined, "*.books") == selected(defined, "*/books") == {"raw.books", "filtered.books"}
+    assert selected(defined, "dedup.prose_*") == {name for name in GRAPH if name.startswith("dedup.")}
+    assert selected(defined, "*.prose_*s") == {"dedup.prose_edges", "dedup.prose_decisions"}
+    assert selected(defined, "*ed.books") == {"filtered.books"}
     assert selected(defined, "raw.books*") >= {"raw.books", "packed.web"}  # downstream, as ever
+    assert selected(defined, "*filtered.books") == {"raw.books", "filtered.books"}  # upstream
 
 
 @pytest.mark.parametrize(
@@ -130,7 +134,13 @@ def test_an_unknown_name_lists_the_assets_by_dataset(defined: dg.Definitions) ->
 
 @pytest.mark.parametrize(
     "given, meant",
-    [("boks", "books"), ("raw.wep", "raw.web"), ("raw/wep", "raw.web"), ("raw/webs*", "raw.web")],
+    [
+        ("boks", "books"),
+        ("raw.wep", "raw.web"),
+        ("raw/wep", "raw.web"),
+        ("raw/webs*", "raw.web"),
+        ("dedup.code_*", "dedup.prose_sweep"),
+    ],
 )
 def test_a_misspelled_name_is_answered_with_the_nearest(
     defined: dg.Definitions, given: str, meant: str

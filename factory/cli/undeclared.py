@@ -1,0 +1,49 @@
+"""Tables of a lake that its datasets file does not declare, as those of a dataset with a new name.
+
+No run makes them again, but commands read them and blends serve them as before.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+import dagster as dg
+
+from factory.counted import counted
+from factory.errors import FactoryError
+from factory.lake.names import TableName
+from factory.orchestration.keys import key_of
+from factory.settings import Settings
+
+
+def undeclared_tables(
+    settings: Settings, tables: Iterable[TableName], definitions: dg.Definitions | None = None
+) -> list[TableName]:
+    """Return those of `tables` that no asset makes; none without a datasets file that says what is declared.
+
+    A file that cannot be read is named on stderr. `definitions` are those of the file, if they are loaded.
+    """
+    if settings.datasets is None:
+        return []
+    if definitions is None:
+        try:
+            from jobs.definitions import defs
+        except FactoryError as error:
+            sys.stderr.write(f"Undeclared tables are not marked: {error}\n")
+            return []
+        definitions = defs
+    keys = definitions.resolve_asset_graph().get_all_asset_keys()
+    return [table for table in tables if key_of(table) not in keys]
+
+
+def undeclared_line(settings: Settings, tables: list[TableName]) -> str:
+    """Return one sentence on undeclared tables, empty if there are none."""
+    if not tables:
+        return ""
+    example = f", such as {tables[0]}" if len(tables) > 1 else f", {tables[0]}"
+    verb, pronoun = ("are", "them") if len(tables) > 1 else ("is", "it")
+    return (
+        f"{counted(len(tables), 'table')} of the lake{example}, {verb} not declared in {settings.datasets}: "
+        f"no run makes {pronoun} again; `factory tables` marks {pronoun}."
+    )
