@@ -88,7 +88,9 @@ def dry_run(
         console.print(line, soft_wrap=True)
     _show_undeclared(settings, console)
     n = Counter(table.verdict for table in forecasts)
-    more = f", {n['maybe']:,} more if their input changes" if n["maybe"] else ""
+    n_on_demand = sum(table.verdict == "maybe" and table.on_demand for table in forecasts)
+    more = f", {n['maybe'] - n_on_demand:,} more if their input changes" if n["maybe"] > n_on_demand else ""
+    more += f", {n_on_demand:,} more if there are enough rows" if n_on_demand else ""
     left_out = f", and leaves out {n['leave']:,}" if n["leave"] else ""
     keeps = f"{',' if left_out else ', and'} keeps {n['keep']:,}"
     console.print(

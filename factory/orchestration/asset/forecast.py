@@ -14,16 +14,16 @@ from typing import Literal
 
 import dagster as dg
 
-from factory.counted import conjunction, counted
+from factory.counted import counted
 from factory.errors import DamagedFile, TableNotFound
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
 from factory.orchestration.asset.declaration import Declaration, PartitionSelection
 from factory.orchestration.asset.reuse import (
     DAMAGED,
-    NEW,
     Reasons,
     Request,
+    differing_tables,
     listings_of,
     omission,
     reasons,
@@ -42,7 +42,7 @@ class Forecast:
 
     `group` is the dataset, variant, dedup group or models that the table belongs to. `roots` are the tables
     that the run makes and on whose content a `maybe` depends, perhaps through tables between; none if its
-    reason alone says what it depends on.
+    reason alone says what it depends on, as for a table on demand, which depends on the rows of another.
     """
 
     table: TableName
@@ -50,6 +50,7 @@ class Forecast:
     verdict: Expectation
     reason: str
     roots: tuple[TableName, ...] = ()
+    on_demand: bool = False
 
 
 def forecast(
@@ -92,54 +93,37 @@ def _of(
     if (verdict := _on_demand(lake, declared, request, roots)) is not None:
         return verdict
     upstream: dict[str, Published] = {}
-    absent: dict[TableName, str] = {}  # tables that the run makes first
+    absent: dict[str, str] = {}  # tables that the run makes first
     for table in dict.fromkeys(declared.upstream.values()):
         try:
             upstream[str(table)] = lake.published(table)
         except TableNotFound:
-            absent[table] = f"{table} is new"
+            absent[str(table)] = "is new"
         except DamagedFile:
-            absent[table] = f"{table} is damaged"
-    if absent:
-        return _of_absent(lake, declared, parts, request, list(absent.values()))
+            absent[str(table)] = "is damaged"
     tables = declared.until if declared.lasting else dict.fromkeys(declared.upstream.values())
     changing = sorted(table for table in tables if table in roots)
     listings = listings_of(declared, parts.keys)
 
     def found_without(pending: Iterable[TableName]) -> Reasons:
-        return reasons(lake, declared, upstream, parts, request, listings, frozenset(pending))
+        return reasons(lake, declared, upstream, parts, request, listings, frozenset(pending), absent)
 
     found = found_without(changing)
     if DAMAGED not in found.values() and omission(lake, declared, request) is not None:
-        return Forecast(declared.table, "", "keep", stale_lasting(lake, declared, upstream))
+        return Forecast(declared.table, "", "keep", stale_lasting(lake, declared, upstream, absent))
     if found:
         return Forecast(declared.table, "", "make", "; ".join(dict.fromkeys(found.values())))
-    if differing := [table for table in changing if found_without(set(changing) - {table})]:
-        reason = f"{' or '.join(map(str, differing))} still differs from what was read"
-        return Forecast(declared.table, "", "maybe", reason)
+    if changing and found_without(()):
+        different_tables = differing_tables(lake, declared, upstream, parts, request)
+        names = " or ".join(str(table) for table in changing if table in different_tables)
+        return Forecast(declared.table, "", "maybe", f"{names} still differs from what was read")
     if changing:
         behind = sorted(frozenset().union(*(roots[table] for table in changing)))
         reason = f"{' or '.join(map(str, changing))} changes"
         return Forecast(declared.table, "", "maybe", reason, tuple(behind))
     if declared.lasting:
-        return Forecast(declared.table, "", "keep", stale_lasting(lake, declared, upstream))
+        return Forecast(declared.table, "", "keep", stale_lasting(lake, declared, upstream, absent))
     return Forecast(declared.table, "", "keep", "")
-
-
-def _of_absent(
-    lake: Lake, declaration: Declaration, parts: PartitionSelection, request: Request, absent: Sequence[str]
-) -> Forecast:
-    """Return the verdict on a table while tables upstream are `absent`, each with a phrase that says how."""
-    table = declaration.table
-    is_intact = _is_intact(lake, table)
-    if is_intact and omission(lake, declaration, request) is not None:
-        return Forecast(table, "", "keep", "")
-    lasts = declaration.lasting and not declaration.until and (request.reuse or not request.by_itself)
-    if is_intact and lasts and not reasons(lake, declaration, {}, parts, request, {}):
-        again = f"`factory materialize {table}` makes it again"
-        return Forecast(table, "", "keep", f"{conjunction(absent)}; {again}")
-    is_new = _is_new(lake, table) and absent[0].endswith("is new")
-    return Forecast(table, "", "make", NEW if is_new else absent[0])
 
 
 def _on_demand(
@@ -159,10 +143,10 @@ def _on_demand(
     try:
         too_few = omission(lake, declared, request)
     except (TableNotFound, DamagedFile):  # the run makes it first
-        return Forecast(table, "", "maybe", condition)
+        return Forecast(table, "", "maybe", condition, on_demand=True)
     if demand.counted_table in roots and (too_few is not None or is_new):
         now = "" if too_few is None else f" ({too_few.rows:,} now)"
-        return Forecast(table, "", "maybe", condition + now)
+        return Forecast(table, "", "maybe", condition + now, on_demand=True)
     return Forecast(table, "", "leave", too_few.reason) if too_few is not None and is_new else None
 
 

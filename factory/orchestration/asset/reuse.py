@@ -10,9 +10,11 @@ selects it without any of its upstream tables, or if an upstream table that it l
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 
 import dagster as dg
 
@@ -34,6 +36,8 @@ READ_EVERY_TIME = "sources are read every time"
 
 Reasons = Mapping[str | None, str]
 """The reason to write each partition of a table, by key (None for a whole table)."""
+
+NONE_ABSENT: Mapping[str, str] = MappingProxyType({})
 
 Listings = Mapping[str | None, Listing]
 """The files of each partition of a source, by key; none of a source that does not declare them."""
@@ -91,13 +95,15 @@ def reasons(
     request: Request,
     listings: Listings,
     pending: Container[TableName] = (),
+    absent: Mapping[str, str] = NONE_ABSENT,
 ) -> Reasons:
     """Return why the run writes each key of `parts`; it keeps a key without a reason.
 
     `upstream` are the pinned snapshots by table, `listings` the files of a source as they are. The content of
-    `pending` tables is no reason, because the run makes them first.
+    `pending` tables is no reason, because the run makes them first. So it does those that are `absent`, each
+    with the words for a table that was read before: it `is new`, or it `is damaged`.
     """
-    compared = _Comparison(lake, declared, upstream, parts.copartitioned, listings, pending)
+    compared = _Comparison(lake, declared, upstream, parts.copartitioned, listings, pending, absent)
     lasts = declared.lasting and (request.reuse or not request.by_itself)
     found: dict[str | None, str] = {}
     for key in parts.keys:
@@ -107,6 +113,23 @@ def reasons(
         if why is not None:
             found[key] = why
     return found
+
+
+def differing_tables(
+    lake: Lake,
+    declaration: Declaration,
+    upstream: Mapping[str, Published],
+    parts: PartitionSelection,
+    request: Request,
+) -> set[TableName]:
+    """Return the upstream tables whose content differs from the one behind the rows of any key of `parts`."""
+    comparison = _Comparison(lake, declaration, upstream, parts.copartitioned, {})
+    lasts = declaration.lasting and (request.reuse or not request.by_itself)
+    return {
+        TableName.parse(table)
+        for key in parts.keys
+        for table in comparison.tables_that_differ(key, lasts=lasts)
+    }
 
 
 def omission(lake: Lake, declaration: Declaration, request: Request) -> Omission | None:
@@ -121,16 +144,22 @@ def omission(lake: Lake, declaration: Declaration, request: Request) -> Omission
     return Omission(demand, rows) if rows < demand.rows else None
 
 
-def stale_lasting(lake: Lake, declared: Declaration, upstream: Mapping[str, Published]) -> str:
+def stale_lasting(
+    lake: Lake,
+    declared: Declaration,
+    upstream: Mapping[str, Published],
+    absent: Mapping[str, str] = NONE_ABSENT,
+) -> str:
     """Return the changes since a lasting table, or one made on demand, was written, and the command that
     writes it again.
 
-    Empty for other tables and if nothing changed.
+    Empty for other tables and if nothing changed. `upstream` and `absent` are those of `reasons`.
     """
     if not declared.lasting and declared.on_demand is None:
         return ""
     listings = listings_of(declared, [None])
-    why = _Comparison(lake, declared, upstream, frozenset(), listings).reason(None, lasts=False)
+    comparison = _Comparison(lake, declared, upstream, frozenset(), listings, absent=absent)
+    why = comparison.reason(None, lasts=False)
     table = declared.table
     if why and declared.on_demand is not None:
         read, snapshot = next(iter(lake.published(table).lineage.upstream.items()))
@@ -154,25 +183,35 @@ class _Comparison:
         copartitioned: frozenset[TableName],
         listings: Listings,
         pending: Container[TableName] = (),
+        absent: Mapping[str, str] = NONE_ABSENT,
     ) -> None:
         self.lake, self.declared, self.upstream, self.listings = lake, declared, upstream, listings
-        self.copartitioned, self.pending = copartitioned, pending
+        self.copartitioned, self.pending, self.absent = copartitioned, pending, absent
         self.partitions = lru_cache(maxsize=None)(lake.partitions)
 
     def reason(self, key: str | None, *, lasts: bool) -> str | None:
         """Return why the rows of `key` are outdated; rows that last depend on neither code nor upstream."""
         try:
-            written = [
-                _lineage(self.lake, output.table, key, self.partitions) for output in self.declared.outputs
-            ]
+            lineages = self._lineages(key)
         except TableNotFound:
             return NEW
         except DamagedFile:
             return DAMAGED
-        lineages = [lineage for lineage in written if lineage is not None]
-        if len(lineages) < len(written):
+        if len(lineages) < len(self.declared.outputs):
             return NEW if key is None else f"partition {key} is new"
         return next(filter(None, (self._reason(lineage, key, lasts) for lineage in lineages)), None)
+
+    def tables_that_differ(self, key: str | None, *, lasts: bool) -> Iterator[str]:
+        """Yield the upstream tables that differ from the ones behind the rows of `key`."""
+        for lineage in self._lineages(key):
+            for table, _ in self._differences(lineage, key, self.declared.until if lasts else None):
+                yield table
+
+    def _lineages(self, key: str | None) -> list[Lineage]:
+        """The lineages of the outputs, or of their partition `key`, as far as they were written."""
+        outputs = (output.table for output in self.declared.outputs)
+        lineages = (_lineage(self.lake, table, key, self.partitions) for table in outputs)
+        return [lineage for lineage in lineages if lineage is not None]
 
     def _reason(self, lineage: Lineage, key: str | None, lasts: bool) -> str | None:
         if lineage.config != self.declared.config:
@@ -184,7 +223,7 @@ class _Comparison:
         if self.declared.files is not None:
             if changed_files := _changed_files(lineage, key, self.listings[key]):
                 return changed_files
-        elif not self.upstream:
+        elif not self.declared.upstream:
             return READ_EVERY_TIME
         try:
             why = _joined(self._differences(lineage, key, self.declared.until if lasts else None))
@@ -202,14 +241,16 @@ class _Comparison:
         """Yield the upstream tables (`among` some) that differ from the ones behind the rows, and how."""
         now, before = (
             {table for table in tables if among is None or TableName.parse(table) in among}
-            for tables in (self.upstream, lineage.upstream)
+            for tables in ({**self.upstream, **self.absent}, lineage.upstream)
         )
         for table in sorted(now - before):
             yield table, "is read now"
         for table in sorted(before - now):
             yield table, "is not read any more"
         for table in sorted(now & before):
-            if not self._same(table, lineage.upstream[table], key):
+            if table in self.absent:
+                yield table, self.absent[table]
+            elif not self._same(table, lineage.upstream[table], key):
                 yield table, "changed"
 
     def _is_frozen(self, lineage: Lineage) -> bool:
@@ -217,7 +258,9 @@ class _Comparison:
         if self.declared.growth == 1:
             return False
         pending = any(TableName.parse(table) in self.pending for table in self.upstream)
-        return pending or _frozen(self.lake, lineage, self.upstream, self.declared.growth)
+        return (
+            bool(self.absent) or pending or _frozen(self.lake, lineage, self.upstream, self.declared.growth)
+        )
 
     def _same(self, table: str, snapshot_id: int, key: str | None) -> bool:
         name, now = TableName.parse(table), self.upstream[table]
@@ -255,7 +298,11 @@ def _joined(differing: Iterable[tuple[str, str]]) -> str | None:
     tables: dict[str, list[str]] = {}
     for table, how in differing:
         tables.setdefault(how, []).append(table)
-    return ", ".join(f"{conjunction(of)} {how}" for how, of in tables.items()) or None
+    phrases = (
+        f"{conjunction(names)} {re.sub('^is ', 'are ', how) if len(names) > 1 else how}"
+        for how, names in tables.items()
+    )
+    return ", ".join(phrases) or None
 
 
 def made_alike(lake: Lake, declared: Declaration) -> Published | None:

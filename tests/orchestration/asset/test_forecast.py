@@ -50,7 +50,7 @@ def test_what_lasts_stays_when_it_reads_a_new_table(lake: Lake) -> None:
     assert said(lake, now, reuse=True) == {
         "source": ("make", "sources are read every time"),
         "more": ("make", "it is new"),
-        "model": ("keep", "dedup.more is new; `factory materialize dedup.model` makes it again"),
+        "model": ("keep", "dedup.more is read now; `factory materialize dedup.model` makes it again"),
         "upper": ("maybe", "dedup.source changes"),
         "behind": ("maybe", "dedup.upper changes"),
     }
@@ -83,7 +83,10 @@ def test_a_missing_input_is_named(lake: Lake) -> None:
     publish(lake, LINE[0], "a")
     publish(lake, LINE[1], "A")
     changed = component("upper", "source", "other")
-    assert said(lake, [component("other"), changed], reuse=True)["upper"] == ("make", "dedup.other is new")
+    assert said(lake, [component("other"), changed], reuse=True)["upper"] == (
+        "make",
+        "dedup.other is read now",
+    )
 
 
 def test_partitions_of_the_range_alone_are_compared(lake: Lake) -> None:
