@@ -168,7 +168,7 @@ def _fields(folder: Path, file: bytes, format_class: type[RecordFiles]) -> Recor
         )
     }
     key = key_field([first], [text, *columns.values()])
-    taken = {text, key, *columns.values()}
+    taken = {text, key, messages and messages.field, *columns.values()}
     others = tuple(name for name in texts if name not in taken)
     return RecordFields(text, key, columns, others, messages)
 

@@ -8,6 +8,7 @@ file of records without a document, a field that no record has and pages in pros
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,9 +102,12 @@ def preview(entry: Dataset, files: Sequence[tuple[Path, bytes]], folder: Path) -
     if isinstance(entry, RecordFiles) and starts:
         fields = [entry.first_records(start.source, FIRST_RECORDS) for start in starts]
         mistakes += _unknown_fields(entry, starts, fields)
+        mistakes += _repeated_keys(entry, fields)
         advice += _key_advice(entry, fields)
     if not any(mistake.place in (("text",), ("messages",), ("key",)) for mistake in mistakes):
         mistakes += _unread(entry, starts, every_file=len(starts) == len(files))
+    if not mistakes and isinstance(entry, RecordFiles):
+        mistakes += _too_many_rejected(entry, starts)
     pages = sum(len(start.rejections({"markup"})) for start in starts)
     if pages and any(start.n_documents for start in starts):
         sentence, limit = _pages(entry, starts, pages)
@@ -176,6 +180,36 @@ def _sentence(entry: Dataset, start: FileStart, row: Row) -> str:
         remedy = f"Did you mean `{text}`?" if holds_text else _REMEDIES[_FIELD_OF[row["reason"]]]
         return f"`{start.name}`{place}: {row['detail']} {remedy}"
     return f"`{start.name}`{place}: {trouble(start.source, entry, row)}"
+
+
+def _too_many_rejected(entry: RecordFiles, starts: Sequence[FileStart]) -> Iterator[Mistake]:
+    """Yield a mistake if more of the first records are rejected than may be, except for web pages."""
+    rejections = [(start, row) for start in starts for row in start.rejections() if row["reason"] != "markup"]
+    n_records = sum(len(start.rejections()) + start.n_documents for start in starts)
+    if len(rejections) <= entry.max_rejected * n_records:
+        return
+    [(reason, _)] = Counter(row["reason"] for _, row in rejections).most_common(1)
+    start, row = next(rejection for rejection in rejections if rejection[1]["reason"] == reason)
+    fact = f"{len(rejections):,} of the first {counted(n_records, 'record')} are rejected, and at most "
+    limit = f"{entry.max_rejected:.0%} may be (`max_rejected`)."
+    sentence = f"{fact}{limit} {_sentence(entry, start, row)}"
+    yield Mistake((_FIELD_OF.get(reason, "paths"),), sentence, ends_run=False)
+
+
+def _repeated_keys(entry: RecordFiles, files: Sequence[FirstRecords]) -> Iterator[Mistake]:
+    """Yield a mistake if more of the first records have the key of an earlier one than may be rejected."""
+    keys = [str(key) for first in files for key in first.values.get(entry.key or "", ()) if key is not None]
+    n_keys = len(set(keys))
+    if len(keys) - n_keys <= entry.max_rejected * len(keys):
+        return
+    better = key_field(files, [entry.text, *entry.columns.values()])
+    remedy = f"Did you mean `{better}`?" if better else "Name another field, or leave `key` out."
+    yield Mistake(
+        ("key",),
+        f"`{entry.key}` has {counted(n_keys, 'value')} in the first {counted(len(keys), 'record')}, and a "
+        f"record whose key another one has is rejected. {remedy}",
+        ends_run=False,
+    )
 
 
 def _unknown_fields(

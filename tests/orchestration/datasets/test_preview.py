@@ -182,6 +182,28 @@ def test_a_key_that_repeats_in_another_file_is_not_offered(tmp_path: Path) -> No
     assert check(declare(tmp_path, "kind: prose, format: jsonl, paths: many")).datasets[0].advice == ()
 
 
+def test_a_key_that_few_records_have_of_their_own_is_refused(tmp_path: Path) -> None:
+    records = [{"id": at, "mood": ("sad", "gay")[at % 2], "text": f"text {at}"} for at in range(50)]
+    dataset = "kind: prose, format: jsonl, paths: a.jsonl, key: "
+    assert refusal(declare(tmp_path, f"{dataset}mood", a_jsonl=lines(records))) == (
+        "key: `mood` has 2 values in the first 50 records, and a record whose key another one has is "
+        "rejected. Did you mean `id`?"
+    )
+    check(declare(tmp_path, f"{dataset}id", a_jsonl=lines(records + records)))  # half of them, as may be
+    assert "has 2 values" in refusal(declare(tmp_path, f"{dataset}mood, max_rejected: 0.9"))
+    check(declare(tmp_path, f"{dataset}mood, max_rejected: 0.99"))
+
+
+def test_records_of_which_more_are_rejected_than_may_be_are_refused(tmp_path: Path) -> None:
+    records = [{"text": "a text", "parts": ["a"]}, *[{"text": ["a"]}] * 60, *[{"title": "none"}] * 20]
+    dataset = "kind: prose, format: jsonl, paths: a.jsonl"
+    assert refusal(declare(tmp_path, dataset, a_jsonl=lines(records))) == (
+        "text: 80 of the first 81 records are rejected, and at most 50% may be (`max_rejected`). `a.jsonl`, "
+        "line 2: Field `text` holds list, not text. Name another field."
+    )
+    check(declare(tmp_path, f"{dataset}, max_rejected: 0.99"))
+
+
 @pytest.mark.parametrize(
     "dataset, files, answer",
     [
