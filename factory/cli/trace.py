@@ -117,7 +117,8 @@ def _servings(trace: DocumentTrace) -> Iterator[str]:
     """Yield a line for each blend that serves the document, and for each namespace that stores it."""
     steps: dict[str, list[str]] = defaultdict(list)
     for serving in trace.servings:
-        steps[f"blend {serving.blend}: "].append(f"step {serving.offset:,} (epoch {serving.epoch})")
+        text = ", an earlier text" if serving.of_earlier_text else ""
+        steps[f"blend {serving.blend}{text}: "].append(f"step {serving.offset:,} (epoch {serving.epoch})")
     for batch in trace.stored:
         steps[f"stored in {escape(batch.uri)}: "].append(f"step {batch.step:,}")
     for place, entries in steps.items():

@@ -20,6 +20,8 @@ import pyarrow.compute as pc
 from pyiceberg.expressions import AlwaysTrue, And, BooleanExpression, EqualTo, In, Or
 
 from factory.errors import DamagedFile, NotFound
+from factory.explain.stages.removals import Read
+from factory.lake import names
 from factory.lake.names import TableName, holds_bad_records
 from factory.lake.tables import Lake
 from factory.suggestions import quoted
@@ -33,10 +35,11 @@ _SUGGESTED = 3
 _SIMILAR = 0.6  # ratio of equal letters from which a name of another file is near
 
 
-def find_ids(lake: Lake, text: str, limit: int = 20) -> list[str]:
+def find_ids(lake: Lake, text: str, versions: Iterable[Read] = (), limit: int = 20) -> list[str]:
     """Return the ids of the documents with the doc_id, key or path `text`.
 
-    If none has it, these are the ids of the rejected JSON records that begin with such a value: a record that
+    Documents that the newest raw tables do not hold are looked for in earlier `versions` of datasets. If none
+    has the text, these are the ids of the rejected JSON records that begin with such a value: a record that
     became no document is named after its line. Raises NotFound with the nearest names, or DamagedFile if
     nothing was found and a raw table cannot be read.
     """
@@ -47,13 +50,18 @@ def find_ids(lake: Lake, text: str, limit: int = 20) -> list[str]:
         sources, keys = zip(*pairs, strict=True)
         where = Or(where, And(In("source", set(sources)), In("key", set(keys))))
 
-    def search(table: TableName) -> None:
-        for row in _read(lake, table, ("doc_id", "source", "key"), where).to_pylist():
+    def search(table: TableName, snapshot_id: int | None = None) -> None:
+        for row in _read(
+            lake, table, ("doc_id", "source", "key"), where, snapshot_id=snapshot_id
+        ).to_pylist():
             left_out = 0 if text in (row["doc_id"], row["key"]) else pairs.get((row["source"], row["key"]))
             if left_out is not None:
                 found[left_out].append(row["doc_id"])
 
     search_raw_tables(lake.names(), search, lambda: bool(found))
+    for read in () if found else versions:
+        raw = names.raw(str(read.dataset))
+        search(raw, read.snapshot(raw))
     record_ids = [] if found else _rejected_with(lake, text)
     if record_ids:
         return list(dict.fromkeys(record_ids))[:limit]
@@ -112,14 +120,14 @@ def _advice(lake: Lake, text: str) -> str:
 
 def _near_names(lake: Lake, text: str) -> list[str]:
     """Return the names nearest to `text`, among the names that contain most parts of it."""
-    names = [pa.array([], pa.string())]
+    texts = [pa.array([], pa.string())]
     for table in [name for name in lake.names() if name.namespace == "raw"]:
         with contextlib.suppress(DamagedFile):
             rows = _read(lake, table, ("source", "key"), limit=_SEARCHED)
             # Without rows the columns are large strings.
             source, key = (rows[column].cast(pa.string()) for column in ("source", "key"))
-            names += pc.binary_join_element_wise(source, key, " / ").chunks
-    every = pa.chunked_array(names)
+            texts += pc.binary_join_element_wise(source, key, " / ").chunks
+    every = pa.chunked_array(texts)
     parts = [part for part in _SEPARATOR.split(text) if part]
     if not parts or not len(every):
         return []
@@ -140,8 +148,9 @@ def _read(
     columns: tuple[str, ...],
     where: BooleanExpression = AlwaysTrue(),  # noqa: B008 - immutable
     limit: int | None = None,
+    snapshot_id: int | None = None,
 ) -> pa.Table:
     """Read a published table; a table without a snapshot has no rows."""
     if lake.table(table).current_snapshot() is None:
         return pa.table({name: pa.array([], pa.string()) for name in columns})
-    return lake.read(table, columns, where, limit=limit)
+    return lake.read(table, columns, where, snapshot_id, limit)

@@ -9,9 +9,11 @@ from blender.catalog.blends import open_blends
 from blender.errors import BrokenBlend, SourceGone
 from blender.opened.blend import Blend
 from blender.records import ExplainedRow
+from factory.counted import counted
 from factory.errors import DamagedFile, TableNotFound
 from factory.explain.find import find_ids
-from factory.explain.trace import DocumentTrace, trace_documents, trace_known
+from factory.explain.served_version import served_versions
+from factory.explain.trace import DocumentTrace, trace_documents, trace_known, trace_served
 from factory.lake.tables import Lake
 from factory.settings import Settings
 
@@ -27,14 +29,22 @@ class StepTrace:
 
 
 def served_by(settings: Settings) -> tuple[list[Blend], list[str]]:
-    """Every blend of the lake that is not retired, and a sentence for each blend that lost its data."""
+    """Every blend of the lake, and a sentence for each that lost its data, or one for all such retired ones.
+
+    A retired blend has served its steps all the same; its snapshots may expire.
+    """
     blends = open_blends(settings)
-    opened, lost = [], []
-    for stored in blends.list():
+    opened, lost, n_expired = [], [], 0
+    for stored in blends.list(with_retired=True):
         try:
             opened.append(blends.open(stored.id))
         except (SourceGone, TableNotFound, DamagedFile, BrokenBlend) as error:
-            lost.append(f"Blend {stored.id} is left out: {error}")
+            n_expired += stored.pins.retired
+            if not stored.pins.retired:
+                lost.append(f"Blend {stored.id} is left out: {error}")
+    if n_expired:
+        verb = "is" if n_expired == 1 else "are"
+        lost.append(f"{counted(n_expired, 'retired blend')} {verb} left out: their snapshots have expired.")
     return opened, lost
 
 
@@ -42,17 +52,22 @@ def trace_text(settings: Settings, text: str) -> tuple[list[DocumentTrace], list
     """The trace of every document that `text` names (`find_ids`), and a sentence per unreadable blend."""
     lake = Lake(settings)
     opened, lost = served_by(settings)
-    return trace_documents(lake, find_ids(lake, text), opened), lost
+    ids = find_ids(lake, text, served_versions(lake, opened))
+    return trace_documents(lake, ids, opened), lost
 
 
 def trace_step(settings: Settings, blend: str, offset: int) -> StepTrace:
-    """The rows of a step and the traces of their documents."""
+    """The rows of a step and the traces of their documents, as they were when the rows were made.
+
+    If snapshots behind the rows have expired, the traces are those of the newest tables.
+    """
     opened = open_blends(settings).open(blend)
     rows = opened.explain(offset)
     ids = list(dict.fromkeys(segment.doc_id for row in rows for segment in row.segments))
-    traces = trace_known(Lake(settings), ids, [opened])
+    traces = trace_served(Lake(settings), ids, [opened])
+    later = trace_known(Lake(settings), [doc_id for doc_id in ids if doc_id not in traces], [opened])
     tables = {row.table for row in rows}
-    documents = {doc_id: _through(tables, of_one) for doc_id, of_one in traces.items()}
+    documents = {doc_id: _through(tables, of_one) for doc_id, of_one in (traces | later).items()}
     return StepTrace(blend, offset, rows, documents)
 
 

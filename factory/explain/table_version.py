@@ -7,16 +7,16 @@ document comes from the upstream tables at the snapshots of the lineage, as the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 
-from factory.errors import ConfigurationError, NotFound, TableNotFound
+from factory.errors import ConfigurationError, NotFound
 from factory.explain.stages.registry import STAGES
 from factory.explain.stages.removals import REMOVALS, Read
+from factory.explain.upstream import made_of
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 
@@ -65,7 +65,7 @@ class TableVersion:
                     "that factory tables --json shows."
                 )
             snapshot_id = lake.published_at(table, int(version)).snapshot_id
-        return cls(lake, table, snapshot_id, dict(_made_of(lake, table, snapshot_id)))
+        return cls(lake, table, snapshot_id, dict(made_of(lake, table, snapshot_id)))
 
     def documents(self) -> pa.Array:
         """Return the sorted ids of its documents; raise ConfigurationError for a table without documents."""
@@ -119,31 +119,6 @@ class TableVersion:
         where: BooleanExpression | str = AlwaysTrue(),  # noqa: B008
     ) -> pa.Table:
         return self.lake.read(table, columns, where, self._pinned.snapshot(table))
-
-
-def _made_of(lake: Lake, table: TableName, snapshot_id: int) -> Iterator[tuple[TableName, int]]:
-    """Yield every upstream table of a snapshot with the snapshot that was read.
-
-    The walk ends at expired snapshots and at models: their training documents, which include those of a
-    variant's siblings, are not documents of the table.
-    """
-    waiting, seen = [(table, snapshot_id)], {table}
-    while waiting:
-        reader, read_by = waiting.pop()
-        try:
-            upstream = lake.published_at(reader, read_by).lineage.upstream
-        except TableNotFound:
-            continue
-        for name, snapshot in sorted(upstream.items()):
-            source = TableName.parse(name)
-            if source.namespace != "models" and source not in seen and _is_there(lake, source, snapshot):
-                seen.add(source)
-                waiting.append((source, snapshot))
-                yield source, snapshot
-
-
-def _is_there(lake: Lake, table: TableName, snapshot_id: int) -> bool:
-    return lake.exists(table) and lake.table(table).snapshot_by_id(snapshot_id) is not None
 
 
 def _before(lake: Lake, table: TableName, snapshot_id: int) -> int:

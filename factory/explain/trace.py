@@ -15,6 +15,7 @@ from blender.opened.blend import Blend
 from factory.errors import DamagedFile, NotFound, TableNotFound
 from factory.explain.evidence import Evidence
 from factory.explain.find import search_raw_tables
+from factory.explain.served_version import served_versions
 from factory.explain.stages.document_trace import UNDER_WAY, DocumentTrace, Rejection, Serving, StoredStep
 from factory.explain.stages.ingest import BAD_RECORD, descendants, origins
 from factory.explain.stages.registry import STAGES
@@ -37,6 +38,11 @@ def trace_documents(
     one. Raises NotFound for an id that no raw table holds.
     """
     traces = trace_known(lake, ids, blends, first)
+    unknown = [doc_id for doc_id in ids if doc_id not in traces]
+    for doc_id, earlier in trace_served(lake, unknown, blends, first).items():
+        traces[doc_id] = earlier
+        for trace in earlier:
+            trace.reason = f"{trace.reason}; no raw table holds it any more"
     missing = [doc_id for doc_id in ids if doc_id not in traces]
     if missing:
         raise NotFound(
@@ -72,7 +78,27 @@ def trace_known(
     for table, parent in _made_from(lake, tables):
         _add_descendants(lake, table, by_dataset.get(parent, ()), blends, first)
     _name_kept_documents(lake, tables, by_dataset)
-    return traces
+    return dict(traces)
+
+
+def trace_served(
+    lake: Lake, ids: Sequence[str], blends: Sequence[Blend], first: int = 3
+) -> dict[str, list[DocumentTrace]]:
+    """Trace ids through the tables behind the rows that `blends` serve, whatever became of them since.
+
+    Omits the ids that these rows do not come from, and versions whose snapshots have expired.
+    """
+    traces: dict[str, list[DocumentTrace]] = defaultdict(list)
+    versions = served_versions(lake, blends) if ids else ()
+    for read in versions:
+        dataset = str(read.dataset)
+        raw = names.raw(dataset)
+        members = [replace(trace, dataset=dataset) for trace in origins(lake, raw, ids, read.snapshot(raw))]
+        _follow(read, members, Served(blends, first))
+        _explain(lake, names.verdicts(read.names, dataset), members)
+        for trace in members:
+            traces[trace.doc_id].append(trace)
+    return dict(traces)
 
 
 def _name_kept_documents(

@@ -213,6 +213,11 @@ def is_validation(table: TableName) -> bool:
     return table.namespace == "packed" and table.name.endswith(_VALIDATION)
 
 
+def dataset_of_packed(table: TableName) -> str:
+    """Return the dataset or variant whose documents a packed table, of training or validation, holds."""
+    return table.name.removesuffix(_VALIDATION)
+
+
 def packed_parts(tables: Iterable[TableName], dataset: str) -> list[str]:
     """Return the names under which a dataset is packed: its own, and that of its validation part if any."""
     parts = (dataset, validation(dataset))

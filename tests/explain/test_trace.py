@@ -12,8 +12,8 @@ from rich.console import Console
 from blender.catalog.blends import open_blends
 from blender.records import Source
 from factory.cli.trace import document_tree, show_step
-from factory.explain.steps import served_by, trace_step
-from factory.explain.trace import trace_documents
+from factory.explain.steps import served_by, trace_step, trace_text
+from factory.explain.trace import DocumentTrace, trace_documents
 from factory.lake import names
 from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
@@ -75,6 +75,54 @@ def test_a_dataset_with_a_new_name_leaves_a_document_two_traces(lake: Lake) -> N
     blend = open_blends(lake.settings).create([Source(table="packed.web", weight=1)]).id
     step = trace_step(lake.settings, blend, 0)
     assert [trace.dataset for trace in step.documents.values()] == ["web"]
+
+
+def test_a_blend_leads_to_the_documents_as_they_were_when_its_rows_were_made(lake: Lake) -> None:
+    documents(lake, "code", "abc")
+    raw = names.raw("code")
+    verdicts(lake, "code", {}, "abc")
+    pack(lake, "code", "a", "b", "c", upstream=(names.filtered("code"), raw), run_id="one")
+    blends = open_blends(lake.settings)
+    blend = blends.create([Source(table="packed.code", weight=1)]).id
+    assert all(trace.outcome == "served" for trace in traced(lake, "abc"))
+    rewritten = {**document("b"), "content_hash": "new", "n_bytes": 99, "license": "MIT"}
+    publish(lake, raw, RAW, [document("a"), rewritten], run_id="two")
+    pack(lake, "code", "b", "a", upstream=(raw,), run_id="two")
+    for retired in (False, True):
+        if retired:
+            blends.retire(blend)
+        same, changed, gone = traced(lake, "abc")
+        assert (same.outcome, same.reason) == ("served", f"served first at step 0 of blend {blend}")
+        assert (changed.outcome, changed.about["n_bytes"]) == ("packed", 99)
+        assert changed.reason == (
+            "packed into 1 sequence(s); an earlier text of it is served first at step 1 of blend "
+            f"{blend}, from earlier packed sequences"
+        )
+        assert gone.reason == f"served first at step 2 of blend {blend}; no raw table holds it any more"
+        assert list(gone.tables) == ["raw.code", "filtered.code", "packed.code_placements"]
+        assert [trace.doc_id for trace in trace_text(lake.settings, "page c")[0]] == ["c"]
+    console = Console(record=True, width=120, file=io.StringIO())
+    for offset in range(3):
+        show_step(trace_step(lake.settings, blend, offset), console, as_json=False)
+    console.print(document_tree(changed))
+    printed = console.export_text()
+    for letter in "abc":
+        assert f"tokens 0 to 4 of web / page {letter} (license unknown)" in printed
+    assert f"blend {blend}, an earlier text: step 1 (epoch 0)" in printed
+
+
+def test_retired_blends_whose_rows_are_gone_are_counted(lake: Lake) -> None:
+    documents(lake, "code", "a")
+    pack(lake, "code", "a")
+    blends = open_blends(lake.settings)
+    for seed in range(2):
+        blends.retire(blends.create([Source(table="packed.code", weight=1)], seed=seed).id)
+    lake.catalog.drop_table(names.packed("code").identifier)
+    assert served_by(lake.settings) == ([], ["2 retired blends are left out: their snapshots have expired."])
+
+
+def traced(lake: Lake, letters: str) -> list[DocumentTrace]:
+    return trace_documents(lake, list(letters), served_by(lake.settings)[0])
 
 
 def test_a_step_is_traced_whatever_its_shuffle_and_columns(lake: Lake) -> None:

@@ -36,7 +36,7 @@ class DedupView(StageView):
                     decided_against += [] if row["kept"] else [row["doc_id"]]
                     trace.note(table, read.snapshot(table))
                     trace.component = row["component"]
-                    if row["reason"] in WITH_ITS_REPOSITORY:
+                    if row["reason"] in WITH_ITS_REPOSITORY and repositories_of(table) in read.names:
                         trace.note(repositories_of(table), read.snapshot(repositories_of(table)))
         return decided_against
 

@@ -44,12 +44,13 @@ class Side:
 
 @dataclass(frozen=True)
 class Serving:
-    """A step of a blend that serves a piece of a document."""
+    """A step of a blend that serves a piece of a document, or of the text that it had before."""
 
     blend: str
     offset: int
     epoch: int
     ordinal: int
+    of_earlier_text: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class DocumentTrace:
     source: str
     key: str
     about: dict[str, Any]
+    content_hash: str = ""
     outcome: str = UNDER_WAY
     reason: str = ""
     tables: dict[str, int] = field(default_factory=dict)
@@ -105,7 +107,13 @@ class DocumentTrace:
     def in_variant(self, name: str) -> DocumentTrace:
         """Start a trace with the same origin in `variants`."""
         self.variants[name] = DocumentTrace(
-            self.doc_id, name, self.source, self.key, self.about, tables=dict(self.tables)
+            self.doc_id,
+            name,
+            self.source,
+            self.key,
+            self.about,
+            self.content_hash,
+            tables=dict(self.tables),
         )
         return self.variants[name]
 

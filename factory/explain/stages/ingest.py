@@ -17,7 +17,10 @@ from factory.lake.tables import Lake, Published
 from spark_udfs.ingest.rows import DERIVED_FROM
 
 BAD_RECORD = "bad_record"
-_ABOUT = ("doc_id", "source", "key", "n_bytes", "repository", "path", "revision", "license", "metadata")
+_ABOUT = (
+    *("doc_id", "source", "key", "content_hash", "n_bytes"),
+    *("repository", "path", "revision", "license", "metadata"),
+)
 _OF_BAD_RECORD = ("doc_id", "source", "key", "n_bytes", "location", "reason", "detail")
 _SHOWN_FACTS = (DERIVED_FROM, "url", "warc_file", "warc_offset")  # where it comes from
 
@@ -59,13 +62,20 @@ def descendants(lake: Lake, table: TableName, ids: Sequence[str]) -> dict[str, l
     return ids_of_parent
 
 
-def origins(lake: Lake, table: TableName, ids: Collection[str]) -> Iterator[DocumentTrace]:
-    """Yield the beginning of the trace of each id that a raw table holds; of a bad record, also its end."""
+def origins(
+    lake: Lake, table: TableName, ids: Collection[str], snapshot_id: int | None = None
+) -> Iterator[DocumentTrace]:
+    """Yield the beginning of the trace of each id that a raw table holds; of a bad record, also its end.
+
+    The table is read at a snapshot, by default the newest.
+    """
     if lake.table(table).current_snapshot() is None:
         return
+    snapshot = lake.published(table).snapshot_id if snapshot_id is None else snapshot_id
     is_bad = names.holds_bad_records(table)
-    rows = lake.read(table, _OF_BAD_RECORD if is_bad else _ABOUT, In("doc_id", list(ids))).to_pylist()
-    for row in rows:
+    columns = _OF_BAD_RECORD if is_bad else _ABOUT
+    for row in lake.read(table, columns, In("doc_id", list(ids)), snapshot).to_pylist():
+        content_hash = row.pop("content_hash", "")
         facts = dict(row.pop("metadata", None) or ())
         row |= {name: facts[name] for name in _SHOWN_FACTS if name in facts}
         about = {
@@ -74,8 +84,8 @@ def origins(lake: Lake, table: TableName, ids: Collection[str]) -> Iterator[Docu
             if value is not None and name not in ("doc_id", "source", "key")
         }
         dataset = table.name.removesuffix("_rejected")
-        trace = DocumentTrace(row["doc_id"], dataset, row["source"], row["key"], about)
-        trace.note(table, lake.published(table).snapshot_id)
+        trace = DocumentTrace(row["doc_id"], dataset, row["source"], row["key"], about, content_hash)
+        trace.note(table, snapshot)
         if is_bad:
             sentence = f"bad record ({row['reason']}) at {row['location']}: {row['detail']}"
             trace.leave([Removal(row["doc_id"], BAD_RECORD, row["reason"])], sentence)

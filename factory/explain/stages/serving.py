@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
+import pyarrow as pa
 from pyiceberg.expressions import In
 
 from blender.opened.blend import Blend
 from blender.records import RowPosition
+from factory.explain.served_version import served_version
 from factory.explain.stages.document_trace import DocumentTrace, Serving
 from factory.explain.stages.packing import PACKED
 from factory.explain.stages.removals import Read
 from factory.lake import names
+from factory.lake.names import TableName
+from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 
 SERVED = "served"
@@ -55,10 +60,11 @@ def _follow_blend(lake: Lake, blend: Blend, part: str, traces: Sequence[Document
     if str(table) not in snapshots or not traces:
         return
     ordinals = _ordinals(lake, part, snapshots[str(table)], traces)
+    earlier = _with_earlier_text(lake, table, snapshots[str(table)], traces)
     positions = serving_positions(blend, str(table), set().union(*ordinals.values()), first)
     for trace in traces:
         servings = [
-            Serving(blend.id, position.offset, position.epoch, ordinal)
+            Serving(blend.id, position.offset, position.epoch, ordinal, trace.doc_id in earlier)
             for ordinal in ordinals[trace.doc_id]
             for position in positions[ordinal]
         ]
@@ -66,16 +72,42 @@ def _follow_blend(lake: Lake, blend: Blend, part: str, traces: Sequence[Document
 
 
 def _conclude(trace: DocumentTrace) -> None:
-    """Say in the trace that blends serve the document: the outcome, unless a newer table removed it."""
-    blends = {serving.blend for serving in trace.servings}
-    first = min(trace.servings, key=lambda serving: serving.offset)
-    sentence = f"served by {len(blends)} blends"
+    """Say in the trace that blends serve the document: the outcome, unless a newer table removed it.
+
+    If they serve the text that it had before, the outcome is that of the newer text.
+    """
+    servings = [serving for serving in trace.servings if not serving.of_earlier_text]
+    subject = "" if servings else "an earlier text of it is "
+    servings = servings or trace.servings
+    blends = {serving.blend for serving in servings}
+    first = min(servings, key=lambda serving: serving.offset)
+    sentence = f"{subject}served by {len(blends)} blends"
     if len(blends) == 1:
-        sentence = f"served first at step {first.offset:,} of blend {first.blend}"
-    if trace.outcome == PACKED:
+        sentence = f"{subject}served first at step {first.offset:,} of blend {first.blend}"
+    if trace.outcome == PACKED and not subject:
         trace.outcome, trace.reason = SERVED, sentence
     else:
         trace.reason = f"{trace.reason or 'under way'}; {sentence}, from earlier packed sequences"
+
+
+def _with_earlier_text(
+    lake: Lake, table: TableName, snapshot_id: int, traces: Sequence[DocumentTrace]
+) -> set[str]:
+    """Return the ids of the documents whose text a packed table holds at a snapshot as it was before."""
+    version = None
+    if lake.published_at(table, snapshot_id).lineage.content != lake.published(table).lineage.content:
+        version = served_version(lake, table, snapshot_id)
+    if version is None:
+        return set()
+    raw = names.raw(names.dataset_of_packed(table))
+    ids = pa.array([trace.doc_id for trace in traces], pa.string())
+    rows = chain.from_iterable(
+        batch.to_pylist() for batch in version.batches(raw, RAW, ("doc_id", "content_hash"), ids)
+    )
+    hashes = {row["doc_id"]: row["content_hash"] for row in rows}
+    return {
+        trace.doc_id for trace in traces if hashes.get(trace.doc_id, trace.content_hash) != trace.content_hash
+    }
 
 
 def _ordinals(lake: Lake, part: str, snapshot: int, traces: Sequence[DocumentTrace]) -> dict[str, list[int]]:
