@@ -24,7 +24,7 @@ def suggestion(name: str, names: Iterable[str]) -> str:
     if len(names) <= _SHOWN:
         return f"Use one of {quoted(names)}."
     some = get_close_matches(name, names, n=_SHOWN, cutoff=0.0)
-    return f"Use one of {len(names)}, such as {quoted(some)}."
+    return f"There are {len(names)}, such as {quoted(sorted(some, key=names.index))}."
 
 
 def nearest(name: str, names: Sequence[str], n: int) -> list[str]:

@@ -18,6 +18,7 @@ from factory.errors import ConfigurationError
 from factory.explain.dataset_version import DatasetVersion
 from factory.explain.diff import diff
 from factory.explain.export import Export
+from factory.explain.named_state import named_state
 from factory.explain.report import report_of_lake
 from factory.explain.summary import summarize
 from factory.explain.tables import sample
@@ -116,7 +117,8 @@ def test_trace_tells_the_rule_of_the_stage(lake_settings: Settings, dataset: str
 
 @pytest.mark.spark
 def test_sample_shows_what_the_stage_rejected(lake_settings: Settings, dataset: str) -> None:
-    rows = sample(Lake(lake_settings), TableName(BREVITY, dataset), 5, 0, rejected_by="characters")
+    lake = Lake(lake_settings)
+    rows = sample(lake, named_state(lake, f"{BREVITY}.{dataset}"), 5, 0, rejected_by="characters")
     assert [(row["doc_id"], row["text"]) for row in rows] == [("brief_short", TEXTS["brief_short"])]
 
 

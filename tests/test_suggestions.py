@@ -23,5 +23,5 @@ def test_a_name_of_the_same_words_precedes_one_of_nearer_letters() -> None:
 def test_of_few_names_all_are_listed_and_of_many_the_nearest() -> None:
     assert unknown_name("kind", "xyz", ["prose", "code"]) == "Unknown kind `xyz`. Use one of `prose`, `code`."
     answer = unknown_name("language", "chinese", sorted(languages()))
-    assert answer.startswith("Unknown language `chinese`. Use one of 176, such as `")
+    assert answer.startswith("Unknown language `chinese`. There are 176, such as `")
     assert answer.count("`") == 2 * (1 + 12)

@@ -159,7 +159,10 @@ def tables(as_json: Json = False) -> None:
 
 @app.command(rich_help_panel=panels.LOOK)
 def sample(
-    table: Annotated[str, typer.Argument(help="A table, namespace.name.")],
+    table: Annotated[
+        str,
+        typer.Argument(help="A table, or a state of it: filtered.web@before, raw.web.branch_failed_..."),
+    ],
     n: Annotated[int, typer.Option("-n", min=1, help="Number of rows.")] = 20,
     seed: Annotated[int, typer.Option(help="Another seed shows other rows.")] = 0,
     rejected_by: Annotated[
@@ -172,18 +175,19 @@ def sample(
 ) -> None:
     """Show rows of a table; the same seed shows the same rows."""
     from factory.cli.tables import show_pages, show_sample, show_sample_json
+    from factory.explain.named_state import named_state
     from factory.explain.tables import sample as chosen
-    from factory.lake.names import TableName
     from factory.lake.tables import Lake
 
-    lake, name = Lake(root.lake_settings()), TableName.parse(table)
-    rows = chosen(lake, name, n, seed, rejected_by)
+    lake = Lake(root.lake_settings())
+    state = named_state(lake, table)
+    rows = chosen(lake, state, n, seed, rejected_by)
     if as_json:
         show_sample_json(rows, console)
     elif page:
-        show_pages(lake, name, rows, console)
+        show_pages(lake, state.table, rows, console)
     else:
-        show_sample(rows, name, console)
+        show_sample(rows, state.table, console)
 
 
 @app.command(rich_help_panel=panels.LOOK)

@@ -129,13 +129,18 @@ def _joined_lines(text: str | None) -> str:
     return "\n\n".join(" ".join(paragraph.split("\n")) for paragraph in paragraphs)
 
 
+def _words(ctx: Any) -> list[str]:
+    """Return the names of a command and of the groups above it, without that of the program."""
+    return [] if ctx.parent is None else [*_words(ctx.parent), ctx.info_name]
+
+
 def _behind_the_command(option: Any) -> Any:
     """Return a copy of an option of the root for a command, whose function does not receive its value."""
 
     def use(ctx: Any, _option: Any, path: str | None) -> None:
         if path is None:
             return
-        words = ctx.command_path.split()[1:]
+        words = _words(ctx)
         if option.name == "datasets" and words in _OF_BLEND_FILES:
             raise ConfigurationError(
                 "-f names the datasets file. Name the file of a blend without it, that of a plan or of an "

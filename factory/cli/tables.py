@@ -60,6 +60,8 @@ def show_tables(lake: Lake, console: Console, *, as_json: bool) -> None:
 
 def show_sample(rows: list[dict[str, Any]], table: TableName, console: Console) -> None:
     """Print one frame per row, with the text or the first bytes last; mark texts that are cut."""
+    if not rows:
+        sys.stderr.write(f"{table} has no rows.\n")
     for row in rows:
         facts = Text()
         for name, value in row.items():

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from factory.explain.evidence import Evidence
+from factory.explain.named_state import BEFORE
 from factory.explain.stages.document_trace import Rejection
-from factory.explain.table_version import BEFORE, TableVersion
+from factory.explain.table_version import TableVersion
 from factory.lake.tables import Lake
 
 

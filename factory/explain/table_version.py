@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 
-from factory.errors import ConfigurationError, NotFound
+from factory.errors import ConfigurationError
+from factory.explain.named_state import named_state
 from factory.explain.stages.registry import STAGES
 from factory.explain.stages.removals import REMOVALS, Read
 from factory.explain.upstream import made_of
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 
-BEFORE = "before"  # `filtered.web@before` is the state published before the newest
 ABSENT = "absent"  # the cause for a document that no upstream table contains
 
 _CAUSE_OF_REMOVAL = {  # the columns of a cause, and of the removal that it is
@@ -48,24 +48,10 @@ class TableVersion:
 
     @classmethod
     def of(cls, lake: Lake, text: str) -> TableVersion:
-        """Parse `namespace.name`, optionally followed by `@before` or `@<snapshot>`.
-
-        Raises ConfigurationError for other texts, TableNotFound for a missing table or snapshot, NotFound if
-        nothing was published before.
-        """
-        name, mark, version = text.partition("@")
-        table = TableName.parse(name)
-        snapshot_id = lake.published(table).snapshot_id
-        if version == BEFORE:
-            snapshot_id = _before(lake, table, snapshot_id)
-        elif mark:
-            if not version.isdecimal():
-                raise ConfigurationError(
-                    f"`{version}` is not a snapshot. Write {name}@{BEFORE} for the previous state, or an id "
-                    "that factory tables --json shows."
-                )
-            snapshot_id = lake.published_at(table, int(version)).snapshot_id
-        return cls(lake, table, snapshot_id, dict(made_of(lake, table, snapshot_id)))
+        """Return the version that `text` names; raises what `named_state` raises."""
+        state = named_state(lake, text)
+        upstream = dict(made_of(lake, state.table, state.snapshot_id))
+        return cls(lake, state.table, state.snapshot_id, upstream)
 
     def documents(self) -> pa.Array:
         """Return the sorted ids of its documents; raise ConfigurationError for a table without documents."""
@@ -119,16 +105,3 @@ class TableVersion:
         where: BooleanExpression | str = AlwaysTrue(),  # noqa: B008
     ) -> pa.Table:
         return self.lake.read(table, columns, where, self._pinned.snapshot(table))
-
-
-def _before(lake: Lake, table: TableName, snapshot_id: int) -> int:
-    """Return the snapshot published before `snapshot_id`."""
-    iceberg_table = lake.table(table)
-    parent = iceberg_table.snapshot_by_id(snapshot_id).parent_snapshot_id
-    while parent is not None and (snapshot := iceberg_table.snapshot_by_id(parent)) is not None:
-        if lake.published_at(table, parent).lineage.content:
-            return int(parent)
-        parent = snapshot.parent_snapshot_id
-    raise NotFound(
-        f"Nothing was published of {table} before its snapshot {snapshot_id}. Name a second table to compare."
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from difflib import get_close_matches
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ from pyiceberg.expressions import EqualTo, In
 
 from factory.errors import ConfigurationError, DamagedFile, NotFound
 from factory.explain.evidence import Evidence
+from factory.explain.named_state import NamedState
 from factory.explain.stages.document_trace import Rejection
 from factory.lake import names
 from factory.lake.names import TableName
@@ -42,14 +44,14 @@ def as_plain(published: Published) -> dict[str, Any]:
 
 
 def sample(
-    lake: Lake, table: TableName, n: int, seed: int, rejected_by: str | None = None
+    lake: Lake, state: NamedState, n: int, seed: int, rejected_by: str | None = None
 ) -> list[dict[str, Any]]:
     """Return `n` rows of a table, chosen by a hash of their id and `seed`, with key and text of the document.
 
     Raises NotFound if `rejected_by` names a rule that rejected nothing, ConfigurationError if the table
     records no rejections.
     """
-    version = lake.published(table)
+    table, snapshot_id = state.table, state.snapshot_id
     schema = lake.table(table).schema()
     if rejected_by and "rejections" not in schema.column_names:
         raise ConfigurationError(
@@ -58,18 +60,18 @@ def sample(
         )
     key = "doc_id" if "doc_id" in schema.column_names else schema.column_names[0]
     if rejected_by:
-        rows = lake.read(table, [key, "rejections"], EqualTo("kept", False), version.snapshot_id)
+        rows = lake.read(table, [key, "rejections"], EqualTo("kept", False), snapshot_id)
         ids = _rejected_by(rows, rejected_by, table)
     else:
-        ids = lake.read(table, [key], snapshot_id=version.snapshot_id)
+        ids = lake.read(table, [key], snapshot_id=snapshot_id)
     sampled_ids = sorted(set(ids[key].to_pylist()), key=lambda value: _rank(value, seed))[:n]
-    rows = lake.read(table, ["*"], In(key, sampled_ids), version.snapshot_id).to_pylist()
+    rows = lake.read(table, ["*"], In(key, sampled_ids), snapshot_id).to_pylist()
     lacking = [name for name in _DOCUMENT_COLUMNS if name not in schema.column_names]
     about = _about(lake, table, sampled_ids, lacking) if key == "doc_id" and lacking else {}
     order = {value: place for place, value in enumerate(sampled_ids)}
     rows = [{key: row[key], **about.get(row[key], {}), **row} for row in rows]
     if rejected_by:
-        _explain(Evidence(lake, table, version.snapshot_id), rows)
+        _explain(Evidence(lake, table, snapshot_id), rows)
     return sorted(rows, key=lambda row: order[row[key]])
 
 
@@ -96,8 +98,11 @@ def _rejected_by(rows: pa.Table, rule: str, table: TableName) -> pa.Table:
                 for rejection in rejections or []
             }
         )
+        similar_rules = get_close_matches(rule, known, 1, cutoff=0.8)
         raise NotFound(
-            f"Rule `{rule}` rejected no document of {table}. Rules that did: {', '.join(known) or 'none'}."
+            f"No document of {table} is rejected by a rule `{rule}`. "
+            + (f"Did you mean `{similar_rules[0]}`? " if similar_rules else "")
+            + f"Rules that rejected some: {', '.join(known) or 'none'}."
         )
     return rows.filter(pa.array(fails))
 

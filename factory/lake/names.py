@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from factory.errors import ConfigurationError
+from factory.suggestions import unknown_name
 
 INGEST, FILTERS, CLUSTERS, DEDUP = "ingest", "filters", "clusters", "dedup"
 DEPSORT, MODELS, PACKING = "depsort", "models", "packing"
@@ -56,8 +57,7 @@ class TableName:
 
     def __post_init__(self) -> None:
         if self.namespace not in STAGE_OF_NAMESPACE:
-            known = ", ".join(sorted(STAGE_OF_NAMESPACE))
-            raise ConfigurationError(f"Unknown namespace `{self.namespace}`. Use one of: {known}.")
+            raise ConfigurationError(unknown_name("namespace", self.namespace, STAGE_OF_NAMESPACE))
         if not _PART.fullmatch(self.name):
             raise ConfigurationError(
                 f"`{self.name}` is not a table name. Use lower-case letters, digits and underscores."

@@ -93,7 +93,9 @@ def test_a_sample_says_how_much_of_a_text_it_shows(lake: Lake) -> None:
 def test_a_rule_that_rejected_nothing_is_named_with_those_that_did(lake: Lake) -> None:
     result = factory("sample", "filtered.book", "--rejected-by", "mean_word_length")
     assert result.exit_code == 8
-    assert "Rules that did: word_count" in result.stderr
+    assert result.stderr.endswith("`mean_word_length`. Rules that rejected some: word_count.\n")
+    misspelled = factory("sample", "filtered.book", "--rejected-by", "wordcount")
+    assert "Did you mean `word_count`?" in misspelled.stderr
 
 
 def test_a_sample_without_raw_documents_skips_unpublished_tables(lake: Lake) -> None:

@@ -77,6 +77,12 @@ def test_a_wrong_path_is_one_sentence_and_makes_nothing(
     assert list(Path().iterdir()) == [Path("file")]
 
 
+@pytest.mark.process
+def test_a_lake_that_is_not_there_yet_is_named_behind_a_command_of_python(tmp_path: Path) -> None:
+    ended = process(tmp_path, "materialize", "--lake", str(tmp_path / "new"), "--dry-run", "raw.*")
+    assert (ended.returncode, ended.stdout.splitlines()[-1][:15]) == (0, "Nothing was run")
+
+
 def test_what_needs_no_lake_runs_without_one(
     lake: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,7 +172,7 @@ def test_every_paragraph_of_help_fills_its_lines() -> None:
 
 
 USAGE = [
-    (["nosuch"], "There is no command `factory nosuch`. Use one of "),
+    (["nosuch"], "There is no command `factory nosuch`. There are "),
     (["blend", "lst"], "There is no command `factory blend lst`. Did you mean `list`?"),
     (["trace", "docment"], "There is no command `factory trace docment`. Did you mean `document`?"),
     (["tables", "--jsn"], "No such option: --jsn (Possible options: --json). `factory tables --help` says "),

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from factory.explain.diff import diff
+from factory.explain.named_state import named_state
 from factory.explain.stages.rounds import Removed, removed_by_round
 from factory.explain.stages.stage import SummaryScope
 from factory.explain.tables import sample
@@ -67,7 +68,9 @@ def test_a_trace_names_the_ngrams_the_words_with_places_and_the_language(judged:
 
 
 def test_a_sample_and_a_diff_show_it_too(judged: Lake, unique: str) -> None:
-    rows = sample(judged, names.filtered(unique), 3, 0, rejected_by="language_score")
+    rows = sample(
+        judged, named_state(judged, str(names.filtered(unique))), 3, 0, rejected_by="language_score"
+    )
     assert {row["evidence"]["language_score"] for row in rows} == {"detected as `en`"}
     moved = diff(judged, f"filtered.{unique}_r1", f"filtered.{unique}", 2).leave
     [cause] = [cause for cause in moved.causes if cause.cause == f"{unique}_words"]

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from factory.cli.clean import clean
 from factory.errors import DamagedFile, SourceChanged
+from factory.explain.named_state import named_state
 from factory.explain.tables import sample
 from factory.ingest.readers import Fields, Ingested
 from factory.lake.files.stream import stream
@@ -169,7 +170,9 @@ def test_a_registered_dataset_is_to_every_reader_what_a_rewritten_one_is(
     assert dict(zip(read["key"].to_pylist(), read["text"].to_pylist(), strict=True)) == expected
     assert lake.read(raw(unique), ["key"], "key = 'id9'").to_pylist() == [{"key": "id9"}]
     assert lake.read(raw(unique), ["text"], "key = 'id9'").to_pylist() == [{"text": expected["id9"]}]
-    assert {row["key"]: row["text"] for row in sample(lake, raw(unique), 5, 1)}.items() <= expected.items()
+    assert {
+        row["key"]: row["text"] for row in sample(lake, named_state(lake, str(raw(unique))), 5, 1)
+    }.items() <= expected.items()
     for frame in frames.values():  # what stages do that read texts where they lie
         kept = kept_documents(located(frame, "text"), frame.selectExpr("doc_id", "true kept"))
         assert (
@@ -355,7 +358,7 @@ def test_a_flipped_bit_in_a_registered_text_is_named_by_every_reader(
     with pytest.raises(DamagedFile, match=named):
         lake.read(raw(unique), ["text"])
     with pytest.raises(DamagedFile, match=named):
-        sample(lake, raw(unique), 40, seed=1)
+        sample(lake, named_state(lake, str(raw(unique))), 40, seed=1)
     at = lake.published(raw(unique)).snapshot_id
     with pytest.raises(DamagedFile, match=named):  # as an export reads it
         list(stream(lake.table(raw(unique)), at, pa.schema([RAW.columns.field("text")])))
