@@ -172,7 +172,15 @@ class Blends:
             self._keep_facts(opened, tables)
             self._opener.save_bundle(opened.sources, _snapshots(opened))
             current_context().check()
-            return self._put(opened, Pins(snapshots=_snapshots(opened), created_at=_now()))
+            created_at = self._created_at(config.id)
+            return self._put(opened, Pins(snapshots=_snapshots(opened), created_at=created_at))
+
+    def _created_at(self, blend: str) -> str:
+        """When a blend was created first, as far as that can be read; now for a new one."""
+        try:
+            return self._store.get(blend)[1].created_at
+        except (BlendNotFound, BrokenBlend):
+            return _now()
 
     def _open_new(self, config: BlendConfig, snapshots: Sequence[int], view: CatalogView) -> Blend:
         require_no_validation_by_accident(config.sources)

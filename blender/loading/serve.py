@@ -17,6 +17,7 @@ from blender.errors import InvalidRequest
 from blender.loading.options import add_spec_options, buckets_of, spec_of
 from blender.loading.roles.shared import MEMORY_BYTES
 from blender.loading.service import loading_service, served_loader
+from blender.serving.option_parser import OptionParser
 from blender.serving.serve import exit_now, open_lake, positive, serve_on_port, server_options, until_stopped
 from blender.serving.service import blend_services
 from blender.serving.shutdown import ShutdownSignal
@@ -74,8 +75,8 @@ def _serve(given: list[str], shutdown: ShutdownSignal) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     """The options of `factory loading serve`, which are declared here alone."""
-    parser = argparse.ArgumentParser(
-        prog="factory loading serve", description="Serve the planned steps of a blend to the ranks of a mesh."
+    parser = OptionParser(
+        "factory loading serve", "Serve the planned steps of a blend to the ranks of a mesh."
     )
     parser.add_argument("blend", help="the id of a blend")
     add = server_options(parser, PORT)

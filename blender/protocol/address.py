@@ -58,6 +58,8 @@ def _require_host_and_port(address: str) -> None:
     host, _, port = address.rpartition(":") if not address.endswith("]") else (address, "", "")
     if address.startswith(":"):
         raise _malformed(address, "has no host", f"127.0.0.1{address}")
+    if address.isdecimal():
+        raise _malformed(address, "is a port without a host", f"127.0.0.1:{address}")
     if not host or not port:
         raise _malformed(address, "has no port", _with_port(address))
     if not port.isdecimal() or not 0 < int(port) <= _HIGHEST_PORT:

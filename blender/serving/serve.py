@@ -28,6 +28,7 @@ from blender.catalog.store import open_store
 from blender.serving.access_log import DEFAULT_LEVEL, LEVELS, configure, level_name
 from blender.serving.calls import Limits
 from blender.serving.metrics import SampleFile, Samples, samples, serve_metrics, summed_samples
+from blender.serving.option_parser import OptionParser
 from blender.serving.ports import port_number, reserve
 from blender.serving.processes import Processes
 from blender.serving.security import ServerSecurity
@@ -171,9 +172,9 @@ def _announce(address: str, options: argparse.Namespace, greeting: str) -> None:
 
 def _greeting(lake: Settings) -> str:
     n = sum(1 for _ in open_store(lake).ids())
-    blends = f"{counted(n, 'blend')} on record" if n else "no blend yet"
+    blends = f"{counted(n, 'blend')} on record (`factory blend list --retired`)" if n else "no blend yet"
     place = lake.warehouse or lake.home
-    return f"Blender serves the lake {place} at {{address}}: {blends} (`factory blend list`)."
+    return f"Blender serves the lake {place} at {{address}}: {blends}."
 
 
 def _stop_with_parent(shutdown: ShutdownSignal) -> None:
@@ -183,7 +184,7 @@ def _stop_with_parent(shutdown: ShutdownSignal) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     """The options of `factory serve`, which are declared here alone."""
-    parser = argparse.ArgumentParser(prog="factory serve", description="Serve the lake's blends over gRPC.")
+    parser = OptionParser("factory serve", "Serve the lake's blends over gRPC.")
     add = server_options(parser)
     add("--processes", "processes that share the port; each uses one core", 1, positive)
     parser.add_argument("--child-of", type=Path, help=argparse.SUPPRESS)  # a folder, given by the parent

@@ -61,7 +61,8 @@ class BlendConfig(BaseModel):
             self._schedule_fits(self.schedule, total)
         elif not 0 < total <= MAX_ROWS_PER_STEP:
             raise ValueError(
-                f"The weights sum to {total} rows a step. Use at least 1 and at most {MAX_ROWS_PER_STEP:,}."
+                f"The weights sum to {total:,} rows a step. Give sources with at least 1 and at most "
+                f"{MAX_ROWS_PER_STEP:,} rows in all."
             )
         if self.offset and not self.parent:
             raise ValueError(

@@ -56,6 +56,7 @@ def show_blend(settings: Settings, blend: str, console: Console, *, as_json: boo
     if as_json:
         plain = {
             **asdict(description),
+            "retired": records[0].retired,
             "schedule": _schedule(records[0].schedule),
             "updates": _origins(records),
         }
@@ -75,6 +76,8 @@ def show_blend(settings: Settings, blend: str, console: Console, *, as_json: boo
     steps = "does not end" if description.steps is None else f"has {description.steps:,} steps"
     padding = "" if description.padding is None else f"; {description.padding:.1%} of a step is padding"
     console.print(f"Blend {description.blend} {steps}{padding}.", soft_wrap=True)
+    if records[0].retired:
+        console.print("It is retired: its snapshots may expire.", soft_wrap=True)
     for record in records[:-1]:
         console.print(f"Before step {record.offset:,} it equals blend {record.parent}.", soft_wrap=True)
 

@@ -272,7 +272,7 @@ def _kept(run: LakeRun, branches: Sequence[Branch]) -> str:
     kept = [
         f"{branch.audit.table}.branch_{set_aside(run.lake, branch.audit)}" for branch in reversed(branches)
     ]
-    return f"Main is as it was; the rows are in {', '.join(kept)}."
+    return f"Main is as it was; the rows are in {', '.join(kept)} (`factory sample` shows them)."
 
 
 def _publish(

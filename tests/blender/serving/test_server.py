@@ -126,13 +126,13 @@ def test_the_address_is_written_to_a_file(tmp_path: Path) -> None:
 
 def test_the_server_says_its_lake_its_blends_and_how_to_stop(tmp_path: Path) -> None:
     make_lake(tmp_path, code=4)
-    for blends in ("no blend yet", "1 blend on record"):
+    for blends in ("no blend yet", "1 blend on record (`factory blend list --retired`)"):
         with serving(tmp_path, "--grace-s", "2") as server, BlenderClient(server.address) as client:
             client.create([Source("packed.code", 1)])
             server.process.send_signal(signal.SIGTERM)
             _, said = server.process.communicate(timeout=60)
         assert said.splitlines() == [
-            f"Blender serves the lake {tmp_path} at {server.address}: {blends} (`factory blend list`).",
+            f"Blender serves the lake {tmp_path} at {server.address}: {blends}.",
             "Ctrl-C or SIGTERM stops it; running calls then have 2 s to end.",
         ]
 

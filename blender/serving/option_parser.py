@@ -1,0 +1,28 @@
+"""A parser of options whose errors are sentences, like those of every other command."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import NoReturn
+
+from factory.errors import ConfigurationError
+from factory.suggestions import nearest
+
+_LAKE = "-f names the datasets file and --lake the lake, in place of FACTORY_DATASETS and FACTORY_HOME."
+
+
+class OptionParser(argparse.ArgumentParser):
+    """The options of a server; raises ConfigurationError where argparse would print its usage and exit."""
+
+    def __init__(self, command: str, description: str) -> None:
+        super().__init__(prog=command, description=description, epilog=_LAKE, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        words = re.findall(r"--[\w-]+", message) if message.startswith("unrecognized") else []
+        options = [option for action in self._actions for option in action.option_strings]
+        near = nearest(words[0], options, n=1) if words else []
+        remedy = f"Did you mean `{near[0]}`? " if near else ""
+        raise ConfigurationError(
+            f"{message[:1].upper()}{message[1:]}. {remedy}`{self.prog} --help` lists the options."
+        )
