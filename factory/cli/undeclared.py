@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-
-import dagster as dg
+from typing import TYPE_CHECKING
 
 from factory.counted import counted
 from factory.errors import FactoryError
 from factory.lake.names import TableName
-from factory.orchestration.keys import key_of
 from factory.settings import Settings
+
+if TYPE_CHECKING:  # importing Dagster takes half a second, which a listing without a datasets file need not
+    import dagster as dg
 
 
 def undeclared_tables(
@@ -33,8 +34,8 @@ def undeclared_tables(
             sys.stderr.write(f"Undeclared tables are not marked: {error}\n")
             return []
         definitions = defs
-    keys = definitions.resolve_asset_graph().get_all_asset_keys()
-    return [table for table in tables if key_of(table) not in keys]
+    keys = {key.to_user_string() for key in definitions.resolve_asset_graph().get_all_asset_keys()}
+    return [table for table in tables if str(table) not in keys]
 
 
 def undeclared_line(settings: Settings, tables: list[TableName]) -> str:
