@@ -234,12 +234,14 @@ def _cluster(settings: Settings) -> str:
 
 def _lake(settings: Settings) -> Finding:
     try:
+        from factory.lake.place import require_place
         from factory.lake.tables import Lake
     except ImportError as error:
         return Finding("lake", f"not read: {error}", _REINSTALL)
-    if settings.embedded and not settings.files.catalog_database.exists():
-        return Finding("lake", "none yet; the first run creates it")
     try:
+        require_place(settings)
+        if settings.embedded and not settings.files.catalog_database.exists():
+            return Finding("lake", "none yet; the first run creates it")
         tables, damaged = Lake(settings).readable()
         said = f"{len(tables)} tables" + (f", and {len(damaged)} that are damaged" if damaged else "")
         return Finding("lake", said, "\n".join(map(str, damaged)))

@@ -112,7 +112,9 @@ def use_lake(datasets: Path | None, lake: Path | None, command: str) -> None:
 
 
 def _is_missing(lake: Settings) -> bool:
-    return lake.embedded and not lake.files.catalog_database.exists()
+    # A lake with a record and no catalog may have lost it: opening the lake tells, and names the remedy.
+    files = (lake.files.catalog_database, lake.files.lake_record)
+    return lake.embedded and not any(file.exists() for file in files)
 
 
 def _commands_below(group: TyperGroup) -> Iterator[Any]:

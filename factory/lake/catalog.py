@@ -21,6 +21,7 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, Prog
 from factory.errors import DamagedFile, MachineError, first_line
 from factory.lake.files.checked_io import CHECKED_IO, check_pages
 from factory.lake.lock import making
+from factory.lake.lost_catalog import mark_take_over, require_known_tables
 from factory.lake.place import record_place, require_place
 from factory.lake.servers import CATALOG_URI, refused, sqlalchemy_uri
 from factory.lake.sqlite import withheld
@@ -109,7 +110,7 @@ def open_catalog(settings: Settings) -> Catalog:
 
     Raises LakeMoved for a copied or moved lake, MachineError if the embedded lake's folder cannot be written
     or a server does not answer, ConfigurationError if a server refuses the user, DamagedFile for a damaged
-    SQLite file.
+    SQLite file and for a lake that has lost its catalog.
     """
     require_place(settings)
     check_pages()
@@ -121,6 +122,7 @@ def open_catalog(settings: Settings) -> Catalog:
         _make_database(settings)
         catalog = SqlCatalog(CATALOG_NAME, **pyiceberg_properties(settings))
         _require_whole(catalog, settings)
+        require_known_tables(settings, catalog)
         return catalog
 
 
@@ -176,6 +178,7 @@ def _make_database(settings: Settings) -> None:
         folder.mkdir()
         new = folder / database.name
         SqlCatalog(CATALOG_NAME, **pyiceberg_properties(settings) | {"uri": f"sqlite:///{new}"}).close()
+        mark_take_over(settings, new)
         new.replace(database)
 
 

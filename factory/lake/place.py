@@ -34,6 +34,7 @@ from factory.atomic_file import write_atomically
 from factory.errors import DamagedFile, LakeMoved, first_line
 from factory.frozen_model import FrozenModel
 from factory.lake.files.location import local_path
+from factory.lake.lost_catalog import require_catalog_file
 from factory.lake.servers import unusable
 from factory.lake.store import object_store
 from factory.settings import Settings
@@ -65,7 +66,8 @@ def require_place(settings: Settings) -> None:
 
     Reads the record, the claim of a warehouse outside the home, and the catalog of a lake without a record.
     A lake that is still to be made passes, unless its warehouse belongs to another home. Raises DamagedFile
-    for an unreadable record, MachineError or ConfigurationError if the object store does not serve.
+    for an unreadable record and for a lake that has lost its catalog, MachineError or ConfigurationError if
+    the object store does not serve.
     """
     if not settings.embedded:
         return
@@ -77,6 +79,7 @@ def require_place(settings: Settings) -> None:
             "with `factory relocate`, or set FACTORY_HOME and FACTORY_WAREHOUSE to where it was made."
         )
     require_claim(settings, record)
+    require_catalog_file(settings)
 
 
 def require_claim(settings: Settings, record: LakeRecord | None) -> None:

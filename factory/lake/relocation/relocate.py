@@ -35,6 +35,7 @@ from factory.lake.files.checked_io import check_pages
 from factory.lake.files.checksums import sums_file
 from factory.lake.files.location import local_path
 from factory.lake.lock import locked
+from factory.lake.lost_catalog import require_catalog_file
 from factory.lake.names import TableName
 from factory.lake.place import (
     is_below,
@@ -113,13 +114,14 @@ def relocate(settings: Settings, *, take: bool, settle: Settle, observe: Observe
 
     `take` hands a warehouse that belongs to another home to this one. Raises LakeMoved without it,
     ConfigurationError for a lake on servers, NotFound without a lake, LakeLocked while a run writes, and
-    DamagedFile if the copy is incomplete; the lake is then what it was.
+    DamagedFile if the copy is incomplete or lacks its catalog; the lake is then what it was.
     """
     if not settings.embedded:
         raise ConfigurationError(
             f"The catalog of this lake is on a server ({settings.catalog}), and its tables are where that "
             "server says: there is nothing to relocate. Set FACTORY_CATALOG=sqlite for an embedded lake."
         )
+    require_catalog_file(settings)
     if not settings.files.catalog_database.exists() and not (take and is_outside(settings)):
         raise NotFound(f"There is no lake in {settings.home}. Set FACTORY_HOME to the folder of the copy.")
     if not take:
@@ -259,7 +261,9 @@ def _finish(settings: Settings, settle: Settle) -> None:
         settle(lambda: _moved_files(settings, Move(journal.old, settings.warehouse_uri)))
     record, claim = read_record(settings), read_claim(settings)
     assert claim is not None, "the claim was taken first"
-    write_record(settings, record.lake if record else claim.lake)
+    if record is not None or settings.files.catalog_database.exists():
+        write_record(settings, record.lake if record else claim.lake)
+    # A new home without a catalog gets its record with the catalog, so that it does not look like a lost one.
     if journal is not None:
         _remove(settings, journal.obsolete)
         settings.files.relocation.unlink()

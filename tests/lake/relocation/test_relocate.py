@@ -386,7 +386,8 @@ def test_a_new_home_takes_the_warehouse_of_a_lost_one(tmp_path: Path) -> None:
     with pytest.raises(LakeMoved):
         Lake(new).names()
     relocated(new, take=True)
-    assert Lake(new).names() == []
+    for _ in range(2):
+        assert Lake(new).names() == []
     record, claim = read_record(new), read_claim(new)
     assert record is not None
     assert claim is not None
