@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from pyiceberg.table import Table
 
 from blender.arrays import as_arrow, as_numpy
-from blender.errors import CorruptPage, InvalidBlend
+from blender.errors import CorruptPage, InvalidBlend, SourceGone
 from blender.rows.counts import BYTES, COUNTS, PAGES, READS, ROWS, WAIT_S
 from blender.rows.index.column_pages import ColumnPages, column_pages, discard_damaged
 from blender.rows.index.ordinals import Ordinals
@@ -160,6 +160,11 @@ class SnapshotReader:
                 del self._columns[leaf]
         return True
 
+    def close_files(self, leaf: str) -> None:
+        """Close the files of a leaf once no thread reads them; the next read opens them by their paths."""
+        with self._lock:
+            self._columns.pop(leaf, None)
+
     def count(self, rows: int, waited_s: float) -> None:
         """Add the reads since the last call, their rows and the wait, to the counters of this process."""
         COUNTS.add(WAIT_S, self.table, waited_s)
@@ -246,14 +251,24 @@ def _leaf(
 
 
 def mending(readers: Sequence[SnapshotReader], leaf: str, read: Callable[[], ReadType]) -> ReadType:
-    """The result of `read`, which is retried after a damaged page index is made again."""
+    """The result of `read`, which is retried after damaged page indexes are made again and files reopened.
+
+    A restored file usually replaces the damaged one under the same path, and an open file stays the damaged
+    one. So no file stays open after a failure, and the next read finds what was restored meanwhile.
+    """
     try:
         return read()
-    except CorruptPage:
-        mended = [reader.mend(leaf) for reader in readers]
-        if not any(mended):
-            raise
+    except SourceGone as error:
+        for reader in readers:
+            if isinstance(error, CorruptPage):
+                reader.mend(leaf)
+            reader.close_files(leaf)
+    try:
         return read()
+    except SourceGone:
+        for reader in readers:
+            reader.close_files(leaf)
+        raise
 
 
 def _read_leaf(

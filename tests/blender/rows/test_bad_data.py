@@ -118,6 +118,42 @@ def test_a_file_cut_short_or_gone_is_named(lake: Settings) -> None:
         open_reader(lake).read(np.arange(40), ("tokens",))
 
 
+@pytest.mark.parametrize("damage", ["a page", "the end", "all"])
+@pytest.mark.parametrize("before", ["opened", "not opened"])
+def test_a_restored_file_is_read_by_an_open_reader(lake: Settings, damage: str, before: str) -> None:
+    one, columns = open_reader(lake, memory_bytes=1), ("tokens",)  # which keeps no page
+    one.prepare(columns)
+    begin, end = one.column("tokens").groups[0].index.byte_ranges(0)[0]
+    file = data_file(lake)
+    whole = file.read_bytes()
+    backup = file.with_name("backup")
+    backup.write_bytes(whole)
+    rows = open_reader(lake).read(np.arange(40), columns)
+    if before == "opened":
+        assert one.read(np.arange(3), columns).num_rows == 3
+    if damage == "a page":
+        overwrite(file, begin + 40, bytes(255 - byte for byte in whole[begin + 40 : end]))
+    elif damage == "the end":
+        file.write_bytes(whole[: begin + 40])
+    else:
+        file.write_bytes(b"")
+    with pytest.raises(SourceGone, match=file.name):
+        one.read(np.arange(40), columns)
+    backup.rename(file)  # another file under the same path, as tools that restore leave it
+    assert one.read(np.arange(40), columns) == rows
+
+
+def test_a_file_restored_before_the_next_read_is_not_reported(lake: Settings) -> None:
+    one, columns = open_reader(lake, memory_bytes=1), ("tokens",)
+    rows = one.read(np.arange(40), columns)
+    file = data_file(lake)
+    backup = file.with_name("backup")
+    backup.write_bytes(file.read_bytes())
+    file.write_bytes(b"")
+    backup.rename(file)
+    assert one.read(np.arange(40), columns) == rows
+
+
 def test_a_table_dropped_or_created_again_under_a_blend_is_named(lake: Settings, blends: Blends) -> None:
     blend = blends.create([Source(table=CODE, weight=2)]).id
     catalog = open_catalog(lake)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from blender import Batch, BlenderClient, Source
-from blender.errors import BlenderUnavailable, InvalidRequest
+from blender.errors import BlenderUnavailable, CorruptPage, InvalidRequest
 from factory.errors import FactoryError, MachineError
 from factory.settings import Settings
 from tests.blender.lakes import ROOT, make_lake, packed_rows, serving, write_table
@@ -65,6 +65,21 @@ def test_a_reader_resumes_after_kill_9_without_losing_or_repeating_a_row(tmp_pat
             got += list(reading)
     assert [batch.offset for batch in got] == list(range(900))
     assert digest(got) == expected
+
+
+def test_a_running_server_reads_a_file_again_once_it_is_restored(tmp_path: Path) -> None:
+    lake = make_lake(tmp_path / "lake", code=40)
+    (file,) = (lake.files.warehouse / "packed" / "code").rglob("*.parquet")
+    whole = file.read_bytes()
+    with serving(lake.home) as server, BlenderClient(server.address, patience_s=0) as client:
+        blend = client.create([Source("packed.code", 20, oversample=True, shuffle="row")], seed=7).id
+        file.write_bytes(bytes(255 - byte for byte in whole[:-1000]) + whole[-1000:])
+        with pytest.raises(CorruptPage, match="Restore or rewrite the file"):
+            list(client.fetch(blend, 0, steps=2))
+        backup = tmp_path / "backup"
+        backup.write_bytes(whole)
+        backup.rename(file)
+        assert len(list(client.fetch(blend, 0, steps=2))) == 2
 
 
 def test_sigterm_finishes_the_stream_under_way_and_exits_0(tmp_path: Path) -> None:
