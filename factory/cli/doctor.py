@@ -234,6 +234,7 @@ def _cluster(settings: Settings) -> str:
 
 def _lake(settings: Settings) -> Finding:
     try:
+        from factory.lake.files.data_file_check import check_data_files
         from factory.lake.place import require_place
         from factory.lake.tables import Lake
     except ImportError as error:
@@ -242,8 +243,11 @@ def _lake(settings: Settings) -> Finding:
         require_place(settings)
         if settings.embedded and not settings.files.catalog_database.exists():
             return Finding("lake", "none yet; the first run creates it")
-        tables, damaged = Lake(settings).readable()
-        said = f"{len(tables)} tables" + (f", and {len(damaged)} that are damaged" if damaged else "")
-        return Finding("lake", said, "\n".join(map(str, damaged)))
+        tables, unreadable = Lake(settings).readable()
+        check = check_data_files(tables.values())
+        damaged = [*unreadable, *check.errors]
+        summary = f"{len(tables)} tables, {check.summary}"
+        summary += f", and {len(damaged)} that are damaged" if damaged else ""
+        return Finding("lake", summary, "\n".join(map(str, damaged)))
     except FactoryError as error:
         return Finding("lake", "not readable", str(error))

@@ -13,6 +13,7 @@ from factory.lake.names import raw
 from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from tests.cli.command import factory
+from tests.cli.test_doctor import finding
 from tests.explain.lakes import documents, pack
 
 
@@ -75,3 +76,16 @@ def test_a_damaged_page_index_is_made_again_with_a_warning(
     assert len(unread) == 1
     for index in set(indexes) - set(unread):
         assert f"Page index {index} is damaged. It is made again from the data files." in caplog.text
+
+
+def test_doctor_names_a_table_with_a_deleted_data_file(lake: Lake) -> None:
+    found = finding(lake.settings, "lake")
+    assert (found.found, found.good) == ("2 tables, 3 data files checked for their size", True)
+    (file,) = (lake.settings.files.warehouse / "raw" / "book").rglob("*.parquet")
+    file.unlink()
+    found = finding(lake.settings, "lake")
+    assert found.found == "2 tables, 3 data files checked for their size, and 1 that are damaged"
+    assert found.remedy == (
+        f"Table raw.book is damaged. File {file} is missing. "
+        "Restore the file, or make the table again: factory materialize raw.book."
+    )

@@ -32,7 +32,7 @@ UNPARSED = (
 
 def damaged_metadata(name: object, file: str | None, error: BaseException) -> DamagedFile:
     """Return the error for an unreadable metadata file."""
-    return _of_table(name, _unread("metadata file", file, error))
+    return damaged_table(name, _unread("metadata file", file, error))
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def planning(table: Table, snapshot: Snapshot | None) -> Iterator[None]:
     except UNPARSED as error:
         require_manifests(table, snapshot)
         if isinstance(error, DamagedFile):
-            raise _of_table(_name(table), str(error)) from error
+            raise damaged_table(_name(table), str(error)) from error
         raise
 
 
@@ -69,7 +69,7 @@ def _reading(table: Table, what: str, file: str) -> Iterator[None]:
     try:
         yield
     except UNPARSED as error:
-        raise _of_table(_name(table), _unread(what, file, error)) from error
+        raise damaged_table(_name(table), _unread(what, file, error)) from error
 
 
 @contextmanager
@@ -81,7 +81,7 @@ def scanning(table: Table, tasks: Iterable[FileScanTask], columns: Sequence[str]
     try:
         yield
     except DamagedFile as error:  # by a reader that knew its file
-        raise _of_table(_name(table), str(error)) from error
+        raise damaged_table(_name(table), str(error)) from error
     except (*UNPARSED, *UNREADABLE) as error:
         _require_files(table, tasks, columns)
         raise_undamaged(f"Table {_name(table)}", error)
@@ -99,7 +99,7 @@ def _require_files(table: Table, tasks: Iterable[FileScanTask], columns: Sequenc
         for file in (task.file, *task.delete_files):
             sentence = _fault(table, file.file_path, columns if file is task.file else ("*",))
             if sentence is not None:
-                raise _of_table(_name(table), sentence)
+                raise damaged_table(_name(table), sentence)
 
 
 def _fault(table: Table, path: str, columns: Sequence[str]) -> str | None:
@@ -132,8 +132,8 @@ def _lister(table: Table, path: str) -> str:
     return ""
 
 
-def _of_table(name: object, said: str) -> DamagedFile:
-    """Return the error with the table's name and remedy in place of the file's."""
+def damaged_table(name: object, said: str) -> DamagedFile:
+    """Return the error of a sentence on a file, with the table's name and remedy in place of the file's."""
     fact, mark, remedy = said.partition(" Restore ")
     if not mark or "delete it" not in remedy:
         said = f"{fact} Restore the file, or make the table again: {_again(name)}."
