@@ -19,7 +19,6 @@ from blender.catalog.store import BlendStore
 from blender.errors import InvalidBlend, SourceGone
 from blender.opened.source import OpenedSource
 from blender.records import Source
-from blender.rows.index.index_files import write_cache
 from blender.rows.index.snapshot_index import ORDINAL
 from blender.rows.lake_pages import LakePages
 from blender.rows.live.live_progress import LiveProgress
@@ -51,8 +50,9 @@ class SourceOpener:
 
     def save_facts(self, table: Table, source: Source, pinned: int, facts: SnapshotFacts) -> None:
         """Cache the facts of the snapshot to which a source is pinned, from the metadata of `table`."""
-        path = self._pages.indexes.facts(source.table, pinned, source.content)
-        write_cache(path, pack_facts(facts, table.metadata_location))
+        indexes = self._pages.indexes
+        path = indexes.facts(source.table, pinned, source.content)
+        indexes.put(path, pack_facts(facts, table.metadata_location))
 
     def load_facts(self, metadata_file: str | None, source: Source, pinned: int) -> SnapshotFacts | None:
         """The cached facts of a pinned snapshot, if they come from this metadata file."""

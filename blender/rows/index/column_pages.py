@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from blender.errors import UnsupportedPageLayout
-from blender.rows.index.index_files import IndexFiles, is_whole, put_index, put_record
+from blender.rows.index.index_files import IndexFiles, is_whole
 from blender.rows.lake_files import LakeFiles
 from blender.rows.snapshot_files import TableFile
 from factory import _native
@@ -120,11 +120,11 @@ def _index(
     whole = len(groups) == 1 and len(groups[0][0]) == len(files)
     for number, (numbers, content) in enumerate(groups):
         end = "pages" if whole else f"{number}.pages"
-        put_index(indexes.column_of_snapshot(snapshot, column, end), content)
+        indexes.put_index(indexes.column_of_snapshot(snapshot, column, end), content)
         indexed.append(Group(_native.PageIndex(content, fetch), np.array(numbers, dtype=np.int64)))
     if not whole:
         record = indexes.column_of_snapshot(snapshot, column, "json")
-        put_record(record, [numbers for numbers, _ in groups])
+        indexes.put_record(record, [numbers for numbers, _ in groups])
     return indexed
 
 
@@ -152,7 +152,7 @@ def _of_files(
     for number, scan in zip(missing, scans(data_files, [files[it] for it in missing], column), strict=True):
         if scan is not None:
             found[number] = _native.join_pages(column, [scan])
-            put_index(paths[number], found[number])
+            indexes.put_index(paths[number], found[number])
     return found
 
 

@@ -11,7 +11,7 @@
 The folder is a cache and may be deleted at any time. Data files and snapshots never change, so only facts can
 be out of date, and they name the metadata file that they come from. A file appears whole or not at all, even
 with several writers. Checksums reveal a damaged file on every read; the log names it, and Blender makes it
-again.
+again. While the folder cannot be written or read, as on a full disk, Blender keeps the indexes in memory.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ from blender.rows.snapshot_files import TableFile
 from blender.rows.summed import summed, verified
 from factory import _native
 from factory.atomic_file import write_atomically
+from factory.errors import first_line
 from factory.lake.files.page_scan import Fetch
 
 _SMALL = 1 << 16  # bytes; a smaller file is faster to read than to map
+_MISSING = (FileNotFoundError, NotADirectoryError)
 _LOG = logging.getLogger(__name__)
 
 
@@ -48,6 +50,9 @@ class IndexFiles:
         self._files, self._snapshots, self._blends = (
             os.fspath(folder / name) for name in ("files", "snapshots", "blends")
         )
+        self._folder = folder
+        self._refusals: set[tuple[str, int | None]] = set()  # those the log has named
+        self._undeletable: set[str] = set()  # damaged files that no read may return
         self._copies: dict[str, memoryview] = {}
         self._bundle = ""  # the path of the loaded bundle
         self.bundle_missed = False
@@ -76,15 +81,15 @@ class IndexFiles:
     def load_bundle(self, *opened: str) -> None:
         """Load the bundle that was saved for `opened`; it serves reads until the next call."""
         self._bundle = self._bundle_path(opened)
-        kept = _read(self._bundle)
+        kept = self._read(self._bundle)
         self._copies, self.bundle_missed = unpack_bundle(kept or b""), False
 
     def save_bundle(self, paths: Sequence[str], *opened: str) -> None:
         """Save copies of the small ones among these files for `load_bundle`, once all of them exist."""
         if all(map(os.path.exists, paths)):
-            found = {_name(path): _read(path) for path in paths}
+            found = {_name(path): self._read(path) for path in paths}
             small = {name: content for name, content in found.items() if content and len(content) <= _SMALL}
-            write_cache(self._bundle_path(opened), pack_bundle(small))
+            self.put(self._bundle_path(opened), pack_bundle(small))
 
     def _bundle_path(self, opened: Sequence[str]) -> str:
         return f"{self._blends}/{_id(*opened)}.bundle"
@@ -99,7 +104,7 @@ class IndexFiles:
         if copy is not None:
             return copy
         self.bundle_missed = True
-        return _read(path)
+        return self._read(path)
 
     def get_numbers(self, path: str) -> npt.NDArray[np.int64] | None:
         """A stored table of numbers; None if missing or damaged."""
@@ -123,22 +128,30 @@ class IndexFiles:
     def discard(self, path: str) -> None:
         """Log and drop a damaged file, and the bundle that may hold a copy of it."""
         self._copies = {}
-        for damaged in (path, self._bundle):
-            if damaged and Path(damaged).exists():
-                _LOG.warning("Page index %s is damaged. It is made again from the data files.", damaged)
+        for damaged in filter(os.path.exists, (path, self._bundle)):
+            _LOG.warning("Page index %s is damaged. It is made again from the data files.", damaged)
+            try:
                 Path(damaged).unlink(missing_ok=True)
+            except OSError as error:
+                self._undeletable.add(damaged)
+                self._log_refusal("written", error)
 
     def get_index(self, path: str) -> pa.UInt8Array | None:
         """The content of a stored index, mapped unless small; None if there is none."""
         copy = self._copies.get(_name(path))
         if copy is not None:
             content = pa.py_buffer(copy)
+        elif path in self._undeletable:
+            return None
         else:
             try:
                 with Path(path).open("rb", buffering=0) as file:
                     small = os.fstat(file.fileno()).st_size <= _SMALL
                     content = pa.py_buffer(file.read()) if small else pa.memory_map(path).read_buffer()
-            except FileNotFoundError:
+            except _MISSING:
+                return None
+            except OSError as error:
+                self._log_refusal("read", error)
                 return None
         return pa.Array.from_buffers(pa.uint8(), content.size, [None, content])
 
@@ -153,30 +166,56 @@ class IndexFiles:
             self.discard(path)
             return None
 
+    def put(self, path: str, content: bytes | memoryview) -> None:
+        """Store a file; if the folder cannot be written, log that instead of failing."""
+        target = Path(path)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(target, content)
+        except OSError as error:
+            self._log_refusal("written", error)
+        else:
+            self._undeletable.discard(path)
 
-def write_cache(path: str, content: bytes) -> None:
-    """Write a file that only saves time: if its folder cannot be written, log that instead of failing."""
-    try:
-        _write(path, content)
-    except OSError as error:
-        _LOG.warning("Blender cannot cache %s (%s). Make its folder writable.", path, error)
+    def put_index(self, path: str, content: pa.UInt8Array) -> None:
+        """Store the content of a `PageIndex`."""
+        self.put(path, memoryview(content.buffers()[1])[: len(content)])
 
+    def put_record(self, path: str, content: Any) -> None:
+        """Store JSON with its checksum, for `get_record`."""
+        self.put(path, with_checksum(json.dumps(content).encode()))
 
-def put_index(path: str, content: pa.UInt8Array) -> None:
-    """Store the content of a `PageIndex`."""
-    _write(path, memoryview(content.buffers()[1])[: len(content)])
+    def put_numbers(self, path: str, numbers: npt.NDArray[np.int64]) -> None:
+        """Store a table of numbers behind its checksum, for `get_numbers`."""
+        content = np.ascontiguousarray(numbers, dtype="<i8").tobytes()
+        head = np.array(numbers.shape, dtype="<i8").tobytes()
+        self.put(path, summed(head + content))
 
+    def _read(self, path: str) -> bytes | None:
+        if path in self._undeletable:
+            return None
+        try:
+            with Path(path).open("rb", buffering=0) as file:
+                return file.read()
+        except _MISSING:
+            return None
+        except OSError as error:
+            self._log_refusal("read", error)
+            return None
 
-def put_record(path: str, content: Any) -> None:
-    """Store JSON with its checksum, for `get_record`."""
-    _write(path, with_checksum(json.dumps(content).encode()))
-
-
-def put_numbers(path: str, numbers: npt.NDArray[np.int64]) -> None:
-    """Store a table of numbers behind its checksum, for `numbers_of`."""
-    content = np.ascontiguousarray(numbers, dtype="<i8").tobytes()
-    head = np.array(numbers.shape, dtype="<i8").tobytes()
-    write_cache(path, summed(head + content))
+    def _log_refusal(self, action: str, error: OSError) -> None:
+        """Log why the folder cannot be written or read, once per reason: a blend has hundreds of files."""
+        refusal = (action, error.errno)
+        if refusal in self._refusals:
+            return
+        self._refusals.add(refusal)
+        _LOG.warning(
+            "The page index folder %s cannot be %s (%s). Blender keeps the indexes in memory, and makes them "
+            "again from the data files in every process. Free space there, or grant access to the folder.",
+            self._folder,
+            action,
+            error.strerror or first_line(error),
+        )
 
 
 def numbers_of(kept: bytes | memoryview | None) -> npt.NDArray[np.int64] | None:
@@ -198,22 +237,8 @@ def is_whole(index: _native.PageIndex) -> bool:
     return True
 
 
-def _write(path: str, content: bytes | memoryview) -> None:
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(target, content)
-
-
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
-
-
-def _read(path: str) -> bytes | None:
-    try:
-        with Path(path).open("rb", buffering=0) as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
 
 
 def _id(*parts: str) -> str:

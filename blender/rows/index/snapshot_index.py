@@ -16,7 +16,7 @@ from pyiceberg.table import Table
 from blender.arrays import as_numpy
 from blender.errors import InvalidBlend
 from blender.rows.index.column_pages import scans
-from blender.rows.index.index_files import IndexFiles, put_index, put_numbers, put_record
+from blender.rows.index.index_files import IndexFiles
 from blender.rows.index.ordinals import runs_of
 from blender.rows.lake_files import LakeFiles
 from blender.rows.snapshot_facts import SnapshotFacts
@@ -47,7 +47,7 @@ def snapshot_index(
     shifted = [runs + np.array([0, 0, start, 0]) for runs, start in zip(of_files, starts, strict=False)]
     runs = np.concatenate([np.empty((0, 4), dtype=np.int64), *shifted])
     put_runs(indexes, facts, runs)
-    put_record(record, [[file.path, file.n_bytes, file.n_rows] for file in files])
+    indexes.put_record(record, [[file.path, file.n_bytes, file.n_rows] for file in files])
     return files, runs
 
 
@@ -58,7 +58,7 @@ def kept_files(indexes: IndexFiles, facts: SnapshotFacts) -> list[str]:
 
 def put_runs(indexes: IndexFiles, facts: SnapshotFacts, runs: Ints) -> None:
     """Store the runs of a snapshot in place of its previous ones."""
-    put_numbers(_numbers(indexes, facts), runs)
+    indexes.put_numbers(_numbers(indexes, facts), runs)
 
 
 def _numbers(indexes: IndexFiles, facts: SnapshotFacts) -> str:
@@ -75,10 +75,10 @@ def _runs(indexes: IndexFiles, data_files: LakeFiles, files: Sequence[TableFile]
         if scan is None:
             raise InvalidBlend(f"File {files[number].path} lacks column `{ORDINAL}`. Write the table again.")
         content = _native.join_pages(ORDINAL, [scan])
-        put_index(indexes.of_file(files[number], ORDINAL), content)
+        indexes.put_index(indexes.of_file(files[number], ORDINAL), content)
         index = _native.PageIndex(content, data_files.fetch_for([files[number].path]))
         found[number] = runs = _scanned(scan, index)
-        put_numbers(paths[number], runs)
+        indexes.put_numbers(paths[number], runs)
     return [runs for runs in found if runs is not None]
 
 
