@@ -19,7 +19,7 @@ def move_progress(settings: Settings, moved_files: Callable[[], Iterable[tuple[s
     stays, so that running again changes nothing.
     """
     store = object_store(settings)
-    records = BlendStore(store).progress_files()
+    records = BlendStore(settings).progress_files()
     if not records:
         return
     new_hashes = {hash_of(old): hash_of(new) for old, new in moved_files()}

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import obstore
 
+from blender.catalog.refusals import naming_folder
 from blender.rows.checksummed_json import verified_content, with_checksum
 from factory.errors import first_line
 from factory.lake.store import object_store
@@ -36,12 +37,16 @@ class RegisteredNamespace:
 
 
 def register_namespace(settings: Settings, namespace: str, uri: str | os.PathLike[str], blend: str) -> None:
-    """Record that a blend of this lake fills a namespace; the record of its id is replaced."""
+    """Record that a blend of this lake fills a namespace; the record of its id is replaced.
+
+    Raises MachineError if the warehouse cannot be written.
+    """
     address = os.fspath(uri)
     if "://" not in address:
         address = str(Path(address).resolve())
     body = json.dumps(asdict(RegisteredNamespace(namespace, address, blend))).encode()
-    obstore.put(object_store(settings), f"{_FOLDER}/{namespace}{_SUFFIX}", with_checksum(body))
+    with naming_folder(settings, f"{settings.warehouse_uri}/{_FOLDER}"):
+        obstore.put(object_store(settings), f"{_FOLDER}/{namespace}{_SUFFIX}", with_checksum(body))
 
 
 def registered_namespaces(settings: Settings) -> list[RegisteredNamespace]:

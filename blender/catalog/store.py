@@ -20,9 +20,9 @@ from pathlib import Path
 
 import obstore
 from obstore.exceptions import AlreadyExistsError
-from obstore.store import ObjectStore
 from pydantic import BaseModel, ConfigDict
 
+from blender.catalog.refusals import naming_folder
 from blender.errors import BlendNotFound, BrokenBlend
 from blender.rows.checksummed_json import verified_content, with_checksum
 from blender.rows.live.live_progress import LiveProgress, from_content
@@ -62,30 +62,34 @@ class Pins(BaseModel):
 class BlendStore:
     """The blends of a warehouse."""
 
-    def __init__(self, store: ObjectStore) -> None:
-        self._store = store
+    def __init__(self, settings: Settings) -> None:
+        """Raises MachineError if the warehouse is missing and cannot be made."""
+        self._settings = settings
+        with self._naming_folder("written"):
+            self._store = object_store(settings)
 
     def put(self, config: BlendConfig, pins: Pins) -> str:
         """Store a blend under its id; an existing config stays, its pins are replaced."""
         blend = config.id
         self.put_pins(blend, pins)
-        with contextlib.suppress(AlreadyExistsError):  # the id is a hash of these bytes: they are there
+        # The id is a hash of these bytes, so an existing object has them.
+        with contextlib.suppress(AlreadyExistsError), self._naming_folder("written"):
             obstore.put(self._store, _path(blend, _CONFIG), config.canonical_json(), mode="create")
         return blend
 
     def put_pins(self, blend: str, pins: Pins) -> None:
         """Replace the pins of a blend."""
-        obstore.put(self._store, _path(blend, _PINS), with_checksum(pins.model_dump_json().encode()))
+        self._put(_path(blend, _PINS), with_checksum(pins.model_dump_json().encode()))
 
     def put_history_block(self, blend: str, block: HistoryBlock) -> None:
         """Store the history block that ends with a blend."""
         content = block.model_dump_json(exclude_defaults=True).encode()
-        obstore.put(self._store, _path(blend, _HISTORY), with_checksum(content))
+        self._put(_path(blend, _HISTORY), with_checksum(content))
 
     def history_block(self, blend: str) -> HistoryBlock | None:
         """The block that ends with a blend; None if it is missing or damaged: the configs say the same."""
         try:
-            stored = obstore.get(self._store, _path(blend, _HISTORY)).bytes().to_bytes()
+            stored = self._get(_path(blend, _HISTORY))
             return HistoryBlock.model_validate_json(verified_content(stored, optional=True))
         except FileNotFoundError:
             return None
@@ -95,17 +99,15 @@ class BlendStore:
 
     def hold(self, blend: str, tags_of: str) -> None:
         """Record that `blend` uses the tags of another blend."""
-        obstore.put(self._store, _held(tags_of, blend), b"")
+        self._put(_held(tags_of, blend), b"")
 
     def release(self, blend: str, tags_of: str) -> None:
         """Undo `hold`."""
-        with contextlib.suppress(FileNotFoundError):
-            obstore.delete(self._store, _held(tags_of, blend))
+        self._delete(_held(tags_of, blend))
 
     def holders(self, tags_of: str) -> list[str]:
         """The other blends that use the tags of one."""
-        listed = obstore.list(self._store, prefix=f"{_FOLDER}/{tags_of}{_HELD}")
-        return [Path(entry["path"]).name.removesuffix(_HELD) for chunk in listed for entry in chunk]
+        return [Path(path).name.removesuffix(_HELD) for path in self._paths(f"{_FOLDER}/{tags_of}{_HELD}")]
 
     def record_progress(self, tag: str, progress: LiveProgress) -> None:
         """Record how far the live source under `tag` was read.
@@ -115,34 +117,31 @@ class BlendStore:
         before = self._progress_records(tag)
         folder = f"{_FOLDER}/{tag}{_PROGRESS}"
         path = f"{folder}/{progress.rows:020}.{progress.sequence:020}.{progress.snapshot}{_PROGRESS}"
-        obstore.put(self._store, path, progress.content())
+        self._put(path, progress.content())
         for one, old in before:
             if one < progress:
-                with contextlib.suppress(FileNotFoundError):
-                    obstore.delete(self._store, old)
+                self._delete(old)
 
     def progress(self, tag: str) -> LiveProgress | None:
         """The furthest progress on record for the live source under `tag`."""
         while found := self._progress_records(tag):
             newest, path = max(found)
             with contextlib.suppress(FileNotFoundError):  # another Blender recorded more
-                files = obstore.get(self._store, path).bytes().to_bytes()
-                return replace(newest, files=from_content(files))
+                return replace(newest, files=from_content(self._get(path)))
         return None
 
     def progress_files(self) -> list[str]:
         """The paths of all records of progress."""
-        paths = [entry["path"] for chunk in obstore.list(self._store, prefix=_FOLDER) for entry in chunk]
-        return [path for path in paths if path.endswith(_PROGRESS)]
+        return [path for path in self._paths(_FOLDER) if path.endswith(_PROGRESS)]
 
     def _progress_records(self, tag: str) -> list[tuple[LiveProgress, str]]:
-        listed = obstore.list(self._store, prefix=f"{_FOLDER}/{tag}{_PROGRESS}")
-        return [(_named(entry["path"]), entry["path"]) for chunk in listed for entry in chunk]
+        return [(_named(path), path) for path in self._paths(f"{_FOLDER}/{tag}{_PROGRESS}")]
 
     def has(self, blend: str) -> bool:
         """Whether a blend is on record."""
         try:
-            obstore.head(self._store, _path(blend, _CONFIG))
+            with self._naming_folder("read"):
+                obstore.head(self._store, _path(blend, _CONFIG))
         except FileNotFoundError:
             return False
         return True
@@ -152,8 +151,7 @@ class BlendStore:
         if not _is_id(blend):
             raise self._malformed(blend)
         try:
-            config = obstore.get(self._store, _path(blend, _CONFIG)).bytes().to_bytes()
-            pins = obstore.get(self._store, _path(blend, _PINS)).bytes().to_bytes()
+            config, pins = self._get(_path(blend, _CONFIG)), self._get(_path(blend, _PINS))
         except FileNotFoundError as error:
             raise BlendNotFound(
                 f"This lake has no blend {blend}. `factory blend list` lists its blends; a server has those "
@@ -184,17 +182,37 @@ class BlendStore:
 
     def ids(self) -> Iterator[str]:
         """Every blend, in order of ids."""
-        names = [entry["path"] for chunk in obstore.list(self._store, prefix=_FOLDER) for entry in chunk]
-        for path in sorted(names):
+        for path in sorted(self._paths(_FOLDER)):
             blend = Path(path).name.removesuffix(_CONFIG)
             if _is_id(blend):
                 yield blend
+
+    def _put(self, path: str, content: bytes) -> None:
+        with self._naming_folder("written"):
+            obstore.put(self._store, path, content)
+
+    def _get(self, path: str) -> bytes:
+        """The bytes of an object; raises FileNotFoundError."""
+        with self._naming_folder("read"):
+            return obstore.get(self._store, path).bytes().to_bytes()
+
+    def _delete(self, path: str) -> None:
+        """Delete an object that may be gone."""
+        with contextlib.suppress(FileNotFoundError), self._naming_folder("written"):
+            obstore.delete(self._store, path)
+
+    def _paths(self, prefix: str) -> list[str]:
+        with self._naming_folder("read"):
+            return [entry["path"] for chunk in obstore.list(self._store, prefix=prefix) for entry in chunk]
+
+    def _naming_folder(self, action: str) -> contextlib.AbstractContextManager[None]:
+        return naming_folder(self._settings, f"{self._settings.warehouse_uri}/{_FOLDER}", action)
 
 
 def open_store(settings: Settings) -> BlendStore:
     """The blends of the lake's warehouse, on local disk or S3; raises LakeMoved for a copied lake."""
     require_place(settings)
-    return BlendStore(object_store(settings))
+    return BlendStore(settings)
 
 
 @contextlib.contextmanager

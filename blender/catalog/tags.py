@@ -19,7 +19,9 @@ from pyiceberg.table.update import (
     TableUpdate,
 )
 
+from blender.catalog.refusals import naming_folder
 from blender.errors import SourceGone
+from factory.lake.catalog import asking_catalog
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 
@@ -102,5 +104,7 @@ def _tagging(tag: str, snapshot: int) -> TableUpdate:
 def _commit(lake: Lake, table: Table, updates: list[TableUpdate]) -> None:
     """Commit all `updates` together; PyIceberg's own builder copies the metadata for each of them."""
     same = AssertTableUUID(uuid=table.metadata.table_uuid)
-    committed = lake.catalog.commit_table(table, (same,), tuple(updates))
+    metadata = f"{table.location()}/metadata"
+    with asking_catalog(lake.settings), naming_folder(lake.settings, metadata):
+        committed = lake.catalog.commit_table(table, (same,), tuple(updates))
     table.metadata, table.metadata_location = committed.metadata, committed.metadata_location

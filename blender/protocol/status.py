@@ -29,7 +29,15 @@ from blender.errors import (
 )
 from blender.protocol.credentials import Tls
 from blender.protocol.diagnosis import misdirection, proxy_clause
-from factory.errors import ConfigurationError, DamagedFile, FactoryError, LakeMoved, NotFound, TableNotFound
+from factory.errors import (
+    ConfigurationError,
+    DamagedFile,
+    FactoryError,
+    LakeMoved,
+    MachineError,
+    NotFound,
+    TableNotFound,
+)
 
 ERROR_KEY = "factory-error"
 
@@ -54,6 +62,7 @@ STATUS: tuple[tuple[type[FactoryError], grpc.StatusCode], ...] = (  # the first 
     (LakeMoved, grpc.StatusCode.FAILED_PRECONDITION),
     (ConfigurationError, grpc.StatusCode.INVALID_ARGUMENT),
     (NotFound, grpc.StatusCode.NOT_FOUND),
+    (MachineError, grpc.StatusCode.FAILED_PRECONDITION),  # asking again cannot help, as it can UNAVAILABLE
 )
 
 _CLASS = {kind.__name__: kind for kind, _ in STATUS}

@@ -24,6 +24,8 @@ _DISK_FULL = ("No space left on device", "disk is full")  # messages of the oper
 
 def translate(error: BaseException) -> FactoryError | None:
     """Return a FactoryError for an error caused by the machine or a setting, else None."""
+    if isinstance(error, MachineError):  # names what cannot be written, also on a full disk
+        return error
     if any(words in str(error) for words in _DISK_FULL) or getattr(error, "errno", None) == errno.ENOSPC:
         return MachineError(
             "The disk is full. Free space on it (factory clean drops what failed runs left below "

@@ -25,6 +25,11 @@ def withheld(file: Path, error: BaseException | None) -> MachineError | None:
             f"The database {file} stays locked by another process. "
             "Run the command again when that one has ended."
         )
+    if code == sqlite3.SQLITE_FULL:
+        return MachineError(
+            f"The database {file} cannot be written ({error}). Free space on its disk: `factory clean` drops "
+            "what failed runs left below FACTORY_HOME."
+        )
     return MachineError(
         f"The database {file} cannot be used ({error}). Give yourself the right to read and write the file "
         "and its folder, or set FACTORY_HOME to another folder."

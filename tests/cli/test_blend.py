@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import obstore
 import pytest
+from obstore.exceptions import GenericError
 from typer.testing import Result
 
 from blender.catalog.blends import open_blends
@@ -92,3 +94,25 @@ def test_an_update_that_changes_no_step_is_refused(lake: Settings, file: Path) -
     weights = ("--weight", "packed.code=1", "--weight", "packed.prose=0")
     assert in_columns(140, "blend", "update", blend, "--from", "50", *weights).exit_code == 0  # it goes on
     assert len(open_blends(lake).list()) == 2
+
+
+def test_a_lake_that_cannot_be_written_is_one_sentence_with_its_folder(
+    lake: Settings, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blend = create(str(file)).stdout.strip()
+    file.write_text(WRITTEN.replace("seed: 7", "seed: 8"))
+    folder = lake.files.warehouse / "blends"
+    for reason in ("Read-only file system (os error 30)", "No space left on device (os error 28)"):
+
+        def fail(store: object, path: str, *content: object, reason: str = reason, **options: object) -> None:
+            raise GenericError(
+                f"Generic LocalFileSystem error: Unable to open file {path}: {reason}\n\nDebug"
+            )
+
+        monkeypatch.setattr(obstore, "put", fail)
+        update = ("update", blend, "--from", "3", "--weight", "packed.code=1")
+        for command in (("retire", blend), ("create", str(file)), update):
+            refused = in_columns(140, "blend", *command)
+            assert (refused.exit_code, refused.stdout) == (3, "")
+            (sentence,) = refused.stderr.splitlines()
+            assert sentence.startswith(f"The folder {folder} cannot be written ({reason.split(' (')[0]}). ")
