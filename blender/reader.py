@@ -82,20 +82,29 @@ class Blender(ABC):
         blend: str,
         offset: int = 0,
         steps: int | None = None,
-        rank: int = 0,
+        rank: int | None = None,
         ranks: int = 1,
         stride: int = 1,
     ) -> Iterator[Batch]:
         """One `Batch` per step from `offset` on: `steps` of them, or all up to the end of data.
 
-        Rank r of n gets rows [r w/n, (r+1) w/n) of a step of w rows. `stride` keeps every `stride`-th of
-        these steps, beginning with the first. Raises EndOfData, after the last step, if the blend ends before
-        `steps` steps.
+        Rank r of n gets rows [r w/n, (r+1) w/n) of a step of w rows; more than one of `ranks` needs a `rank`.
+        `stride` keeps every `stride`-th of these steps, beginning with the first. Raises InvalidRequest for
+        numbers that do not fit, and EndOfData, after the last step, if the blend ends before `steps` steps.
         """
-        yield from self.read(blend, StepRange(offset, steps, stride), RankSlice(rank, ranks))
+        if rank is None and ranks > 1:
+            raise InvalidRequest(
+                f"`ranks` is {ranks:,}, and without a `rank` every reader would get the rows of rank 0. "
+                "`rank` and `ranks` belong together. Give both or neither."
+            )
+        return self.read(blend, StepRange(offset, steps, stride), RankSlice(rank or 0, ranks))
 
     def read(self, blend: str, steps: StepRange, share: RankSlice) -> Iterator[Batch]:
         """As `fetch`, by a range and a share."""
+        steps.require_whole()
+        return self._batches(blend, steps, share)
+
+    def _batches(self, blend: str, steps: StepRange, share: RankSlice) -> Iterator[Batch]:
         if steps.steps == 0:
             return
         rows, cancel = self._rows(blend, steps, share)
@@ -170,7 +179,12 @@ class BlendHandle(StepSource[RankSlice]):
         return self.blender.explain(self.id, offset)
 
     def fetch(
-        self, offset: int = 0, steps: int | None = None, rank: int = 0, ranks: int = 1, stride: int = 1
+        self,
+        offset: int = 0,
+        steps: int | None = None,
+        rank: int | None = None,
+        ranks: int = 1,
+        stride: int = 1,
     ) -> Iterator[Batch]:
         """One `Batch` per step from `offset` on: see `Blender.fetch`."""
         return self.blender.fetch(self.id, offset, steps, rank, ranks, stride)

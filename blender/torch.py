@@ -63,7 +63,7 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
     Each item is made from this reader's `share` of a step. A `DataLoader(dataset, batch_size=None,
     num_workers=m)` yields the steps in the same order; one that joins steps raises JoinedSteps. `len` is the
     number of steps that the next iteration yields. Raises EndOfData if the source ends before `stop`, and
-    InvalidRequest for an `offset` or a `stop` that is not a whole number.
+    InvalidRequest for an `offset` or a `stop` that is not a whole number, and for a `stop` before `offset`.
     """
 
     def __init__(
@@ -80,6 +80,11 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
         self.stop = None if stop is None else whole_number(stop, "stop")
         self.transform = transform
         self._offset = whole_number(offset, "offset")
+        if self.stop is not None and self.stop < self._offset:
+            raise InvalidRequest(
+                f"`stop` is {self.stop:,} and `offset` is {self._offset:,}, so there is no step to read. "
+                "`stop` is the step after the last one, not a number of steps. Give at least `offset`."
+            )
         self._dealt = torch.zeros((), dtype=torch.bool).share_memory_()  # shared with the workers
 
     def __iter__(self) -> Iterator[Any]:

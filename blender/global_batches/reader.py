@@ -103,10 +103,7 @@ class BatchReader(StepSource[int]):
                 "This process was forked after its parent had opened the reader. Start workers with `spawn` "
                 "or `forkserver`."
             )
-        whole_number(steps.offset, "offset")
-        whole_number(steps.stride, "stride", least=1)
-        if steps.steps is not None:
-            whole_number(steps.steps, "steps")
+        steps.require_whole()
         place = self.mesh.coordinate(whole_number(share, "rank"))
         return self._prefetched(steps, place, current_context().child())
 

@@ -128,8 +128,7 @@ class ServedLoading(LoadingHandle):
 
     def read(self, steps: StepRange, share: int) -> Iterator[LoadedStep]:
         constructor = self._constructor(share)
-        if steps.stride < 1:
-            raise InvalidRequest(f"A stride of {steps.stride:,} was asked for. Use 1 or more.")
+        steps.require_whole()
         if steps.steps == 0:
             return
         received = _Received(self.spec, share, steps)

@@ -53,6 +53,7 @@ class EmbeddedLoading(LoadingHandle):
         return self.loading_spec.mesh
 
     def read(self, steps: StepRange, share: int) -> Iterator[LoadedStep]:
+        steps.require_whole()
         call = CallContext()
         batches = self._loader.batches(steps, share)
         try:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from blender.spec.whole_number import whole_number
+
 
 @dataclass(frozen=True)
 class StepRange:
     """Every `stride`-th of the `steps` steps from `offset` on, the first included.
 
-    `steps` None reads to the end of data. A blend checks the numbers (`BlendOrder.check`).
+    `steps` None reads to the end of data. A reader checks the numbers (`require_whole`), and a blend whether
+    it has the steps (`BlendOrder.check`).
     """
 
     offset: int = 0
@@ -20,3 +23,10 @@ class StepRange:
     def stop(self) -> int | None:
         """The step after the last one; None for the end of data."""
         return None if self.steps is None else self.offset + self.steps
+
+    def require_whole(self) -> None:
+        """Raise InvalidRequest, which names the field, for a number that is not whole, or negative."""
+        whole_number(self.offset, "offset")
+        whole_number(self.stride, "stride", least=1)
+        if self.steps is not None:
+            whole_number(self.steps, "steps")

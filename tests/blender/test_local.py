@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,8 @@ from blender import BlenderClient, Source
 from blender.errors import BlendNotFound, EndOfData, InvalidBlend, InvalidRequest
 from blender.ipc import to_ipc
 from blender.local import LocalBlender, open_blend
+from blender.spec.ranks import RankSlice
+from blender.spec.step_range import StepRange
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, SHUFFLES, serving
 
@@ -87,11 +91,48 @@ def test_a_blend_is_opened_by_its_id_in_one_call_and_travels_by_pickle(
         open_blend("0" * 32, shared_lake)
 
 
+def test_ranks_without_a_rank_are_refused(served: BlenderClient, local: LocalBlender) -> None:
+    blend = local.create([Source(PROSE, 4)], seed=11).id
+    for blender in (served, local):
+        for fetch in (blender.open(blend).fetch, partial(blender.fetch, blend)):
+            with pytest.raises(InvalidRequest, match=r"`rank` and `ranks` belong together\. Give both"):
+                fetch(steps=1, ranks=2)
+            (whole,) = fetch(steps=1)
+            for share in ({"rank": 0}, {"ranks": 1}, {"rank": 0, "ranks": 1}):
+                assert [batch.arrow for batch in fetch(steps=1, **share)] == [whole.arrow]
+            assert [batch.arrow for batch in fetch(steps=1, rank=1, ranks=2)] == [whole.arrow.slice(2)]
+
+
+@pytest.mark.parametrize(
+    "numbers, sentence",
+    [
+        ({"steps": -1}, "`steps` is -1. Give a whole number, 0 or more."),
+        ({"steps": 1.5}, "`steps` is 1.5. Give a whole number, 0 or more."),
+        ({"offset": -5}, "`offset` is -5. Give a whole number, 0 or more."),
+        ({"stride": 0}, "`stride` is 0. Give a whole number, 1 or more."),
+    ],
+)
+def test_a_range_of_no_steps_is_refused_at_the_call(
+    served: BlenderClient, local: LocalBlender, numbers: dict[str, Any], sentence: str
+) -> None:
+    blend = local.create([Source(PROSE, 4)], seed=11).id
+    for blender in (served, local):
+        handle, steps = blender.open(blend), StepRange(**numbers)
+        for call in (
+            lambda: blender.fetch(blend, **numbers),  # noqa: B023
+            lambda: handle.fetch(**numbers),  # noqa: B023
+            lambda: handle.read(steps, RankSlice()),  # noqa: B023
+        ):
+            with pytest.raises(InvalidRequest) as raised:
+                call()
+            assert str(raised.value) == sentence
+
+
 def test_errors_have_the_same_words(served: BlenderClient, local: LocalBlender) -> None:
     blend = local.create([Source(CODE, 6, oversample=True, shuffle="row"), Source(PROSE, 2)], seed=7)
     for blender in (served, local):
         with pytest.raises(InvalidRequest, match="cannot be shared evenly by 3 ranks"):
-            next(blender.fetch(blend.id, ranks=3))
+            next(blender.fetch(blend.id, rank=0, ranks=3))
         with pytest.raises(InvalidBlend, match="`weight` is -1"):
             blender.create([Source(CODE, -1)])
         last = blender.fetch(blend.id, 148, steps=5)

@@ -422,6 +422,12 @@ def test_a_foreign_state_is_refused_in_a_sentence(blend: BlendHandle, state: Any
     assert loader.state_dict() == {"blend": blend.id, "offset": OFFSET_OF_BLEND}
 
 
+def test_a_stop_before_the_offset_is_refused(blend: BlendHandle) -> None:
+    with pytest.raises(InvalidRequest, match="`stop` is 3 and `offset` is 5, so there is no step to read"):
+        BlendDataset(blend, offset=5, stop=3)
+    assert list(BlendDataset(blend, offset=5, stop=5)) == []  # as after the last step of a run
+
+
 def test_len_is_the_number_of_steps_that_are_left(blend: BlendHandle) -> None:
     for ranks in (1, 4):
         dataset = BlendDataset(blend, offset=40, rank=ranks - 1, ranks=ranks)
@@ -435,7 +441,9 @@ def test_len_is_the_number_of_steps_that_are_left(blend: BlendHandle) -> None:
         assert loader
         assert dataset
     assert len(BlendDataset(blend, offset=3, stop=7)) == 4
-    assert len(BlendDataset(blend, offset=9, stop=7)) == 0
+    finished = BlendDataset(blend, stop=7)
+    finished.load_state_dict({"blend": blend.id, "offset": 9})  # of a run that went further
+    assert len(finished) == 0
 
 
 def test_the_length_of_a_blend_without_an_end_is_said_to_be_unknown(local: BlendHandle) -> None:
