@@ -34,9 +34,9 @@ def refuse_to_join(caller: FrameType | None) -> None:
     torch tells a dataset nothing about its loader but by the frame of the call. A `collate_fn` of the user
     may join items.
     """
-    fetcher = caller.f_locals.get("self") if caller is not None else None
-    if not isinstance(fetcher, _IterableDatasetFetcher):
-        return
+    if caller is None or caller.f_code is not _IterableDatasetFetcher.__init__.__code__:
+        return  # `f_locals` of another function would keep its variables alive until it ends
+    fetcher = caller.f_locals["self"]
     if fetcher.auto_collation and fetcher.collate_fn is default_collate:
         raise JoinedSteps
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Generic
 
 import torch
@@ -86,6 +87,7 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
                 "`stop` is the step after the last one, not a number of steps. Give at least `offset`."
             )
         self._dealt = torch.zeros((), dtype=torch.bool).share_memory_()  # shared with the workers
+        self._n_iterations = 0  # of this process, begun and not ended
 
     def __iter__(self) -> Iterator[Any]:
         refuse_to_join(sys._getframe(1))
@@ -101,9 +103,22 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
     def _items(self) -> Iterator[Any]:
         if get_worker_info() is not None:
             self._dealt.fill_(True)
-        for offset, item in self.numbered():
-            self._offset = offset
-            yield item
+        with self.iterating():
+            for offset, item in self.numbered():
+                self._offset = offset
+                yield item
+
+    @contextmanager
+    def iterating(self) -> Iterator[None]:
+        """Count an iteration, which no loaded state reaches, until its end."""
+        self._n_iterations += 1
+        try:
+            yield
+        finally:
+            self._n_iterations -= 1
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_n_iterations": 0}  # iterations stay behind when a dataset is copied
 
     def numbered(self) -> Iterator[tuple[int, Any]]:
         """Each item of this process, in a worker its share of the steps, with the step after it."""
@@ -128,9 +143,16 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state of this source, or of one with the same steps before that state.
 
-        Raises InvalidRequest for a state of any other source.
+        Raises InvalidRequest for a state of any other source, and while an iteration is under way: it has
+        prefetched steps, and would go on with them.
         """
-        self.start_at(self.source.offset_of(state))
+        offset = self.source.offset_of(state)
+        if self._n_iterations:
+            raise InvalidRequest(
+                f"An iteration is under way, at step {self._offset:,}, and would go on as before. "
+                "Leave the loop or close its iterator, load the state, and begin a new iteration."
+            )
+        self.start_at(offset)
 
     def start_at(self, offset: int) -> None:
         """Begin the next iteration with step `offset`."""
@@ -222,7 +244,8 @@ class BlendLoader:
         def cancel() -> None:
             call.cancel(CallCancelled("The loop over the loader has ended."))
 
-        with Prefetcher(items(), self._prefetch, lambda _: 1, cancel) as prefetched:
+        ahead = Prefetcher(items(), self._prefetch, lambda _: 1, cancel)
+        with self.dataset.iterating(), ahead as prefetched:
             for offset, item in prefetched:
                 ready = copies.finish(item) if copies else self._moved(item)
                 self.dataset.start_at(offset)

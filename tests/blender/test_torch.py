@@ -422,6 +422,59 @@ def test_a_foreign_state_is_refused_in_a_sentence(blend: BlendHandle, state: Any
     assert loader.state_dict() == {"blend": blend.id, "offset": OFFSET_OF_BLEND}
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_state_is_loaded_between_iterations_only(local: BlendHandle, workers: int) -> None:
+    loader = BlendLoader(BlendDataset(local, stop=30), workers=workers)
+    state = {"blend": local.id, "offset": 20}
+    items = iter(loader)
+    assert next(items)["offset"] == 0
+    with pytest.raises(InvalidRequest, match=r"An iteration is under way, at step 1, .* begin a new"):
+        loader.load_state_dict(state)
+    assert next(items)["offset"] == 1
+    assert loader.state_dict() == {"blend": local.id, "offset": 2}
+    items.close()
+    loader.load_state_dict(state)
+    assert loader.state_dict() == state
+    assert [item["offset"] for item in loader] == list(range(20, 30))
+    loader.load_state_dict(state)  # after the last step
+    items = iter(loader)
+    loader.load_state_dict({"blend": local.id, "offset": 25})  # nothing is prefetched before the first step
+    assert next(items)["offset"] == 25
+
+
+def test_a_state_is_loaded_after_a_loop_that_was_left_or_failed(local: BlendHandle) -> None:
+    loader = BlendLoader(BlendDataset(local, stop=30))
+    state = {"blend": local.id, "offset": 20}
+    for _ in loader:
+        break
+    loader.load_state_dict(state)
+
+    def train() -> None:
+        for number, _ in enumerate(loader):
+            raise FloatingPointError(f"loss of step {number}")
+
+    with pytest.raises(FloatingPointError) as raised:  # which holds the frames of the loop
+        train()
+    loader.load_state_dict(state)
+    assert next(iter(loader))["offset"] == 20
+    assert raised.value.__traceback__ is not None
+
+
+def test_a_dataset_refuses_a_state_while_a_plain_loop_reads_it(local: BlendHandle) -> None:
+    dataset = BlendDataset(local, stop=30)
+    state = {"blend": local.id, "offset": 20}
+    items = iter(DataLoader(dataset, batch_size=None))
+    assert next(items)["offset"] == 0
+    with pytest.raises(InvalidRequest, match="An iteration is under way"):
+        dataset.load_state_dict(state)
+    copied = pickle.loads(pickle.dumps(dataset))
+    copied.load_state_dict(state)
+    assert [item["offset"] for item in copied] == list(range(20, 30))
+    del items
+    dataset.load_state_dict(state)
+    assert dataset.state_dict() == state
+
+
 def test_a_stop_before_the_offset_is_refused(blend: BlendHandle) -> None:
     with pytest.raises(InvalidRequest, match="`stop` is 3 and `offset` is 5, so there is no step to read"):
         BlendDataset(blend, offset=5, stop=3)
