@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
+from difflib import get_close_matches
 from typing import NoReturn
 
 from factory.errors import ConfigurationError
-from factory.suggestions import nearest
 
 _LAKE = "-f names the datasets file and --lake the lake, in place of FACTORY_DATASETS and FACTORY_HOME."
 
@@ -21,7 +21,7 @@ class OptionParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         words = re.findall(r"--[\w-]+", message) if message.startswith("unrecognized") else []
         options = [option for action in self._actions for option in action.option_strings]
-        near = nearest(words[0], options, n=1) if words else []
+        near = get_close_matches(words[0], options, n=1) if words else []
         remedy = f"Did you mean `{near[0]}`? " if near else ""
         raise ConfigurationError(
             f"{message[:1].upper()}{message[1:]}. {remedy}`{self.prog} --help` lists the options."

@@ -12,7 +12,7 @@ from blender.records import ExplainedRow
 from factory.counted import counted
 from factory.errors import DamagedFile, TableNotFound
 from factory.explain.find import find_ids
-from factory.explain.served_version import served_versions
+from factory.explain.stages.served_version import served_versions
 from factory.explain.trace import DocumentTrace, trace_documents, trace_known, trace_served
 from factory.lake.tables import Lake
 from factory.settings import Settings

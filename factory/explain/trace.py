@@ -15,11 +15,11 @@ from blender.opened.blend import Blend
 from factory.errors import DamagedFile, NotFound, TableNotFound
 from factory.explain.evidence import Evidence
 from factory.explain.find import search_raw_tables
-from factory.explain.served_version import served_versions
 from factory.explain.stages.document_trace import UNDER_WAY, DocumentTrace, Rejection, Serving, StoredStep
 from factory.explain.stages.ingest import BAD_RECORD, descendants, origins
 from factory.explain.stages.registry import STAGES
 from factory.explain.stages.removals import Read
+from factory.explain.stages.served_version import served_versions
 from factory.explain.stages.serving import Served
 from factory.explain.stages.stage import removed
 from factory.lake import names

@@ -11,10 +11,10 @@ from pyiceberg.expressions import In
 
 from blender.opened.blend import Blend
 from blender.records import RowPosition
-from factory.explain.served_version import served_version
 from factory.explain.stages.document_trace import DocumentTrace, Serving
 from factory.explain.stages.packing import PACKED
 from factory.explain.stages.removals import Read
+from factory.explain.stages.served_version import served_version
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas.ingest import RAW
