@@ -138,6 +138,7 @@ def test_every_face_of_a_stage_has_the_name_of_one(face: str) -> None:
             "verdicts",
             "rounds",
             "serving",
+            "served_version",
             "registry",
         },
     }

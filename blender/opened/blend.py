@@ -87,12 +87,14 @@ class Blend:
             return
         ending = self.order.ends.index(steps)
         source = self.sources[ending]
+        n_needed = int(self.order.rows_needed(steps)[ending])
         if first:
+            n_served = int(self.order.rows_needed(steps - 1)[ending]) if steps else 0
             raise InvalidBlend(
-                f"The blend ends at step {steps:,}, where source `{source.config.name}` has no rows left, so "
-                f"an update from step {first:,} on changes nothing. Update it from an earlier step."
+                f"The blend ends at step {steps:,}, which needs {n_needed - n_served:,} rows of source "
+                f"`{source.config.name}` and has {source.n_rows - n_served:,} left, so an update from step "
+                f"{first:,} on changes nothing. Update it from an earlier step, or take fewer of these rows."
             )
-        n_needed = int(self.order.rows_needed(0)[ending])
         raise InvalidBlend(
             f"The blend has no step: source `{source.config.name}` has {source.n_rows:,} rows, and the first "
             f"step needs {n_needed:,}. Take fewer rows a step, or say `oversample: true` of the source."

@@ -43,9 +43,9 @@ def create(
     blend = open_blends(root.lake_settings()).create(
         blend_file.sources, blend_file.seed, blend_file.planned, pad=blend_file.pad
     )
-    _warn_of_undeclared(*blend_file.sources)
     show_blend(root.lake_settings(), blend.id, _description)
-    print(blend.id)
+    print(blend.id, flush=True)
+    _warn_of_undeclared(*blend_file.sources)
 
 
 @blend_app.command("list")
@@ -123,9 +123,9 @@ def update(
     child = LocalBlender(root.lake_settings()).update(
         blend, offset, change.weights, change.add, change.schedule_record, pad=change.pad
     )
-    _warn_of_undeclared(*change.add)
     show_blend(root.lake_settings(), child.id, _description)
-    print(child.id)
+    print(child.id, flush=True)
+    _warn_of_undeclared(*change.add)
 
 
 @blend_app.command("retire")

@@ -61,7 +61,8 @@ def find_ids(lake: Lake, text: str, versions: Iterable[Read] = (), limit: int = 
     search_raw_tables(lake.names(), search, lambda: bool(found))
     for read in () if found else versions:
         raw = names.raw(str(read.dataset))
-        search(raw, read.snapshot(raw))
+        with contextlib.suppress(DamagedFile):  # of a version that no table is made of any more
+            search(raw, read.snapshot(raw))
     record_ids = [] if found else _rejected_with(lake, text)
     if record_ids:
         return list(dict.fromkeys(record_ids))[:limit]
@@ -103,7 +104,7 @@ def _rejected_with(lake: Lake, text: str) -> list[str]:
     """Return the ids of the rejected records in whose first bytes `text` is a whole value of JSON."""
     json_texts = (json.dumps(text), json.dumps(text, ensure_ascii=False))
     number = rf"|[:\[,]\s*{text}\s*[,\]}}]" if text.isascii() and text.isdecimal() else ""
-    pattern = "|".join(map(re.escape, json_texts)) + number
+    pattern = f"(?:{'|'.join(map(re.escape, json_texts))})\\s*(?:[,}}\\]]|$)" + number
     ids: list[str] = []
     for table in sorted(filter(holds_bad_records, lake.names())):
         with contextlib.suppress(DamagedFile):

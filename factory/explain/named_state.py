@@ -18,7 +18,7 @@ from factory.suggestions import nearest, quoted
 
 BEFORE = "before"
 
-_BRANCH = re.compile(r"(.+)\.branch_(\w+)")
+_BRANCH = re.compile(r"([^.]+\.[^.]+)\.branch_(\w+)")
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ def _head(lake: Lake, table: TableName, branch: str) -> int:
     iceberg_table = lake.table(table)
     snapshot = iceberg_table.snapshot_by_name(branch)
     if snapshot is None:
-        branches = [name for name in iceberg_table.refs() if name != "main"]
+        refs = iceberg_table.refs().items()
+        branches = [name for name, ref in refs if ref.snapshot_ref_type == "branch" and name != "main"]
         there = f"It has {quoted(branches)}." if branches else "It has none: `factory clean` dropped them."
         raise TableNotFound(f"Table {table} has no branch `{branch}`. {there}")
     return int(snapshot.snapshot_id)

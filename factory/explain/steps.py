@@ -12,8 +12,9 @@ from blender.records import ExplainedRow
 from factory.counted import counted
 from factory.errors import DamagedFile, TableNotFound
 from factory.explain.find import find_ids
-from factory.explain.stages.served_version import served_versions
+from factory.explain.stages.serving import Served
 from factory.explain.trace import DocumentTrace, trace_documents, trace_known, trace_served
+from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.settings import Settings
 
@@ -39,8 +40,9 @@ def served_by(settings: Settings) -> tuple[list[Blend], list[str]]:
         try:
             opened.append(blends.open(stored.id))
         except (SourceGone, TableNotFound, DamagedFile, BrokenBlend) as error:
-            n_expired += stored.pins.retired
-            if not stored.pins.retired:
+            if stored.pins.retired and isinstance(error, SourceGone | TableNotFound):
+                n_expired += 1
+            else:
                 lost.append(f"Blend {stored.id} is left out: {error}")
     if n_expired:
         verb = "is" if n_expired == 1 else "are"
@@ -52,7 +54,7 @@ def trace_text(settings: Settings, text: str) -> tuple[list[DocumentTrace], list
     """The trace of every document that `text` names (`find_ids`), and a sentence per unreadable blend."""
     lake = Lake(settings)
     opened, lost = served_by(settings)
-    ids = find_ids(lake, text, served_versions(lake, opened))
+    ids = find_ids(lake, text, Served(lake, opened, first=0).versions())
     return trace_documents(lake, ids, opened), lost
 
 
@@ -64,10 +66,11 @@ def trace_step(settings: Settings, blend: str, offset: int) -> StepTrace:
     opened = open_blends(settings).open(blend)
     rows = opened.explain(offset)
     ids = list(dict.fromkeys(segment.doc_id for row in rows for segment in row.segments))
-    traces = trace_served(Lake(settings), ids, [opened])
-    later = trace_known(Lake(settings), [doc_id for doc_id in ids if doc_id not in traces], [opened])
-    tables = {row.table for row in rows}
-    documents = {doc_id: _through(tables, of_one) for doc_id, of_one in (traces | later).items()}
+    lake, tables = Lake(settings), {row.table for row in rows}
+    blend_steps = Served(lake, [opened], first=3)
+    documents = trace_served(lake, ids, blend_steps, set(map(TableName.parse, tables)))
+    newest = trace_known(lake, [doc_id for doc_id in ids if doc_id not in documents], blend_steps)
+    documents |= {doc_id: _through(tables, of_one) for doc_id, of_one in newest.items()}
     return StepTrace(blend, offset, rows, documents)
 
 

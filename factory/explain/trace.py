@@ -6,8 +6,9 @@ scanned once for all of them.
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -19,14 +20,15 @@ from factory.explain.stages.document_trace import UNDER_WAY, DocumentTrace, Reje
 from factory.explain.stages.ingest import BAD_RECORD, descendants, origins
 from factory.explain.stages.registry import STAGES
 from factory.explain.stages.removals import Read
-from factory.explain.stages.served_version import served_versions
-from factory.explain.stages.serving import Served
+from factory.explain.stages.serving import Served, conclude
 from factory.explain.stages.stage import removed
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 
 __all__ = ["DocumentTrace", "Rejection", "Serving", "StoredStep", "trace_documents", "trace_known"]
+
+_LOG = logging.getLogger(__name__)
 
 
 def trace_documents(
@@ -37,12 +39,12 @@ def trace_documents(
     An id has a trace for each raw table that holds it: a dataset with a new name leaves the table of its old
     one. Raises NotFound for an id that no raw table holds.
     """
-    traces = trace_known(lake, ids, blends, first)
+    blend_steps = Served(lake, blends, first)
+    traces = trace_known(lake, ids, blend_steps)
     unknown = [doc_id for doc_id in ids if doc_id not in traces]
-    for doc_id, earlier in trace_served(lake, unknown, blends, first).items():
-        traces[doc_id] = earlier
-        for trace in earlier:
-            trace.reason = f"{trace.reason}; no raw table holds it any more"
+    for doc_id, trace in trace_served(lake, unknown, blend_steps).items():
+        trace.reason = f"{trace.reason or 'under way'}; no raw table holds it any more"
+        traces[doc_id] = [trace]
     missing = [doc_id for doc_id in ids if doc_id not in traces]
     if missing:
         raise NotFound(
@@ -52,9 +54,7 @@ def trace_documents(
     return [trace for doc_id in ids for trace in traces[doc_id]]
 
 
-def trace_known(
-    lake: Lake, ids: Sequence[str], blends: Sequence[Blend] = (), first: int = 3
-) -> dict[str, list[DocumentTrace]]:
+def trace_known(lake: Lake, ids: Sequence[str], blend_steps: Served) -> dict[str, list[DocumentTrace]]:
     """Trace the ids that a raw table holds, once for each such table; omit the others."""
     tables = frozenset(lake.names())
     traces: dict[str, list[DocumentTrace]] = defaultdict(list)
@@ -67,38 +67,63 @@ def trace_known(
                 by_dataset[trace.dataset].append(trace)
 
     search_raw_tables(tables, begin, lambda: all(doc_id in traces for doc_id in ids))
-    served = Served(blends, first)
     for dataset, members in by_dataset.items():
         variants = {
             name: [trace.in_variant(name) for trace in members] for name in names.variants(tables, dataset)
         }
         for name, in_dataset in {dataset: members, **variants}.items():
-            _follow(Read(lake, tables, dataset=name), in_dataset, served)
+            _follow(Read(lake, tables, dataset=name), in_dataset, blend_steps)
+            for trace in in_dataset:
+                conclude(trace)
             _explain(lake, names.verdicts(tables, name), in_dataset)
     for table, parent in _made_from(lake, tables):
-        _add_descendants(lake, table, by_dataset.get(parent, ()), blends, first)
+        _add_descendants(lake, table, by_dataset.get(parent, ()), blend_steps)
     _name_kept_documents(lake, tables, by_dataset)
     return dict(traces)
 
 
 def trace_served(
-    lake: Lake, ids: Sequence[str], blends: Sequence[Blend], first: int = 3
-) -> dict[str, list[DocumentTrace]]:
-    """Trace ids through the tables behind the rows that `blends` serve, whatever became of them since.
+    lake: Lake, ids: Sequence[str], blend_steps: Served, tables: Collection[TableName] | None = None
+) -> dict[str, DocumentTrace]:
+    """Trace ids through the tables behind the rows that blends serve, whatever became of them since.
 
-    Omits the ids that these rows do not come from, and versions whose snapshots have expired.
+    Only rows of the packed `tables` count, if they are given. A document that rows of several snapshots hold
+    has the trace of the newest, with the steps of all. Omits the ids that the rows do not come from, and rows
+    whose tables have expired or are damaged.
     """
-    traces: dict[str, list[DocumentTrace]] = defaultdict(list)
-    versions = served_versions(lake, blends) if ids else ()
+    traces: dict[str, DocumentTrace] = {}
+    versions = blend_steps.versions(tables) if ids else ()
     for read in versions:
-        dataset = str(read.dataset)
-        raw = names.raw(dataset)
-        members = [replace(trace, dataset=dataset) for trace in origins(lake, raw, ids, read.snapshot(raw))]
-        _follow(read, members, Served(blends, first))
-        _explain(lake, names.verdicts(read.names, dataset), members)
+        try:
+            members = _served_members(lake, ids, read, blend_steps)
+        except DamagedFile as error:
+            _LOG.warning("Rows that blends serve are left out. %s", error)
+            continue
         for trace in members:
-            traces[trace.doc_id].append(trace)
-    return dict(traces)
+            older = traces.get(trace.doc_id)
+            traces[trace.doc_id] = trace if older is None else _newer(older, trace)
+    for trace in traces.values():
+        conclude(trace)
+    return traces
+
+
+def _served_members(lake: Lake, ids: Sequence[str], read: Read, blend_steps: Served) -> list[DocumentTrace]:
+    """Trace those `ids` that the raw table of a version holds."""
+    dataset = str(read.dataset)
+    raw = names.raw(dataset)
+    members = [replace(trace, dataset=dataset) for trace in origins(lake, raw, ids, read.snapshot(raw))]
+    _follow(read, members, blend_steps)
+    _explain(lake, names.verdicts(read.names, dataset), members)
+    return members
+
+
+def _newer(older: DocumentTrace, trace: DocumentTrace) -> DocumentTrace:
+    """Return a trace with the steps of an older one, or the older one if no rows hold the document now."""
+    if not trace.servings:
+        return older
+    earlier = older.content_hash != trace.content_hash
+    trace.servings = [replace(step, of_earlier_text=earlier) for step in older.servings] + trace.servings
+    return trace
 
 
 def _name_kept_documents(
@@ -135,13 +160,13 @@ def _made_from(lake: Lake, tables: frozenset[TableName]) -> Iterator[tuple[Table
 
 
 def _add_descendants(
-    lake: Lake, table: TableName, traces: Sequence[DocumentTrace], blends: Sequence[Blend], first: int
+    lake: Lake, table: TableName, traces: Sequence[DocumentTrace], blend_steps: Served
 ) -> None:
     """Add the traces of the documents that a raw table makes from those of another."""
     ids = descendants(lake, table, [trace.doc_id for trace in traces]) if traces else {}
     if not ids:
         return
-    children = trace_known(lake, [child for of_one in ids.values() for child in of_one], blends, first)
+    children = trace_known(lake, [child for of_one in ids.values() for child in of_one], blend_steps)
     for trace in traces:
         for child in ids.get(trace.doc_id, ()):
             trace.descendants += [way for way in children[child] if way.dataset == table.name]
@@ -163,7 +188,7 @@ def _explain(lake: Lake, verdicts: TableName, traces: Sequence[DocumentTrace]) -
             ]
 
 
-def _follow(read: Read, traces: Sequence[DocumentTrace], served: Served) -> None:
+def _follow(read: Read, traces: Sequence[DocumentTrace], blend_steps: Served) -> None:
     """Follow the documents of one dataset from stage to stage, as far as each of them comes."""
     for view in STAGES:
         under_way = {trace.doc_id: trace for trace in traces if trace.outcome == UNDER_WAY}
@@ -171,4 +196,4 @@ def _follow(read: Read, traces: Sequence[DocumentTrace], served: Served) -> None
             suspects = view.follow(read, under_way)
             for doc_id, removals in removed(view, read, suspects).items():
                 under_way[doc_id].leave(removals, view.explain(removals))
-    served.follow(read, {trace.doc_id: trace for trace in traces})
+    blend_steps.follow(read, traces)

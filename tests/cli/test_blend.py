@@ -90,7 +90,7 @@ def test_an_update_that_changes_no_step_is_refused(lake: Settings, file: Path) -
     for first in (50, 2000):
         refused = in_columns(140, "blend", "update", blend, "--from", str(first), "--weight", "packed.code=1")
         assert (refused.exit_code, refused.stdout) == (2, "")
-        assert "ends at step 50, where source `packed.prose` has no rows left" in refused.stderr
+        assert "ends at step 50, which needs 6 rows of source `packed.prose` and has 0 left" in refused.stderr
     weights = ("--weight", "packed.code=1", "--weight", "packed.prose=0")
     assert in_columns(140, "blend", "update", blend, "--from", "50", *weights).exit_code == 0  # it goes on
     assert len(open_blends(lake).list()) == 2

@@ -72,6 +72,7 @@ def test_a_document_is_found_by_id_key_and_path(lake: Lake, text: str, found: st
         ("src/quite_another.cpp", "Look for keys with: factory sample raw.<dataset>."),
         ("Bad.rs", "Did you mean `flate2 / src/bad.rs`?"),
         ("zebra", "Look for keys with: factory sample raw.<dataset>."),
+        ("url", "Look for keys with: factory sample raw.<dataset>."),  # the name of a field
         ("x.org", "Look for keys with: factory sample raw.<dataset>."),
         ("/", "Look for keys with: factory sample raw.<dataset>."),
     ],

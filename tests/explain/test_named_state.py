@@ -37,6 +37,11 @@ def test_a_sample_shows_the_newest_an_earlier_state_or_a_branch(lake: Lake) -> N
         named_state(lake, "raw.web.branch_other")
 
 
+def test_a_dataset_may_be_called_as_branches_are(lake: Lake) -> None:
+    publish(lake, names.raw("branch_bank"), RAW, [document("a")])
+    assert keys(lake, "raw.branch_bank") == {"page a"}
+
+
 def test_names_of_nothing_are_answered(lake: Lake) -> None:
     publish(lake, names.raw("web"), RAW, [document("a")])
     with pytest.raises(TableNotFound, match="Did you mean `raw"):

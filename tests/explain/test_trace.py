@@ -12,6 +12,7 @@ from rich.console import Console
 from blender.catalog.blends import open_blends
 from blender.records import Source
 from factory.cli.trace import document_tree, show_step
+from factory.errors import NotFound
 from factory.explain.steps import served_by, trace_step, trace_text
 from factory.explain.trace import DocumentTrace, trace_documents
 from factory.lake import names
@@ -109,6 +110,43 @@ def test_a_blend_leads_to_the_documents_as_they_were_when_its_rows_were_made(lak
     for letter in "abc":
         assert f"tokens 0 to 4 of web / page {letter} (license unknown)" in printed
     assert f"blend {blend}, an earlier text: step 1 (epoch 0)" in printed
+
+
+@pytest.fixture
+def two(lake: Lake) -> tuple[str, str]:
+    """Blends of two states of a dataset: of documents a, b and c, then of b, d and e."""
+    made = []
+    for letters in ("abc", "bde"):
+        documents(lake, "code", letters)
+        pack(lake, "code", *letters, upstream=(names.raw("code"),), run_id=letters)
+        made.append(open_blends(lake.settings).create([Source(table="packed.code", weight=1)]).id)
+    return made[0], made[1]
+
+
+def test_a_document_that_is_gone_has_the_steps_of_the_blends_that_served_it(
+    lake: Lake, two: tuple[str, str]
+) -> None:
+    first, second = two
+    gone, kept = traced(lake, "ab")
+    assert [(step.blend, step.offset) for step in gone.servings] == [(first, 0)]
+    assert [(step.blend, step.offset) for step in kept.servings] == [(first, 1), (second, 0)]
+    assert not any(step.of_earlier_text for step in kept.servings)
+    assert kept.reason == "served by 2 blends"
+    assert list(trace_step(lake.settings, second, 0).documents) == ["b"]
+
+
+def test_damage_behind_one_blend_leaves_the_rest_of_a_trace(lake: Lake, two: tuple[str, str]) -> None:
+    raw = lake.table(names.raw("code"))
+    [old_file] = [
+        task.file.file_path for task in raw.scan(snapshot_id=raw.history()[0].snapshot_id).plan_files()
+    ]
+    Path(old_file.removeprefix("file://")).unlink()
+    assert [trace.reason for trace in traced(lake, "b")] == ["served by 2 blends"]
+    assert trace_step(lake.settings, two[0], 1).documents["b"].about["n_bytes"] == 2  # by the newest tables
+    with pytest.raises(NotFound):
+        trace_text(lake.settings, "page zzz")
+    lake.catalog.drop_table(names.placements("code").identifier)
+    assert trace_step(lake.settings, two[1], 0).documents["b"].outcome == "under_way"
 
 
 def test_retired_blends_whose_rows_are_gone_are_counted(lake: Lake) -> None:

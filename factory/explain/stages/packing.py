@@ -112,7 +112,7 @@ def _follow_part(read: Read, part: str, traces: Mapping[str, DocumentTrace]) -> 
 
 def _side(read: Read, sequences: TableName, trace: DocumentTrace) -> Side | None:
     """Return the side of a document, None if its dataset has no validation part."""
-    share = read.lake.published(sequences).properties.get(VALIDATION)
+    share = read.lake.published_at(sequences, read.snapshot(sequences)).properties.get(VALIDATION)
     if share is None:
         return None
     repository = trace.about.get("repository")

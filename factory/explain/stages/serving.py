@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import logging
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 
 import pyarrow as pa
@@ -11,6 +13,7 @@ from pyiceberg.expressions import In
 
 from blender.opened.blend import Blend
 from blender.records import RowPosition
+from factory.errors import DamagedFile
 from factory.explain.stages.document_trace import DocumentTrace, Serving
 from factory.explain.stages.packing import PACKED
 from factory.explain.stages.removals import Read
@@ -22,23 +25,79 @@ from factory.lake.tables import Lake
 
 SERVED = "served"
 
+_LOG = logging.getLogger(__name__)
+
+Head = tuple[TableName, int]  # a packed table and the snapshot at which blends serve it
+
 
 @dataclass(frozen=True)
 class Served:
-    """The steps of `blends` that serve a document; of each blend the `first` epochs."""
+    """The steps of `blends` that serve a document, of each blend the `first` epochs; for one trace.
 
+    Blends that serve the same snapshot of a table share its version, which is looked up once.
+    """
+
+    lake: Lake
     blends: Sequence[Blend]
     first: int
+    _versions: dict[Head, Read | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> None:
-        """Add the steps to the traces, also to those of documents that a newer table removed."""
-        assert read.dataset is not None
+    def heads(self) -> dict[Head, list[Blend]]:
+        """Return the packed tables that blends serve, at each of their snapshots, with these blends."""
+        heads: dict[Head, list[Blend]] = defaultdict(list)
         for blend in self.blends:
-            for part in names.packed_parts(read.names, read.dataset):
-                _follow_blend(read.lake, blend, part, list(traces.values()), self.first)
-        for trace in traces.values():
-            if trace.servings:
-                _conclude(trace)
+            for source in blend.sources:
+                head = (TableName.parse(source.config.table), source.reader.snapshot_id)
+                if blend not in heads[head]:
+                    heads[head].append(blend)
+        return heads
+
+    def version(self, head: Head) -> Read | None:
+        """Return the tables behind a packed table at a snapshot; None if they cannot be read any more."""
+        if head not in self._versions:
+            self._versions[head] = served_version(self.lake, *head)
+        return self._versions[head]
+
+    def versions(self, tables: Collection[TableName] | None = None) -> Iterator[Read]:
+        """Yield the tables behind each packed table (among `tables`) that blends serve, at each snapshot."""
+        heads = (head for head in self.heads() if tables is None or head[0] in tables)
+        yield from filter(None, map(self.version, heads))
+
+    def follow(self, read: Read, traces: Sequence[DocumentTrace]) -> None:
+        """Add the steps to the traces, also to those of documents that a newer table removed.
+
+        Through the tables behind a packed snapshot only the blends that serve this snapshot are followed.
+        """
+        assert read.dataset is not None
+        tables = [names.packed(part) for part in names.packed_parts(read.names, read.dataset)]
+        for head, blends in self.heads().items():
+            table, snapshot = head
+            if table in tables and (read.pinned is None or read.pinned.get(table) == snapshot):
+                ordinals = _ordinals(read, table, snapshot, traces)
+                if any(ordinals.values()):
+                    earlier = set() if read.pinned is not None else self._with_earlier_text(head, traces)
+                    for blend in blends:
+                        _add_servings(blend, str(table), ordinals, earlier, traces, self.first)
+
+    def _with_earlier_text(self, head: Head, traces: Sequence[DocumentTrace]) -> set[str]:
+        """Return the ids of the documents whose text a packed table holds as it was before."""
+        version = self.version(head)
+        raw = names.raw(names.dataset_of_packed(head[0]))
+        if version is None or version.snapshot(raw) == self.lake.published(raw).snapshot_id:
+            return set()
+        ids = pa.array([trace.doc_id for trace in traces], pa.string())
+        try:
+            batches = list(version.batches(raw, RAW, ("doc_id", "content_hash"), ids))
+        except DamagedFile as error:
+            _LOG.warning("Nobody can tell whether %s holds earlier texts: %s", head[0], error)
+            return set()
+        rows = chain.from_iterable(batch.to_pylist() for batch in batches)
+        hashes = {row["doc_id"]: row["content_hash"] for row in rows}
+        return {
+            trace.doc_id
+            for trace in traces
+            if hashes.get(trace.doc_id, trace.content_hash) != trace.content_hash
+        }
 
 
 def serving_positions(
@@ -54,28 +113,13 @@ def serving_positions(
     }
 
 
-def _follow_blend(lake: Lake, blend: Blend, part: str, traces: Sequence[DocumentTrace], first: int) -> None:
-    table = names.packed(part)
-    snapshots = {source.config.table: source.reader.snapshot_id for source in blend.sources}
-    if str(table) not in snapshots or not traces:
-        return
-    ordinals = _ordinals(lake, part, snapshots[str(table)], traces)
-    earlier = _with_earlier_text(lake, table, snapshots[str(table)], traces)
-    positions = serving_positions(blend, str(table), set().union(*ordinals.values()), first)
-    for trace in traces:
-        servings = [
-            Serving(blend.id, position.offset, position.epoch, ordinal, trace.doc_id in earlier)
-            for ordinal in ordinals[trace.doc_id]
-            for position in positions[ordinal]
-        ]
-        trace.servings += sorted(servings, key=lambda serving: serving.offset)
-
-
-def _conclude(trace: DocumentTrace) -> None:
-    """Say in the trace that blends serve the document: the outcome, unless a newer table removed it.
+def conclude(trace: DocumentTrace) -> None:
+    """Say in a trace that blends serve the document: the outcome, unless a newer table removed it.
 
     If they serve the text that it had before, the outcome is that of the newer text.
     """
+    if not trace.servings:
+        return
     servings = [serving for serving in trace.servings if not serving.of_earlier_text]
     subject = "" if servings else "an earlier text of it is "
     servings = servings or trace.servings
@@ -90,38 +134,38 @@ def _conclude(trace: DocumentTrace) -> None:
         trace.reason = f"{trace.reason or 'under way'}; {sentence}, from earlier packed sequences"
 
 
-def _with_earlier_text(
-    lake: Lake, table: TableName, snapshot_id: int, traces: Sequence[DocumentTrace]
-) -> set[str]:
-    """Return the ids of the documents whose text a packed table holds at a snapshot as it was before."""
-    version = None
-    if lake.published_at(table, snapshot_id).lineage.content != lake.published(table).lineage.content:
-        version = served_version(lake, table, snapshot_id)
-    if version is None:
-        return set()
-    raw = names.raw(names.dataset_of_packed(table))
-    ids = pa.array([trace.doc_id for trace in traces], pa.string())
-    rows = chain.from_iterable(
-        batch.to_pylist() for batch in version.batches(raw, RAW, ("doc_id", "content_hash"), ids)
-    )
-    hashes = {row["doc_id"]: row["content_hash"] for row in rows}
-    return {
-        trace.doc_id for trace in traces if hashes.get(trace.doc_id, trace.content_hash) != trace.content_hash
-    }
+def _add_servings(
+    blend: Blend,
+    table: str,
+    ordinals: Mapping[str, Sequence[int]],
+    earlier: set[str],
+    traces: Sequence[DocumentTrace],
+    first: int,
+) -> None:
+    positions = serving_positions(blend, table, set().union(*ordinals.values()), first)
+    for trace in traces:
+        servings = [
+            Serving(blend.id, position.offset, position.epoch, ordinal, trace.doc_id in earlier)
+            for ordinal in ordinals[trace.doc_id]
+            for position in positions[ordinal]
+        ]
+        trace.servings += sorted(servings, key=lambda serving: serving.offset)
 
 
-def _ordinals(lake: Lake, part: str, snapshot: int, traces: Sequence[DocumentTrace]) -> dict[str, list[int]]:
-    """Return the ordinals of each document in the packed table at `snapshot`.
+def _ordinals(
+    read: Read, table: TableName, snapshot: int, traces: Sequence[DocumentTrace]
+) -> dict[str, list[int]]:
+    """Return the ordinals of each document in a packed table at a snapshot.
 
     One run publishes packed rows and placements, so the run's id finds the placements of an older snapshot.
     """
-    sequences, placements = names.packed(part), names.placements(part)
-    lineage = lake.published_at(sequences, snapshot).lineage
-    if lineage.content == lake.published(sequences).lineage.content:
+    lake, lineage = read.lake, read.lake.published_at(table, snapshot).lineage
+    if read.pinned is not None or lineage.content == lake.published(table).lineage.content:
         return {
-            trace.doc_id: [ordinal for ordinal, _, _ in trace.placements if trace.sequences == str(sequences)]
+            trace.doc_id: [ordinal for ordinal, _, _ in trace.placements if trace.sequences == str(table)]
             for trace in traces
         }
+    placements = names.placements(table.name)
     beside = lake.published_by(placements, lineage.run_id)
     ordinals: dict[str, list[int]] = {trace.doc_id: [] for trace in traces}
     if beside is not None:

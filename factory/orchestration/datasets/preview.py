@@ -102,7 +102,7 @@ def preview(entry: Dataset, files: Sequence[tuple[Path, bytes]], folder: Path) -
     if isinstance(entry, RecordFiles) and starts:
         fields = [entry.first_records(start.source, FIRST_RECORDS) for start in starts]
         mistakes += _unknown_fields(entry, starts, fields)
-        mistakes += _repeated_keys(entry, fields)
+        mistakes += _repeated_keys(entry, starts, fields)
         advice += _key_advice(entry, fields)
     if not any(mistake.place in (("text",), ("messages",), ("key",)) for mistake in mistakes):
         mistakes += _unread(entry, starts, every_file=len(starts) == len(files))
@@ -196,9 +196,13 @@ def _too_many_rejected(entry: RecordFiles, starts: Sequence[FileStart]) -> Itera
     yield Mistake((_FIELD_OF.get(reason, "paths"),), sentence, ends_run=False)
 
 
-def _repeated_keys(entry: RecordFiles, files: Sequence[FirstRecords]) -> Iterator[Mistake]:
-    """Yield a mistake if more of the first records have the key of an earlier one than may be rejected."""
-    keys = [str(key) for first in files for key in first.values.get(entry.key or "", ()) if key is not None]
+def _repeated_keys(
+    entry: RecordFiles, starts: Sequence[FileStart], files: Sequence[FirstRecords]
+) -> Iterator[Mistake]:
+    """Yield a mistake if more of the first documents have the key of an earlier one than may be rejected."""
+    if entry.key is None:
+        return
+    keys = [row["key"] for start in starts for row in start.rows if "reason" not in row]
     n_keys = len(set(keys))
     if len(keys) - n_keys <= entry.max_rejected * len(keys):
         return
@@ -206,7 +210,7 @@ def _repeated_keys(entry: RecordFiles, files: Sequence[FirstRecords]) -> Iterato
     remedy = f"Did you mean `{better}`?" if better else "Name another field, or leave `key` out."
     yield Mistake(
         ("key",),
-        f"`{entry.key}` has {counted(n_keys, 'value')} in the first {counted(len(keys), 'record')}, and a "
+        f"`{entry.key}` has {counted(n_keys, 'value')} in the first {counted(len(keys), 'document')}, and a "
         f"record whose key another one has is rejected. {remedy}",
         ends_run=False,
     )

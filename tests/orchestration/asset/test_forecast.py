@@ -16,8 +16,8 @@ from tests.orchestration.asset.published import component, publish
 LINE = [
     component("source"),
     component("upper", "source"),
-    component("trained", "source", lasting=True),
-    component("last", "upper", "trained"),
+    component("fitted", "source", lasting=True),
+    component("lowest", "upper", "fitted"),
 ]
 
 
@@ -38,7 +38,7 @@ def said(
 
 def test_an_empty_lake_makes_everything(lake: Lake) -> None:
     found = said(lake, LINE, reuse=True)
-    assert list(found) == ["source", "trained", "upper", "last"]
+    assert list(found) == ["source", "fitted", "upper", "lowest"]
     assert set(found.values()) == {("make", "it is new")}
 
 
@@ -46,11 +46,11 @@ def test_what_lasts_stays_when_it_reads_a_new_table(lake: Lake) -> None:
     before = [*LINE[:2], component("model", "source", lasting=True), component("behind", "upper", "model")]
     for asset in before:
         publish(lake, asset, "a")
-    now = [*LINE[:2], component("more"), component("model", "source", "more", lasting=True), before[-1]]
+    now = [*LINE[:2], component("added"), component("model", "source", "added", lasting=True), before[-1]]
     assert said(lake, now, reuse=True) == {
         "source": ("make", "sources are read every time"),
-        "more": ("make", "it is new"),
-        "model": ("keep", "dedup.more is read now; `factory materialize dedup.model` makes it again"),
+        "added": ("make", "it is new"),
+        "model": ("keep", "dedup.added is read now; `factory materialize dedup.model` makes it again"),
         "upper": ("maybe", "dedup.source changes"),
         "behind": ("maybe", "dedup.upper changes"),
     }
@@ -61,22 +61,22 @@ def test_tables_behind_a_source_depend_on_its_content(lake: Lake) -> None:
         publish(lake, asset, "a")
     assert said(lake, LINE, reuse=True) == {
         "source": ("make", "sources are read every time"),
-        "trained": ("keep", ""),
+        "fitted": ("keep", ""),
         "upper": ("maybe", "dedup.source changes"),
-        "last": ("maybe", "dedup.upper changes"),
+        "lowest": ("maybe", "dedup.upper changes"),
     }
-    assert said(lake, LINE, reuse=True, only="last") == {"last": ("keep", "")}
+    assert said(lake, LINE, reuse=True, only="lowest") == {"lowest": ("keep", "")}
     publish(lake, LINE[0], "b")
     assert said(lake, LINE, reuse=False) == {
         "source": ("make", "sources are read every time"),
-        "trained": (
+        "fitted": (
             "keep",
-            "dedup.source changed; `factory materialize dedup.trained` makes it again",
+            "dedup.source changed; `factory materialize dedup.fitted` makes it again",
         ),
         "upper": ("make", "it was selected"),
-        "last": ("make", "it was selected"),
+        "lowest": ("make", "it was selected"),
     }
-    assert said(lake, LINE, reuse=False, only="trained") == {"trained": ("make", "dedup.source changed")}
+    assert said(lake, LINE, reuse=False, only="fitted") == {"fitted": ("make", "dedup.source changed")}
 
 
 def test_a_missing_input_is_named(lake: Lake) -> None:

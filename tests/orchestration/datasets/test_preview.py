@@ -186,12 +186,18 @@ def test_a_key_that_few_records_have_of_their_own_is_refused(tmp_path: Path) -> 
     records = [{"id": at, "mood": ("sad", "gay")[at % 2], "text": f"text {at}"} for at in range(50)]
     dataset = "kind: prose, format: jsonl, paths: a.jsonl, key: "
     assert refusal(declare(tmp_path, f"{dataset}mood", a_jsonl=lines(records))) == (
-        "key: `mood` has 2 values in the first 50 records, and a record whose key another one has is "
+        "key: `mood` has 2 values in the first 50 documents, and a record whose key another one has is "
         "rejected. Did you mean `id`?"
     )
     check(declare(tmp_path, f"{dataset}id", a_jsonl=lines(records + records)))  # half of them, as may be
     assert "has 2 values" in refusal(declare(tmp_path, f"{dataset}mood, max_rejected: 0.9"))
     check(declare(tmp_path, f"{dataset}mood, max_rejected: 0.99"))
+    deleted = [{"id": "deleted", "text": ""}] * 100  # are rejected as empty, whatever their keys
+    check(declare(tmp_path, f"{dataset}id", a_jsonl=lines(records + deleted)))
+    listed = [{"id": [1], "text": "a"}] * 50
+    assert "holds neither text nor a whole number" in refusal(
+        declare(tmp_path, f"{dataset}id", a_jsonl=lines(listed))
+    )
 
 
 def test_records_of_which_more_are_rejected_than_may_be_are_refused(tmp_path: Path) -> None:
