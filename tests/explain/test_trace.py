@@ -243,3 +243,12 @@ def test_a_document_has_a_way_through_each_variant_of_its_dataset(lake: Lake) ->
     assert f"variant {strict}" in shown
     assert shown.count("raw.code at snapshot") == 1  # shared, so it stands once
     assert f"filtered.{strict} at snapshot" in shown
+
+
+def test_documents_made_from_one_are_told_apart_by_their_tables(lake: Lake) -> None:
+    documents(lake, "code", "a")
+    child = {**document("b"), "metadata": [("derived_from", "a")]}
+    for dataset in ("essays", "texts"):  # as after a new name of the dataset
+        publish(lake, names.raw(dataset), RAW, [child], names.raw("code"))
+    [trace] = traced(lake, "a")
+    assert [(it.doc_id, it.dataset) for it in trace.descendants] == [("b", "essays"), ("b", "texts")]

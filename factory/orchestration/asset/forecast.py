@@ -116,9 +116,9 @@ def _of(
     if changing and found_without(()):
         different_tables = differing_tables(lake, declared, upstream, parts, request)
         # A table that grows is frozen while its input is pending, so another table may be what differs.
-        names = " or ".join(str(table) for table in changing if table in different_tables)
-        if names:
-            return Forecast(declared.table, "", "maybe", f"{names} still differs from what was read")
+        tables_named = [table for table in changing if table in different_tables] or sorted(different_tables)
+        names = " or ".join(map(str, tables_named))
+        return Forecast(declared.table, "", "maybe", f"{names} still differs from what was read")
     if changing:
         behind = sorted(frozenset().union(*(roots[table] for table in changing)))
         reason = f"{' or '.join(map(str, changing))} changes"

@@ -96,3 +96,23 @@ def test_partitions_of_the_range_alone_are_compared(lake: Lake) -> None:
         publish(lake, asset, "a")
     found = said(lake, assets, reuse=True, span=("de", "en"))
     assert found["upper"] == ("make", "partition de is new; partition en is new")
+
+
+def test_a_table_that_grows_may_stay_frozen_when_it_reads_a_new_one(lake: Lake) -> None:
+    source = component("source")
+    publish(lake, source, "a")
+    publish(lake, component("grown_here", "source", growth=2), "a")
+    now = [source, component("added"), component("grown_here", "source", "added", growth=2)]
+    assert said(lake, now, reuse=True)["grown_here"] == ("maybe", "dedup.added or dedup.source changes")
+    assert said(lake, now[1:], reuse=True)["grown_here"] == ("maybe", "dedup.added changes")
+
+
+def test_growth_beside_the_run_is_named(lake: Lake) -> None:
+    one, two = component("small"), component("large")
+    for asset in (one, two):
+        publish(lake, asset, "a")
+    grown = component("grown_beside", "small", "large", growth=2)
+    publish(lake, grown, "a")
+    publish(lake, two, *"abcdefgh")  # and the table that is frozen until then was not made since
+    expected = ("maybe", "dedup.large still differs from what was read")
+    assert said(lake, [one, grown], reuse=True)["grown_beside"] == expected
