@@ -112,20 +112,28 @@ def _short(value: object) -> str:
 
 
 def show_pages(lake: Lake, table: TableName, rows: Sequence[dict[str, Any]], console: Console) -> None:
-    """Print each page beside its main text; what is not in the main text is dim."""
+    """Print each page beside its main text; what is not in the main text is dim.
+
+    In a pipe a page is lines alone, with `+` before those of the main text and `-` before the others.
+    """
     from factory.explain.pages import whole_text
 
     paths = _paths_of(lake, table)
     for row in rows:
         main = row["text"] or ""
         main_lines = {" ".join(line.split()) for line in main.splitlines()}
-        page = Text()
-        for line in _cut(whole_text(lake, table, row, paths), _LONGEST).splitlines():
-            page.append(f"{line}\n", "" if " ".join(line.split()) in main_lines else "dim")
-        beside = Table(title=f"{row['source']} / {row['key']}", title_justify="left", show_lines=True)
+        page = _cut(whole_text(lake, table, row, paths), _LONGEST).splitlines()
+        lines = [(line, " ".join(line.split()) in main_lines) for line in page]
+        title = f"{row['source']} / {row['key']}"
+        if not console.is_terminal:
+            diff_lines = (f"{'+' if is_main else '-'} {line}" for line, is_main in lines)
+            console.print(Text("\n".join([title, *diff_lines, ""])))
+            continue
+        beside = Table(title=title, title_justify="left", show_lines=True)
         for column in ("page", "main text"):
             beside.add_column(column, ratio=1)
-        beside.add_row(page, Text(_cut(main, _LONGEST)))
+        shading = Text.assemble(*((f"{line}\n", "" if is_main else "dim") for line, is_main in lines))
+        beside.add_row(shading, Text(_cut(main, _LONGEST)))
         console.print(beside)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from rich.console import Console
 
+from factory.cli.tables import show_pages
 from factory.errors import ConfigurationError, NotFound
 from factory.explain.pages import whole_text
 from factory.lake import names
@@ -49,6 +52,12 @@ def test_a_page_is_read_again_from_its_archive_its_file_or_its_document(
         assert "Beside it" in text
         assert "Beside it" not in row["text"]
         assert text.count(SENTENCE) == row["text"].count(SENTENCE) == 2
+        printed = Console(width=10_000, file=io.StringIO())
+        show_pages(
+            Lake(lake_settings.model_copy(update={"datasets": tmp_path / "all.yaml"})), table, [row], printed
+        )
+        shown = printed.file.getvalue()  # type: ignore[attr-defined]
+        assert (f"\n+ {SENTENCE}\n" in shown, "\n- Beside it\n" in shown) == (True, True)
         if paths:
             with pytest.raises(NotFound, match="have no file"):
                 whole_text(lake, table, row, [tmp_path / "elsewhere"])
