@@ -121,7 +121,8 @@ def _servings(trace: DocumentTrace) -> Iterator[str]:
         steps[f"blend {serving.blend}{text}: "].append(f"step {serving.offset:,} (epoch {serving.epoch})")
     for batch in trace.stored:
         steps[f"stored in {escape(batch.uri)}: "].append(f"step {batch.step:,}")
-    for place, entries in steps.items():
+    for place, pieces in steps.items():
+        entries = list(dict.fromkeys(pieces))  # a step may hold several pieces of a document
         n_more = len(entries) - _SHOWN
         more = f" and {n_more:,} more" if n_more > 0 else ""
         yield f"{place}{', '.join(entries[:_SHOWN])}{more}"
