@@ -26,8 +26,9 @@ _GRANT = "Grant yourself access to it, or set FACTORY_HOME to a folder that you 
 def naming_folder(settings: Settings, folder: str, action: str = "written") -> Iterator[None]:
     """Name `folder`, a location in the warehouse, where it cannot be `action` ("written" or "read").
 
-    Raises MachineError for a local folder; for one in a store StoreUnavailable, or ConfigurationError for
-    refused keys. A missing file and an object that exists already stay the errors they are.
+    Raises MachineError for a local folder. For a folder in a store it raises StoreUnavailable, or
+    ConfigurationError if the store refuses the keys. A missing file and an object that exists already stay
+    the errors they are.
     """
     try:
         yield

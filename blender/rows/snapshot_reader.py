@@ -253,8 +253,8 @@ def _leaf(
 def mending(readers: Sequence[SnapshotReader], leaf: str, read: Callable[[], ReadType]) -> ReadType:
     """The result of `read`, which is retried after damaged page indexes are made again and files reopened.
 
-    A restored file usually replaces the damaged one under the same path, and an open file stays the damaged
-    one. So no file stays open after a failure, and the next read finds what was restored meanwhile.
+    A restored file usually replaces the damaged one under the same path, but a file that is already open
+    stays the damaged one. Closing every file after a failure lets the next read open the restored ones.
     """
     try:
         return read()

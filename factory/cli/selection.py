@@ -10,11 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import dagster as dg
 from dagster import AssetKey, AssetSelection
-from dagster._core.definitions.assets.graph.base_asset_graph import BaseAssetGraph
 
 from factory.errors import ConfigurationError
 from factory.lake import names
@@ -57,7 +55,7 @@ def select(
                 chosen = chosen | {key for key in upstream if key not in published}
         else:
             dotted = _SLASH.sub(r"\1\2.", selection.strip())
-            written = f'key:"{dotted}"' if _is_wildcard(dotted, graph) else dotted
+            written = f'key:"{dotted}"' if _is_wildcard(dotted, graph.get_all_asset_keys()) else dotted
             chosen = AssetSelection.from_string(written).resolve(graph, allow_missing=True)
     except dg.DagsterError as error:
         raise ConfigurationError(
@@ -116,10 +114,9 @@ def title(group: AssetGroup) -> str:
     return group.name if group.kind == "dataset" else f"{group.kind} {group.name}".strip()
 
 
-def _is_wildcard(selection: str, graph: BaseAssetGraph[Any]) -> bool:
+def _is_wildcard(selection: str, keys: Collection[AssetKey]) -> bool:
     """Whether the stars of a selection stand for parts of names, not for the way to or from an asset."""
-    is_asset = AssetKey(selection.strip("*")) in graph.get_all_asset_keys()
-    return _WILDCARD.fullmatch(selection) is not None and not is_asset
+    return _WILDCARD.fullmatch(selection) is not None and AssetKey(selection.strip("*")) not in keys
 
 
 def _chain(dataset: AssetGroup) -> AssetSelection:

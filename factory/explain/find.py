@@ -61,7 +61,7 @@ def find_ids(lake: Lake, text: str, versions: Iterable[Read] = (), limit: int = 
     search_raw_tables(lake.names(), search, lambda: bool(found))
     for read in () if found else versions:
         raw = names.raw(str(read.dataset))
-        with contextlib.suppress(DamagedFile):  # of a version that no table is made of any more
+        with contextlib.suppress(DamagedFile):  # another version may hold the document
             search(raw, read.snapshot(raw))
     record_ids = [] if found else _rejected_with(lake, text)
     if record_ids:

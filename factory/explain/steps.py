@@ -13,10 +13,12 @@ from factory.counted import counted
 from factory.errors import DamagedFile, TableNotFound
 from factory.explain.find import find_ids
 from factory.explain.stages.serving import Served
-from factory.explain.trace import DocumentTrace, trace_documents, trace_known, trace_served
+from factory.explain.trace import DocumentTrace, trace_ids, trace_known, trace_served
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.settings import Settings
+
+_EPOCHS = 3  # of a blend, whose steps a trace names
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,8 @@ def trace_text(settings: Settings, text: str) -> tuple[list[DocumentTrace], list
     """The trace of every document that `text` names (`find_ids`), and a sentence per unreadable blend."""
     lake = Lake(settings)
     opened, lost = served_by(settings)
-    ids = find_ids(lake, text, Served(lake, opened, first=0).versions())
-    return trace_documents(lake, ids, opened), lost
+    blend_steps = Served(lake, opened, _EPOCHS)
+    return trace_ids(lake, find_ids(lake, text, blend_steps.versions()), blend_steps), lost
 
 
 def trace_step(settings: Settings, blend: str, offset: int) -> StepTrace:
@@ -67,7 +69,7 @@ def trace_step(settings: Settings, blend: str, offset: int) -> StepTrace:
     rows = opened.explain(offset)
     ids = list(dict.fromkeys(segment.doc_id for row in rows for segment in row.segments))
     lake, tables = Lake(settings), {row.table for row in rows}
-    blend_steps = Served(lake, [opened], first=3)
+    blend_steps = Served(lake, [opened], _EPOCHS)
     documents = trace_served(lake, ids, blend_steps, set(map(TableName.parse, tables)))
     newest = trace_known(lake, [doc_id for doc_id in ids if doc_id not in documents], blend_steps)
     documents |= {doc_id: _through(tables, of_one) for doc_id, of_one in newest.items()}

@@ -18,7 +18,7 @@ from factory.explain.named_state import named_state
 from factory.explain.stages.registry import STAGES
 from factory.explain.stages.removals import REMOVALS, Read
 from factory.explain.upstream import made_of
-from factory.lake.names import TableName
+from factory.lake.names import TableName, holds_bad_records
 from factory.lake.tables import Lake
 
 ABSENT = "absent"  # the cause for a document that no upstream table contains
@@ -87,7 +87,7 @@ class TableVersion:
 
     def about(self, ids: pa.Array) -> pa.Table:
         """Return source, key and size of the `ids` in its raw tables: rows of `ABOUT`."""
-        raw = [table for table in self._pinned.tables("raw") if not table.name.endswith("_rejected")]
+        raw = [table for table in self._pinned.tables("raw") if not holds_bad_records(table)]
         rows = [self._read(table, ABOUT.names).select(ABOUT.names).cast(ABOUT) for table in raw]
         every = pa.concat_tables([ABOUT.empty_table(), *rows])
         return every.filter(pc.is_in(every["doc_id"], ids))

@@ -37,9 +37,13 @@ def trace_documents(
     """Trace each id, in the given order; `first` is the number of steps to name per blend.
 
     An id has a trace for each raw table that holds it: a dataset with a new name leaves the table of its old
-    one. Raises NotFound for an id that no raw table holds.
+    one. Raises NotFound for an id that no raw table holds, and no rows that blends serve come from.
     """
-    blend_steps = Served(lake, blends, first)
+    return trace_ids(lake, ids, Served(lake, blends, first))
+
+
+def trace_ids(lake: Lake, ids: Sequence[str], blend_steps: Served) -> list[DocumentTrace]:
+    """As `trace_documents`, with what was looked up of the blends before."""
     traces = trace_known(lake, ids, blend_steps)
     unknown = [doc_id for doc_id in ids if doc_id not in traces]
     for doc_id, trace in trace_served(lake, unknown, blend_steps).items():

@@ -6,6 +6,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 
 import pyarrow as pa
@@ -42,8 +43,9 @@ class Served:
     first: int
     _versions: dict[Head, Read | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
+    @cached_property
     def heads(self) -> dict[Head, list[Blend]]:
-        """Return the packed tables that blends serve, at each of their snapshots, with these blends."""
+        """The packed tables that blends serve, at each of their snapshots, with these blends."""
         heads: dict[Head, list[Blend]] = defaultdict(list)
         for blend in self.blends:
             for source in blend.sources:
@@ -60,7 +62,7 @@ class Served:
 
     def versions(self, tables: Collection[TableName] | None = None) -> Iterator[Read]:
         """Yield the tables behind each packed table (among `tables`) that blends serve, at each snapshot."""
-        heads = (head for head in self.heads() if tables is None or head[0] in tables)
+        heads = (head for head in self.heads if tables is None or head[0] in tables)
         yield from filter(None, map(self.version, heads))
 
     def follow(self, read: Read, traces: Sequence[DocumentTrace]) -> None:
@@ -70,7 +72,7 @@ class Served:
         """
         assert read.dataset is not None
         tables = [names.packed(part) for part in names.packed_parts(read.names, read.dataset)]
-        for head, blends in self.heads().items():
+        for head, blends in self.heads.items():
             table, snapshot = head
             if table in tables and (read.pinned is None or read.pinned.get(table) == snapshot):
                 ordinals = _ordinals(read, table, snapshot, traces)

@@ -108,11 +108,11 @@ def test_a_table_that_grows_may_stay_frozen_when_it_reads_a_new_one(lake: Lake) 
 
 
 def test_growth_beside_the_run_is_named(lake: Lake) -> None:
-    one, two = component("small"), component("large")
-    for asset in (one, two):
+    small, large = component("small"), component("large")
+    for asset in (small, large):
         publish(lake, asset, "a")
     grown = component("grown_beside", "small", "large", growth=2)
     publish(lake, grown, "a")
-    publish(lake, two, *"abcdefgh")  # and the table that is frozen until then was not made since
+    publish(lake, large, *"abcdefgh")  # and the table that is frozen until then was not made since
     expected = ("maybe", "dedup.large still differs from what was read")
-    assert said(lake, [one, grown], reuse=True)["grown_beside"] == expected
+    assert said(lake, [small, grown], reuse=True)["grown_beside"] == expected
