@@ -20,6 +20,10 @@ COUNTED = { n=0; every=50; count='  %d packages\n'; before='  '; \
 	"Collecting "*) n=$$((n + 1)); [ $$((n % every)) -ne 0 ] || printf "$$count" $$n ;; \
 	"Installing collected") [ $$n -eq 0 ] || { printf "$${count%\\n}, installing them" $$n; before=', '; } ;; \
 	esac; done; printf '%s%d s\n' "$$before" $$SECONDS; }
+# RERUN=1 runs what failed once more; RECORD=1 writes the CPU seconds as the new budget.
+PYTEST = $(BIN)/$(if $(RERUN),python -m tests.rerun,pytest) -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+	--durations 25 --durations-min 20 $(if $(RECORD),--record-cpu-budget) \
+	$(if $(SEED),-p randomly --randomly-seed=$(SEED) --hypothesis-profile=drawn --hypothesis-seed=$(SEED))
 PIP = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 
 export PYO3_PYTHON := $(abspath $(BIN)/python)
@@ -29,7 +33,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup demo ui serve test test-crash test-damage test-pages test-tiny test-batches pictures lint format proto bench wheel system-packages clean
+.PHONY: help prerequisites setup demo ui serve test test-rest test-crash test-damage test-pages test-tiny test-batches pictures lint format proto bench wheel system-packages clean
 
 ##@ Use
 help: ## Show this help
@@ -47,9 +51,12 @@ serve: setup ## Serve the lake's blends over gRPC (PORT=50051)
 ##@ Develop
 setup: $(VENV)/.installed $(VENV)/.native $(VENV)/.jars ## Create the environment: packages, native module, Spark's jars and classes
 
-test: setup system-packages $(VENV)/.all-jars $(VENV)/.torch $(NODE_PACKAGES) ## Run all tests
+test: setup system-packages $(VENV)/.all-jars $(VENV)/.torch $(NODE_PACKAGES) ## Run the tests, but for those of test-rest (SEED=7: in another order, with other examples)
 	@cd native && cargo test
-	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 25 --durations-min 20
+	@$(PYTEST) -m 'not slow' --cpu-budget test
+
+test-rest: setup system-packages $(VENV)/.all-jars $(VENV)/.torch $(NODE_PACKAGES) ## Run the slow tests: engines, the browser, walkthroughs, the wheel, more kills
+	@$(PYTEST) -m slow --cpu-budget rest
 
 test-crash: setup ## Kill runs and relocations at random instants (POINTS=20 SEED=7)
 	@$(BIN)/pytest -n 0 -s tests/test_crash.py tests/lake/relocation -k kill $(if $(POINTS),--kill-points $(POINTS)) $(if $(SEED),--kill-seed $(SEED))

@@ -22,6 +22,8 @@ from tests import reaper
 if TYPE_CHECKING:
     from tests.undisturbed import SmallLake
 
+pytest_plugins = ["tests.cpu_budget"]
+
 ROOT = Path(__file__).parents[1]
 _EXECUTOR = "spark.executor.extraJavaOptions"
 # A JVM of the tests lives for seconds: compiling for speed costs it more CPU than it gains.
@@ -39,11 +41,12 @@ os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"--conf '{_EXECUTOR}={_SHORT_LIVED
 # run in this process Dagster has SIGTERM do what SIGINT does.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The same code gets the same verdict, and a pause of the machine fails no test. Hypothesis' own profile
-# (`--hypothesis-profile=default`) draws new examples in every run and gives each 200 ms.
+# The same code gets the same verdict, and a pause of the machine fails no test. The profile `drawn` draws new
+# examples in every run, or those of `--hypothesis-seed`.
 hypothesis.settings.register_profile(
     "same", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
+hypothesis.settings.register_profile("drawn", hypothesis.settings.get_profile("same"), derandomize=False)
 hypothesis.settings.load_profile("same")
 
 
@@ -52,9 +55,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     datasets drawn, where pictures go."""
     parser.addoption("--kill-points", type=int, default=2, help="instants at which one is killed")
     parser.addoption("--kill-seed", type=int, default=20, help="seed of those instants")
-    parser.addoption("--damages", type=int, default=40, help="files that the test of damages breaks")
+    parser.addoption("--damages", type=int, default=15, help="files that the test of damages breaks")
     parser.addoption("--damage-seed", type=int, default=14, help="seed of those damages")
-    parser.addoption("--tiny-datasets", type=int, default=10, help="tiny datasets that run through the chain")
+    parser.addoption("--tiny-datasets", type=int, default=4, help="tiny datasets that run through the chain")
     parser.addoption("--tiny-seed", type=int, default=28, help="seed of their texts")
     parser.addoption("--page-files", type=int, default=200, help="files drawn to read their pages")
     parser.addoption("--batch-seeds", type=int, default=300, help="interleavings of producers and readers")

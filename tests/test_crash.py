@@ -20,15 +20,11 @@ from factory.settings import Settings
 from tests.small_pipeline import CODE, PACKED_CODE, add_file, run_apart, write_corpus
 from tests.undisturbed import SmallLake
 
-# (asset, phase it has reached, seconds after that): inside a write, between audit and publish, twice inside
-# dedup, between the publishes of two tables of one asset
-POINTS = [
-    (f"raw.{CODE}", "started", 1.3),
-    (f"filtered.{CODE}", "sealed", 0),
-    ("dedup.small_code_edges", "started", 0.2),
-    ("dedup.small_code_decisions", "started", 0.5),
-    (f"packed.{CODE}", "publishing", 0),
-]
+Point = tuple[str, str, float]  # asset, phase that it has reached, seconds after that
+INSIDE_A_WRITE = (f"raw.{CODE}", "started", 1.3)
+BEFORE_PUBLISHING = (f"filtered.{CODE}", "sealed", 0.0)
+INSIDE_DEDUP = [("dedup.small_code_edges", "started", 0.2), ("dedup.small_code_decisions", "started", 0.5)]
+BETWEEN_TWO_TABLES = (f"packed.{CODE}", "publishing", 0.0)
 _LONGEST_S = 1.5  # until most assets have their rows
 
 # The tables of the pipeline, each after what it is made of.
@@ -64,36 +60,44 @@ def contents(lake: Settings) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A corpus and its lake, which the tests of this file disturb one after the other."""
+    """A corpus and its lake, which a test disturbs."""
 
     corpus: Path
     lake: Settings
 
 
-@pytest.fixture(scope="module")
-def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
-    folder = tmp_path_factory.mktemp("crash")
-    lake = Settings(home=folder / "lake", spark_master="local[2]", spark_driver_memory="1g")
-    return Pipeline(write_corpus(folder / "corpus"), lake)
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Pipeline:
+    lake = Settings(home=tmp_path / "lake", spark_master="local[2]", spark_driver_memory="1g")
+    return Pipeline(write_corpus(tmp_path / "corpus"), lake)
 
 
 @pytest.mark.long
 @pytest.mark.process
 @pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("asset, phase, delay_s", POINTS)
-def test_a_killed_run_publishes_nothing_half(
-    pipeline: Pipeline, asset: str, phase: str, delay_s: float
+@pytest.mark.parametrize(
+    "points",
+    [
+        pytest.param([INSIDE_A_WRITE, BEFORE_PUBLISHING, BETWEEN_TWO_TABLES], id="of each kind"),
+        pytest.param(INSIDE_DEDUP, id="inside dedup", marks=pytest.mark.slow),
+    ],
+)
+def test_killed_runs_publish_nothing_half_and_the_next_finishes(
+    pipeline: Pipeline, undisturbed: SmallLake, points: list[Point]
 ) -> None:
-    assert killed_at(pipeline, asset, phase, delay_s)
-    published = contents(pipeline.lake)
-    assert [it for it in ORDER if it in published] == ORDER[: ORDER.index(asset)]
+    for asset, phase, delay_s in points:
+        assert killed_at(pipeline, asset, phase, delay_s)
+        published = contents(pipeline.lake)
+        assert [table for table in ORDER if table in published] == ORDER[: ORDER.index(asset)]
+    assert_the_next_run_finishes(pipeline, undisturbed)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.process
 @pytest.mark.timeout(3_600)
-def test_a_run_killed_at_random_instants_leaves_only_published_rows(
-    pipeline: Pipeline, kill_points: int, kill_seed: int
+def test_runs_killed_at_random_instants_leave_only_published_rows(
+    pipeline: Pipeline, undisturbed: SmallLake, kill_points: int, kill_seed: int
 ) -> None:
     chance = random.Random(kill_seed)
     for point in range(kill_points):
@@ -104,23 +108,20 @@ def test_a_run_killed_at_random_instants_leaves_only_published_rows(
         assert killed_at(pipeline, asset, "started", delay_s)
         after = contents(pipeline.lake)
         unpublished = ORDER[ORDER.index(asset) :]
-        assert [after.get(it) for it in unpublished] == [before.get(it) for it in unpublished]
+        assert [after.get(table) for table in unpublished] == [before.get(table) for table in unpublished]
         assert_only_published_rows(pipeline.lake)
-
-
-@pytest.mark.long
-@pytest.mark.process
-@pytest.mark.timeout(1_800)
-def test_the_run_after_the_kills_gives_what_an_undisturbed_lake_has(
-    pipeline: Pipeline, undisturbed: SmallLake
-) -> None:
-    for path in pipeline.corpus.rglob("point*.py"):  # which leaves the corpus of the other lake
+    for path in pipeline.corpus.rglob("point*.py"):  # as in the corpus of the undisturbed lake
         path.unlink()
+    assert_the_next_run_finishes(pipeline, undisturbed)
+
+
+def assert_the_next_run_finishes(pipeline: Pipeline, undisturbed: SmallLake) -> None:
+    """A run after the kills leaves the tables that an undisturbed lake has, and no branch of an audit."""
     done = run_apart(pipeline.corpus, pipeline.lake, "--select", PACKED_CODE)
     assert done.returncode == 0, done.stderr
     assert leftovers(Lake(pipeline.lake), AUDIT) == {}
     published, expected = contents(pipeline.lake), contents(undisturbed.settings)
-    assert [it for it in ORDER if it in published] == ORDER
+    assert [table for table in ORDER if table in published] == ORDER
     assert published == {table: expected[table] for table in published}
 
 

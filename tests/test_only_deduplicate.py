@@ -37,6 +37,7 @@ def write_texts(folder: Path) -> None:
     pq.write_table(pa.table({"url": urls, "body": shelved}), folder / "shelf.parquet")
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.long
 @pytest.mark.timeout(PATIENCE_S + 30)

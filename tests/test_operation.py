@@ -21,6 +21,7 @@ PAGE = ROOT / "docs" / "operation.md"
 SECTION = "## Back up, move, restore, upgrade"
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.timeout(600)
 def test_the_steps_to_back_up_move_restore_and_upgrade_run_as_printed(tmp_path: Path) -> None:

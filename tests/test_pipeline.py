@@ -393,6 +393,7 @@ def test_a_flipped_bit_in_raw_ends_the_run_that_reads_it(lake: Lake, corpus: Pat
     assert lake.published(bags).snapshot_id == before
 
 
+@pytest.mark.slow
 def test_another_input_changes_the_figures(
     lake: Lake, corpus: Path, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -404,3 +405,4 @@ def test_another_input_changes_the_figures(
         assert json.dumps(summarize(lake, DATASETS, list(GROUP.values())).plain(), sort_keys=True) != before
     finally:
         (corpus / "prose.jsonl").write_text("\n".join(lines) + "\n")
+        materialize(corpus, lake.settings, f"*deduplicated.{PROSE}")

@@ -33,7 +33,7 @@ def scratch() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL])
 def test_no_process_outlives_the_tests(tmp_path: Path, scratch: Path, number: signal.Signals) -> None:
     ready, log = tmp_path / "ready.json", tmp_path / "log"
     command = [sys.executable, "-m", "pytest", "-n1", f"--basetemp={tmp_path / 'tests'}", RUNS_FOREVER]

@@ -167,6 +167,7 @@ def outputs(clone: Path) -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.process
 @pytest.mark.long
 @pytest.mark.timeout(PATIENCE_S + 30)
@@ -183,6 +184,7 @@ def test_the_pages_lead_from_a_folder_to_a_batch_and_an_export(outputs: dict[str
     assert {"raw.notes", "packed.code"} <= set(seen["made"])
 
 
+@pytest.mark.slow
 def test_decoded_rows_are_parts_of_the_files(outputs: dict[str, str], clone: Path) -> None:
     texts = [
         file.read_text() for file in (clone / "my-data").rglob("*.*") if b"\xf6" not in file.read_bytes()
@@ -195,6 +197,7 @@ def test_decoded_rows_are_parts_of_the_files(outputs: dict[str, str], clone: Pat
             assert any(row in text for text in texts), row
 
 
+@pytest.mark.slow
 def test_exports_have_the_documents_of_the_last_tables(outputs: dict[str, str], clone: Path) -> None:
     lines = zstandard.open(clone / "notes.jsonl.zst", "rt").read().splitlines()
     texts = {row["key"]: row["text"] for row in map(json.loads, lines)}

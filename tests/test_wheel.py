@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PACKAGES = PROJECT["tool"]["maturin"]["python-packages"]
 STANDARD = Path(sysconfig.get_path("stdlib"))
-pytestmark = [pytest.mark.process, pytest.mark.long, pytest.mark.timeout(1_200)]
+pytestmark = [pytest.mark.slow, pytest.mark.process, pytest.mark.long, pytest.mark.timeout(1_200)]
 
 SMALL = """
 tokenizers:

@@ -9,6 +9,11 @@ import pytest
 from tests.engines.processes import ObjectStore, Postgres, SparkCluster
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Leave all tests of this folder to `make test-rest`: their servers take most of their time."""
+    item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(autouse=True)
 def _environment_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """Restore what opening a Dagster instance sets for the processes to come."""

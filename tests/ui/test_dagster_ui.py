@@ -94,6 +94,7 @@ def page(tmp_path: Path) -> Iterator[Page]:
         browser.close()
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.process
 @pytest.mark.timeout(1_800)

@@ -1,0 +1,246 @@
+"""CPU seconds of the tests by group, compared with a recorded budget.
+
+A group is a folder below `tests`, two levels deep, or a file at its root; fixtures of the whole session
+(Spark, the small pipeline's lake, servers) are a group of their own, because the order of the files decides
+who starts them. `--cpu-budget NAME` prints the groups at the end of a run, names each that grew by more than
+a fifth, and ends a run that needs over a quarter more than its budget with status 8. `--record-cpu-budget`
+writes the figures instead.
+
+The seconds are those of the test process and of all its descendants. A busy machine stretches them (two
+threads on one core, a lower clock), so each file is preceded by a yardstick, a few milliseconds of fixed
+work, and all figures are divided by how much longer the yardstick took than when the budget was recorded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psutil
+import pytest
+
+FILE = Path(__file__).with_suffix(".toml")
+TESTS = Path(__file__).parent
+SESSION = "session fixtures"
+OVER_BUDGET = 8  # exit status; pytest uses 0 to 5
+GROUP_GROWTH, TOTAL_GROWTH = 0.20, 0.25
+SMALL_S = 5.0  # below this growth a group is noise
+HEADER = "# CPU seconds of the tests by group. Written by: make test RECORD=1, make test-rest RECORD=1\n"
+
+
+@dataclass
+class Budget:
+    """CPU seconds by group, and the yardstick's milliseconds on the machine that spent them."""
+
+    yardstick_ms: float
+    groups: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def total(self) -> float:
+        return sum(self.groups.values())
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A run's groups in the seconds of the machine that recorded the budget."""
+
+    run: Budget
+    budget: Budget
+
+    @property
+    def slowdown(self) -> float:
+        """How much slower this machine is than the one that recorded the budget."""
+        return self.run.yardstick_ms / self.budget.yardstick_ms
+
+    @property
+    def groups(self) -> dict[str, float]:
+        return {group: seconds / self.slowdown for group, seconds in self.run.groups.items()}
+
+    @property
+    def grown(self) -> dict[str, float]:
+        """The groups beyond their budget, and by how many seconds."""
+        growth = {
+            group: seconds - self.budget.groups.get(group, 0.0) for group, seconds in self.groups.items()
+        }
+        return {
+            group: more
+            for group, more in sorted(growth.items(), key=lambda item: -item[1])
+            if more > max(SMALL_S, GROUP_GROWTH * self.budget.groups.get(group, 0.0))
+        }
+
+    @property
+    def total(self) -> float:
+        return sum(self.groups.values())
+
+    @property
+    def is_over(self) -> bool:
+        return self.total > (1 + TOTAL_GROWTH) * self.budget.total
+
+
+def group_of(path: Path) -> str:
+    """Return the group of a test file: `blender/serving` of tests/blender/serving/test_server.py."""
+    parts = path.relative_to(TESTS).with_suffix("").parts
+    return "/".join(parts[: min(2, len(parts) - 1)]) or parts[0]
+
+
+def yardstick_ms() -> float:
+    """CPU milliseconds of a fixed piece of work in this thread."""
+    start = time.thread_time()
+    numbers = {n: str(n) for n in range(20_000)}
+    sorted(numbers.values())
+    return (time.thread_time() - start) * 1000
+
+
+def cpu_s() -> float:
+    """CPU seconds of this process and its descendants, those that ended and were waited for included."""
+    total = 0.0
+    this = psutil.Process()
+    for process in (this, *this.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            total += sum(process.cpu_times()[:4])  # user, system, and both of children that ended
+    return total
+
+
+class Meter:
+    """Counts the CPU seconds of one test process by group."""
+
+    def __init__(self) -> None:
+        self.seconds: Counter[str] = Counter()
+        self.yardsticks: list[float] = []
+        self._file: Path | None = None
+        self._start = 0.0
+        self._of_session = 0.0
+
+    def enter(self, file: Path | None) -> None:
+        """End the group of the file before, and begin that of `file`."""
+        if file == self._file:
+            return
+        now = cpu_s()
+        if self._file is not None:
+            self.seconds[group_of(self._file)] += max(0.0, now - self._start - self._of_session)
+        self._of_session, self._file = 0.0, file
+        if file is not None:
+            self.yardsticks.append(yardstick_ms())
+            self._start = cpu_s()
+
+    @contextlib.contextmanager
+    def session_fixture(self) -> Iterator[None]:
+        """Count what a fixture of the session spends under its own group."""
+        start, before = cpu_s(), self._of_session
+        yield
+        nested = self._of_session - before
+        spent = max(0.0, cpu_s() - start - nested)
+        self._of_session += spent
+        self.seconds[SESSION] += spent
+
+    def output(self) -> dict[str, Any]:
+        return {"seconds": dict(self.seconds), "yardsticks": self.yardsticks}
+
+
+class CpuBudget:
+    """The plugin: meters in the test processes, one table at the end."""
+
+    def __init__(self, config: pytest.Config, name: str, *, record: bool) -> None:
+        self._config, self._name, self._record = config, name, record
+        self._meter = Meter()
+        self._outputs: list[dict[str, Any]] = []
+
+    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
+        self._meter.enter(item.path)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
+        if fixturedef.scope != "session":
+            return (yield)
+        with self._meter.session_fixture():
+            return (yield)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self._meter.enter(None)
+        if hasattr(self._config, "workeroutput"):
+            self._config.workeroutput["cpu"] = self._meter.output()
+            return
+        if self._meter.yardsticks:  # no workers: the tests ran in this process
+            self._outputs.append(self._meter.output())
+        if self._outputs and not self._record and self.comparison().is_over:
+            session.exitstatus = OVER_BUDGET
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        if output := getattr(node, "workeroutput", {}).get("cpu"):
+            self._outputs.append(output)
+
+    def comparison(self) -> Comparison:
+        seconds: Counter[str] = Counter()
+        for output in self._outputs:
+            seconds.update(output["seconds"])
+        yardsticks = [value for output in self._outputs for value in output["yardsticks"]]
+        run = Budget(median(yardsticks), dict(seconds))
+        return Comparison(run, run if self._record else read_budgets().get(self._name, run))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if not self._outputs:
+            return
+        comparison = self.comparison()
+        if self._record:
+            write_budgets(read_budgets() | {self._name: comparison.run})
+        terminalreporter.section("CPU seconds by group")
+        for line in table(comparison):
+            terminalreporter.write_line(line)
+
+
+def table(comparison: Comparison) -> Iterator[str]:
+    """The lines of the table: groups from the most expensive on, then what grew."""
+    budgets = comparison.budget.groups
+    for group, seconds in sorted(comparison.groups.items(), key=lambda item: -item[1]):
+        if max(seconds, budgets.get(group, 0.0)) >= SMALL_S:
+            yield f"{seconds:8.1f} of {budgets.get(group, 0.0):8.1f}  {group}"
+    yield f"{comparison.total:8.1f} of {comparison.budget.total:8.1f}  in all"
+    yield (
+        "These are seconds of the machine that recorded the budget; "
+        f"this one took {comparison.slowdown:.2f} times as long for the same work."
+    )
+    for group, more in comparison.grown.items():
+        yield f"Grew by more than {GROUP_GROWTH:.0%}: {group}, by {more:.1f} CPU s"
+    if comparison.is_over:
+        yield (
+            f"The tests need over {TOTAL_GROWTH:.0%} more CPU than their budget in {FILE.name}. Make the "
+            "groups above cheaper, or record a new budget (RECORD=1) in a commit that says what the seconds buy."
+        )
+
+
+def read_budgets(file: Path = FILE) -> dict[str, Budget]:
+    """The recorded budgets by name; none if there is no file."""
+    if not file.exists():
+        return {}
+    return {name: Budget(**entry) for name, entry in tomllib.loads(file.read_text()).items()}
+
+
+def write_budgets(budgets: Mapping[str, Budget], file: Path = FILE) -> None:
+    """Write the budgets by name, groups in alphabetical order."""
+    lines = [HEADER]
+    for name, budget in sorted(budgets.items()):
+        lines.append(f"[{name}]\nyardstick_ms = {budget.yardstick_ms:.2f}\n\n[{name}.groups]\n")
+        lines += [f'"{group}" = {seconds:.1f}\n' for group, seconds in sorted(budget.groups.items())]
+        lines.append("\n")
+    file.write_text("".join(lines).rstrip() + "\n")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--cpu-budget", metavar="NAME", help=f"compare CPU seconds with a budget of {FILE.name}")
+    parser.addoption("--record-cpu-budget", action="store_true", help="write them as the new budget")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    name = config.getoption("--cpu-budget")
+    if name and not config.getoption("lf", False):  # a second try of failed tests is no complete run
+        record = config.getoption("--record-cpu-budget")
+        config.pluginmanager.register(CpuBudget(config, name, record=record), "cpu-budget-meter")
