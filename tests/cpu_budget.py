@@ -213,7 +213,7 @@ def table(comparison: Comparison) -> Iterator[str]:
     if comparison.is_over:
         yield (
             f"The tests need over {TOTAL_GROWTH:.0%} more CPU than their budget in {FILE.name}. Make the "
-            "groups above cheaper, or record a new budget (RECORD=1) in a commit that says what the seconds buy."
+            "groups above cheaper, or record a new budget (RECORD=1) and say in the commit what they buy."
         )
 
 
