@@ -147,13 +147,20 @@ def make_lake(home: Path, **tables: int) -> Settings:
 
 
 class Server:
-    """A Blender in a process of its own, or the server of another package."""
+    """A Blender in a process of its own, or the server of another package or of a program."""
 
     def __init__(
-        self, home: Path, *arguments: str, port: int = 0, package: str = "blender.serving", cwd: Path = ROOT
+        self,
+        home: Path,
+        *arguments: str,
+        port: int = 0,
+        package: str = "blender.serving",
+        program: str = "",
+        cwd: Path = ROOT,
     ) -> None:
         environment = {**os.environ, "FACTORY_HOME": str(home), "PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-m", package, *arguments, "--port", str(port)]
+        code = ["-c", program] if program else ["-m", package]
+        command = [sys.executable, *code, *arguments, "--port", str(port)]
         self.process = subprocess.Popen(
             command, env=environment, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
@@ -170,10 +177,15 @@ class Server:
 
 @contextmanager
 def serving(
-    home: Path, *arguments: str, port: int = 0, package: str = "blender.serving", cwd: Path = ROOT
+    home: Path,
+    *arguments: str,
+    port: int = 0,
+    package: str = "blender.serving",
+    program: str = "",
+    cwd: Path = ROOT,
 ) -> Iterator[Server]:
     """A server on the lake at `home`, by default a Blender, killed at the end."""
-    server = Server(home, *arguments, port=port, package=package, cwd=cwd)
+    server = Server(home, *arguments, port=port, package=package, program=program, cwd=cwd)
     try:
         yield server
     finally:

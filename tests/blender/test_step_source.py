@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+pytest.importorskip("torch")
+
 from torch.utils.data import DataLoader
 
 from blender.errors import EndOfData, InvalidRequest

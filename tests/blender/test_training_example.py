@@ -12,6 +12,9 @@ from subprocess import PIPE
 import numpy as np
 import pyarrow as pa
 import pytest
+
+pytest.importorskip("torch")
+
 import torch
 
 from blender import BlenderClient, Source

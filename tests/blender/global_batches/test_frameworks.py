@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("torch")
+
 from blender.global_batches import BatchDataset, BatchReader, Mesh, create_namespace
 from blender.torch import BlendLoader
 from tests.blender.lakes import ROOT

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -29,12 +28,10 @@ from blender.global_batches.rank_slice import GlobalBatchSlice
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.stored_rows import is_packed_rows, packed_rows, packed_slices, require_layout
-from blender.global_batches.torch import BatchDataset
 from blender.local import LocalBlender, open_blend
 from blender.reader import BlendHandle
 from blender.records import Source
 from blender.spec.mesh import Coordinate, Mesh
-from blender.torch import BlendDataset
 from factory.settings import Settings
 from tests.blender.drawn_rows import packed
 from tests.blender.drawn_rows import packed_rows as drawn_rows
@@ -195,6 +192,10 @@ def stored(folder: Path, blend: BlendHandle, mesh: Mesh, chunking: Chunking = "r
 def test_a_dataset_of_stored_steps_equals_one_of_the_blend_tensor_for_tensor(
     tmp_path: Path, blend: BlendHandle
 ) -> None:
+    torch = pytest.importorskip("torch")
+    from blender.global_batches.torch import BatchDataset
+    from blender.torch import BlendDataset
+
     mesh = Mesh(dp=3, tp=2)
     reader = stored(tmp_path, blend, mesh)
     for rank in range(mesh.ranks):
@@ -214,6 +215,9 @@ def test_a_dataset_of_stored_steps_equals_one_of_the_blend_tensor_for_tensor(
 def test_context_parallel_ranks_read_the_chunks_of_the_blend(
     tmp_path: Path, blend: BlendHandle, chunking: Chunking
 ) -> None:
+    torch = pytest.importorskip("torch")
+    from blender.global_batches.torch import BatchDataset
+
     mesh = Mesh(dp=2, cp=2)
     reader = stored(tmp_path, blend, mesh, chunking)
     for rank in range(mesh.ranks):

@@ -32,7 +32,6 @@ from blender.loading.roles.constructor import DataConstructor
 from blender.loading.service import loading_service, messages, served_loader
 from blender.loading.spec import LoadingSpec
 from blender.loading.step import LoadedStep
-from blender.loading.torch import LoadingDataset
 from blender.opened.blend import Blend
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.protocol.status import to_error
@@ -42,7 +41,6 @@ from blender.serving.server import BlenderServer
 from blender.serving.service import blend_services
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
-from blender.torch import BlendLoader
 from factory.settings import Settings
 from tests.blender.lakes import CODE, LENGTH, PROSE
 
@@ -478,6 +476,10 @@ def by_hand(step: Any, tree: Any, spec: LoadingSpec) -> Any:
 
 @pytest.mark.parametrize("context", ["spawn", "fork"])
 def test_workers_of_a_torch_loader_read_the_steps_in_order(opened: Any, blend: str, context: str) -> None:
+    pytest.importorskip("torch")
+    from blender.loading.torch import LoadingDataset
+    from blender.torch import BlendLoader
+
     loading = opened(spec_of(blend))
     if context == "fork" and isinstance(loading, EmbeddedLoading):
         loader = BlendLoader(LoadingDataset(loading, rank=0, stop=4), workers=1, context="fork")
@@ -493,6 +495,9 @@ def test_workers_of_a_torch_loader_read_the_steps_in_order(opened: Any, blend: s
 def test_a_dataset_takes_its_rank_from_torchrun_which_must_start_the_mesh(
     shared_lake: Settings, blend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("torch")
+    from blender.loading.torch import LoadingDataset
+
     loading = open_loading(spec_of(blend, mesh=Mesh(dp=4)), shared_lake)
     monkeypatch.setenv("RANK", "3")
     monkeypatch.setenv("WORLD_SIZE", "4")

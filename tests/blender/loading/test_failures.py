@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from blender.loading.costs import Backbone
 from blender.loading.embedded import open_loading
 from blender.loading.service import loading_service, served_loader
 from blender.loading.spec import LoadingSpec
-from blender.loading.torch import LoadingDataset
 from blender.local import open_blend
 from blender.records import Source
 from blender.serving.security import ServerSecurity
@@ -33,7 +32,6 @@ from blender.serving.server import BlenderServer
 from blender.serving.service import blend_services
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
-from blender.torch import BlendDataset
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, ROOT, serving
 from tests.ports import free_ports
@@ -196,7 +194,7 @@ def test_a_call_without_the_token_is_refused(shared_lake: Settings, blend: str, 
     loader.close()
 
 
-def rows_of_ranks(datasets: Iterator[LoadingDataset], stop: int) -> list[list[tuple[int, int, int]]]:
+def rows_of_ranks(datasets: Iterator[Iterable[Any]], stop: int) -> list[list[tuple[int, int, int]]]:
     """The rows of each step up to `stop`, of all ranks together."""
     steps: list[list[tuple[int, int, int]]] = []
     for dataset in datasets:
@@ -208,6 +206,10 @@ def rows_of_ranks(datasets: Iterator[LoadingDataset], stop: int) -> list[list[tu
 
 
 def test_a_run_goes_on_with_other_ranks_and_as_a_blend(shared_lake: Settings, blend: str) -> None:
+    pytest.importorskip("torch")
+    from blender.loading.torch import LoadingDataset
+    from blender.torch import BlendDataset
+
     state: dict[str, Any] = {"blend": blend, "offset": 0}
     read: list[list[tuple[int, int, int]]] = []
     for dp, stop in ((8, 5), (6, 11), (2, 16)):
