@@ -20,6 +20,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.chain.filters import Filters
 from factory.orchestration.chain.link import Chain, linked
 from factory.orchestration.chain.models_classifier import classifier
+from factory.orchestration.chain.models_rule import RuleModel
 from factory.orchestration.chain.models_word_list import word_list
 from factory.settings import Settings
 from tests.orchestration.chain.test_signal_parts import (
@@ -35,51 +36,54 @@ from tests.orchestration.runs import run
 pytestmark = pytest.mark.spark
 
 
-@pytest.fixture
-def judged(spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path) -> Lake:
+JUDGED = "judged_in_rounds"
+
+
+@pytest.fixture(scope="module")
+def judged(spark: SparkSession, lake_settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """A lake with two rounds: a classifier of adverts, then a list of words and the language."""
-    (tmp_path / "en.txt").write_text("river\n")
-    ad = classifier(
-        f"{unique}_ad",
-        examples(unique, "adver"),
-        examples(unique, "essay"),
-        source="source",
-        limit=AtMost(0.5),
-    )
-    words = word_list(f"{unique}_words", {"en": tmp_path / "en.txt"})
+    both = examples(JUDGED, "adver"), examples(JUDGED, "essay")
+    ad = classifier(f"{JUDGED}_ad", *both, source="source", limit=AtMost(0.5))
+    words = listed_words(JUDGED, tmp_path_factory.mktemp("words"), "river")
     rounds = [Round(rules=[ad.rule]), Round(rules=[words.rule], languages=["de"])]
-    assert run(lake_settings, raw(unique), ad.asset, words.asset, *filters(unique, *rounds)).success
+    assert run(lake_settings, raw(JUDGED), ad.asset, words.asset, *filters(JUDGED, *rounds)).success
     return Lake(lake_settings)
 
 
-def test_a_trace_names_the_ngrams_the_words_with_places_and_the_language(judged: Lake, unique: str) -> None:
-    advert, essay = trace_documents(judged, [f"advert0/0@{unique}", f"essay0/0@{unique}"])
+def listed_words(name: str, folder: Path, word: str) -> RuleModel:
+    """The list of one English word, whose file lies in `folder`."""
+    (folder / "en.txt").write_text(f"{word}\n")
+    return word_list(f"{name}_words", {"en": folder / "en.txt"})
+
+
+def test_a_trace_names_the_ngrams_the_words_with_places_and_the_language(judged: Lake) -> None:
+    advert, essay = trace_documents(judged, [f"advert0/0@{JUDGED}", f"essay0/0@{JUDGED}"])
     [by_model] = advert.rejections
-    assert by_model.rule == f"{unique}_ad"
+    assert by_model.rule == f"{JUDGED}_ad"
     assert by_model.evidence is not None
-    assert by_model.evidence.startswith(f"what speaks most for {unique}_ad: `")
+    assert by_model.evidence.startswith(f"what speaks most for {JUDGED}_ad: `")
     assert any(word in by_model.evidence for word in ("buy", "cheap", "shoes"))
     evidence = {rejection.rule: rejection.evidence for rejection in essay.rejections}
     place = TEXTS["essay0/0"].index("river")
-    assert (evidence[f"{unique}_words"] or "").startswith(
+    assert (evidence[f"{JUDGED}_words"] or "").startswith(
         f"profane words of `en` by character: `river` at {place},"
     )
     assert evidence["language_score"] == "detected as `en`"
 
 
-def test_a_sample_and_a_diff_show_it_too(judged: Lake, unique: str) -> None:
+def test_a_sample_and_a_diff_show_it_too(judged: Lake) -> None:
     rows = sample(
-        judged, named_state(judged, str(names.filtered(unique))), 3, 0, rejected_by="language_score"
+        judged, named_state(judged, str(names.filtered(JUDGED))), 3, 0, rejected_by="language_score"
     )
     assert {row["evidence"]["language_score"] for row in rows} == {"detected as `en`"}
-    moved = diff(judged, f"filtered.{unique}_r1", f"filtered.{unique}", 2).leave
-    [cause] = [cause for cause in moved.causes if cause.cause == f"{unique}_words"]
+    moved = diff(judged, f"filtered.{JUDGED}_r1", f"filtered.{JUDGED}", 2).leave
+    [cause] = [cause for cause in moved.causes if cause.cause == f"{JUDGED}_words"]
     assert all(example.evidence and "`river` at" in example.evidence for example in cause.examples)
 
 
-def test_each_round_removes_documents_bytes_and_reckoned_tokens(judged: Lake, unique: str) -> None:
-    scope = SummaryScope.in_lake(judged, [unique])
-    figure = removed_by_round(scope, unique, names.filtered(unique))
+def test_each_round_removes_documents_bytes_and_reckoned_tokens(judged: Lake) -> None:
+    scope = SummaryScope.in_lake(judged, [JUDGED])
+    figure = removed_by_round(scope, JUDGED, names.filtered(JUDGED))
     assert figure is not None
     n_bytes = {
         kind: sum(len(text) for key, text in TEXTS.items() if key.startswith(kind)) for kind in ("ad", "es")
@@ -87,20 +91,21 @@ def test_each_round_removes_documents_bytes_and_reckoned_tokens(judged: Lake, un
     first, last = figure.values
     assert (first["n_entered"], first["total"]) == (96, vars(Removed(48, n_bytes["ad"], None)))
     assert (last["n_entered"], last["total"]) == (48, vars(Removed(48, n_bytes["es"], None)))
-    assert set(last["by_rule"]) == {f"{unique}_words", "language_score"}
-    assert figure.lines[0] == f"filtered.{unique}_r1: 48 documents, 0.0 MB (50.0%)"
+    assert set(last["by_rule"]) == {f"{JUDGED}_words", "language_score"}
+    assert figure.lines[0] == f"filtered.{JUDGED}_r1: 48 documents, 0.0 MB (50.0%)"
 
 
 def test_a_model_whose_snapshot_has_expired_costs_only_its_own_phrase(
-    judged: Lake, unique: str, tmp_path: Path
+    spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "en.txt").write_text("rain\n")
-    words = word_list(f"{unique}_words", {"en": tmp_path / "en.txt"})
-    assert run(judged.settings, words.asset).success
-    table = judged.table(names.model(f"{unique}_words"))
+    lake, words = Lake(lake_settings), listed_words(unique, tmp_path, "river")
+    chain = filters(unique, Round(rules=[words.rule], languages=["de"]))
+    assert run(lake_settings, raw(unique), words.asset, *chain).success
+    assert run(lake_settings, listed_words(unique, tmp_path, "rain").asset).success
+    table = lake.table(names.model(f"{unique}_words"))
     old = [snapshot.snapshot_id for snapshot in table.snapshots()][:-1]
     table.maintenance.expire_snapshots().by_ids(old).commit()
-    [essay] = trace_documents(judged, [f"essay0/0@{unique}"])
+    [essay] = trace_documents(lake, [f"essay0/0@{unique}"])
     evidence = {rejection.rule: rejection.evidence for rejection in essay.rejections}
     assert evidence["language_score"] == "detected as `en`"
     assert (evidence[f"{unique}_words"] or "").startswith(
@@ -113,8 +118,7 @@ def test_each_partition_is_explained_by_the_model_that_judged_it(
 ) -> None:
     lake, documents = Lake(lake_settings), raw_by_kind(unique)
     for kind, word in {"advert": "buy", "essay": "river"}.items():
-        (tmp_path / "en.txt").write_text(f"{word}\n")
-        words = word_list(f"{unique}_words", {"en": tmp_path / "en.txt"})
+        words = listed_words(unique, tmp_path, word)
         chain = linked(
             Chain.from_raw(unique, partitions_def=LANGUAGES), [Filters([Round(rules=[words.rule])])]
         )
@@ -128,10 +132,12 @@ def test_each_partition_is_explained_by_the_model_that_judged_it(
         assert f"`{word}` at" in (rejection.evidence or "")
 
 
-def test_rounds_that_no_longer_exist_removed_nothing(judged: Lake, unique: str, tmp_path: Path) -> None:
-    words = word_list(f"{unique}_words", {"en": tmp_path / "en.txt"})
-    alone = filters(unique, Round(rules=[words.rule]))
-    assert run(judged.settings, raw(unique), words.asset, *alone).success
-    figure = removed_by_round(SummaryScope.in_lake(judged, [unique]), unique, names.filtered(unique))
+def test_rounds_that_no_longer_exist_removed_nothing(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    lake, adverts = Lake(lake_settings), Round(predicates={"metadata.label": ["adver"]})
+    for rounds in ([adverts, Round(languages=["de"])], [adverts]):
+        assert run(lake_settings, raw(unique), *filters(unique, *rounds)).success
+    figure = removed_by_round(SummaryScope.in_lake(lake, [unique]), unique, names.filtered(unique))
     assert figure is not None
     assert [(part["table"], part["n_entered"]) for part in figure.values] == [(f"filtered.{unique}", 96)]

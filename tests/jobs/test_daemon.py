@@ -147,6 +147,7 @@ def ui(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         process.wait(60)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.process
 @pytest.mark.timeout(1_800)

@@ -18,13 +18,12 @@ from factory.spark.jars import EMBEDDED_JARS, copy_unsigned, jar_file, signed_ja
 from factory.spark.session import spark_conf
 
 
-def _own_jars(cache: Path) -> list[Path]:
+def _own_jars(cache: Path) -> None:
     """Copy the jars to a cache of their own."""
     copies = [jar_file(Settings(cache=cache), name) for name in EMBEDDED_JARS]
     copies[0].parent.mkdir(parents=True)
     for name, copy in zip(EMBEDDED_JARS, copies, strict=True):
         shutil.copy2(jar_file(Settings(), name), copy)
-    return copies
 
 
 @pytest.mark.spark
@@ -69,20 +68,38 @@ def test_a_copy_has_every_class_of_a_signed_jar_and_its_time(tmp_path: Path) -> 
         assert int((tmp_path / jar.name).stat().st_mtime) == int(jar.stat().st_mtime)
 
 
+@pytest.mark.slow
 @pytest.mark.process
-def test_an_archive_is_made_once_and_again_for_other_jars(
+def test_an_archive_is_made_in_a_cache_without_one(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    settings = Settings(home=tmp_path / "lake", cache=tmp_path / "my cache")
+    _own_jars(settings.cache)
+    require_archive(settings)
+    archive = archive_file(settings)
+    assert [path.name for path in archive.parent.iterdir() if path.name != "making.lock"] == [archive.name]
+    assert capfd.readouterr().out.count("Archiving") == 1
+    _assert_archive_serves_its_jars_alone(settings)
+    assert capfd.readouterr().out.count("Archiving") == 0
+
+
+def test_an_archive_that_exists_is_mapped_and_not_made_again(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     settings = Settings(home=tmp_path / "lake", cache=tmp_path / "my cache")
-    jars = _own_jars(settings.cache)
+    _own_jars(settings.cache)
+    archive = archive_file(settings)
+    archive.parent.mkdir()
+    archive.touch()
+    _assert_archive_serves_its_jars_alone(settings)
+    assert capfd.readouterr().out.count("Archiving") == 0
+
+
+def _assert_archive_serves_its_jars_alone(settings: Settings) -> None:
+    """Check that the next JVM maps the archive of `settings`, until a jar has another time."""
+    archive = archive_file(settings)
     require_archive(settings)
-    first = archive_file(settings)
-    assert [path.name for path in first.parent.iterdir() if path.name != "making.lock"] == [first.name]
-    assert f"-XX:SharedArchiveFile={first}" in spark_conf(settings)["spark.driver.extraJavaOptions"]
-    require_archive(settings)
-    assert capfd.readouterr().out.count("Archiving") == 1
-    os.utime(jars[0], (0, 0))
-    assert archive_file(settings) != first
+    assert f"-XX:SharedArchiveFile={archive}" in spark_conf(settings)["spark.driver.extraJavaOptions"]
+    os.utime(jar_file(settings, EMBEDDED_JARS[0]), (0, 0))
+    assert archive_file(settings) != archive
     assert "SharedArchiveFile" not in spark_conf(settings)["spark.driver.extraJavaOptions"]
 
 
