@@ -6,9 +6,10 @@ who starts them. `--cpu-budget NAME` prints the groups at the end of a run, name
 a fifth, and ends a run that needs over a quarter more than its budget with status 8. `--record-cpu-budget`
 writes the figures instead.
 
-The seconds are those of the test process and of all its descendants. A busy machine stretches them (two
-threads on one core, a lower clock), so each file is preceded by a yardstick, a few milliseconds of fixed
-work, and all figures are divided by how much longer the yardstick took than when the budget was recorded.
+The seconds are those of the test process and of all that it started (`tests.cpu_clock`). A busy machine
+stretches them (two threads on one core, a lower clock), so each file is preceded by a yardstick, a few
+milliseconds of fixed work, and all figures are divided by how much longer the yardstick took than when the
+budget was recorded.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import psutil
 import pytest
+
+from tests.cpu_clock import CpuClock
 
 FILE = Path(__file__).with_suffix(".toml")
 TESTS = Path(__file__).parent
@@ -98,20 +100,11 @@ def yardstick_ms() -> float:
     return (time.thread_time() - start) * 1000
 
 
-def cpu_s() -> float:
-    """CPU seconds of this process and its descendants, those that ended and were waited for included."""
-    total = 0.0
-    this = psutil.Process()
-    for process in (this, *this.children(recursive=True)):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            total += sum(process.cpu_times()[:4])  # user, system, and both of children that ended
-    return total
-
-
 class Meter:
     """Counts the CPU seconds of one test process by group."""
 
     def __init__(self) -> None:
+        self.clock = CpuClock()
         self.seconds: Counter[str] = Counter()
         self.yardsticks: list[float] = []
         self._file: Path | None = None
@@ -122,21 +115,21 @@ class Meter:
         """End the group of the file before, and begin that of `file`."""
         if file == self._file:
             return
-        now = cpu_s()
+        now = self.clock.read()
         if self._file is not None:
             self.seconds[group_of(self._file)] += max(0.0, now - self._start - self._of_session)
         self._of_session, self._file = 0.0, file
         if file is not None:
             self.yardsticks.append(yardstick_ms())
-            self._start = cpu_s()
+            self._start = self.clock.read()
 
     @contextlib.contextmanager
     def session_fixture(self) -> Iterator[None]:
         """Count what a fixture of the session spends under its own group."""
-        start, before = cpu_s(), self._of_session
+        start, before = self.clock.read(), self._of_session
         yield
         nested = self._of_session - before
-        spent = max(0.0, cpu_s() - start - nested)
+        spent = max(0.0, self.clock.read() - start - nested)
         self._of_session += spent
         self.seconds[SESSION] += spent
 
@@ -160,6 +153,11 @@ class CpuBudget:
         if fixturedef.scope != "session":
             return (yield)
         with self._meter.session_fixture():
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Iterator[None]:
+        with self._meter.clock.running():
             return (yield)
 
     @pytest.hookimpl(trylast=True)
