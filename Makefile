@@ -9,6 +9,9 @@ WORKERS ?= 2
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 SHARE ?=
 NAME ?= pipeline
+SEED ?=
+RERUN ?=
+RECORD ?=
 
 # A pipe fails where pip fails. A step of the set-up counts its packages, in place on a terminal and every 50 in a
 # log, and ends with its seconds.

@@ -39,9 +39,11 @@ def commands(text: str) -> Iterator[list[str]]:
                 yield shlex.split(command)
 
 
-def test_one_workflow_runs_the_tests_the_demo_and_a_selection() -> None:
+def test_one_workflow_runs_all_tests_the_demo_and_a_selection() -> None:
     found = [words for text in OURS.values() for words in commands(text)]
-    assert ["make", "test"] in found
+    for target in ("test", "test-rest"):
+        assert ["make", target, "RERUN=1"] in found
+    assert ["make", "lint"] in found
     assert any(words[:2] == ["make", "demo"] for words in found)
     assert any(words[1:2] == ["materialize"] and "--changed" in words for words in found)
 
