@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -34,3 +35,9 @@ def eventually(holds: Callable[[], bool], within_s: float = 60) -> bool:
             return False
         time.sleep(0.01)
     return True
+
+
+def end_workers() -> None:
+    """End the workers of a torch loader that failed; torch itself waits five seconds for each one first."""
+    for worker in multiprocessing.active_children():
+        worker.terminate()

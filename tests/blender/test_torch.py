@@ -28,6 +28,7 @@ from blender.torch import BlendDataset, BlendLoader, block_diagonal, map_tensors
 from factory.errors import ConfigurationError
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, append_rows, packed_rows, serving, write_table
+from tests.blender.programs import end_workers
 from tests.ports import free_ports
 
 SOURCES = [Source(CODE, 18, oversample=True, shuffle="row"), Source(PROSE, 6)]  # 24 rows: 50 steps
@@ -105,6 +106,7 @@ def test_a_fork_that_could_only_hang_is_refused(local: BlendHandle) -> None:
     loader = BlendLoader(BlendDataset(local), workers=1, context="fork")
     with pytest.raises(InvalidRequest, match="was forked after its parent had opened the lake"):
         next(iter(loader))
+    end_workers()
 
 
 def test_a_plain_dataloader_has_the_order_and_its_unknown_state_is_refused(served: BlendHandle) -> None:
@@ -354,6 +356,7 @@ def test_a_dataloader_that_joins_steps_is_refused_in_one_sentence(
     loader = DataLoader(dataset, num_workers=workers, multiprocessing_context=context, **options)
     with pytest.raises(JoinedSteps) as raised:
         next(iter(loader))
+    end_workers()
     assert str(raised.value) == (
         "This DataLoader joins steps into batches, and every step is a batch already. Give it "
         "`batch_size=None`, or use `BlendLoader(dataset)`; weights of sources set the rows of a step."
@@ -374,13 +377,14 @@ def test_a_collate_fn_of_the_user_may_join_steps(local: BlendHandle) -> None:
 
 
 def test_an_error_of_a_loader_s_worker_is_its_sentence(served: BlendHandle) -> None:
-    loader = BlendLoader(BlendDataset(served, offset=48, stop=60), workers=1)
+    loader = BlendLoader(BlendDataset(served, offset=48, stop=60), workers=1, context="fork")
     items = iter(loader)
     assert [next(items)["offset"] for _ in range(2)] == [48, 49]
     with pytest.raises(
         EndOfData, match=r"^Source `packed\.prose` has 300 rows at snapshot \d+, step 50 needs"
     ):
         next(items)
+    end_workers()
 
 
 OFFSET_OF_BLEND = 3
@@ -426,22 +430,22 @@ def test_a_foreign_state_is_refused_in_a_sentence(blend: BlendHandle, state: Any
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_state_is_loaded_between_iterations_only(local: BlendHandle, workers: int) -> None:
-    loader = BlendLoader(BlendDataset(local, stop=30), workers=workers)
-    state = {"blend": local.id, "offset": 20}
+def test_a_state_is_loaded_between_iterations_only(served: BlendHandle, workers: int) -> None:
+    loader = BlendLoader(BlendDataset(served, stop=30), workers=workers, context="fork")
+    state = {"blend": served.id, "offset": 20}
     items = iter(loader)
     assert next(items)["offset"] == 0
     with pytest.raises(InvalidRequest, match=r"An iteration is under way, at step 1, .* begin a new"):
         loader.load_state_dict(state)
     assert next(items)["offset"] == 1
-    assert loader.state_dict() == {"blend": local.id, "offset": 2}
+    assert loader.state_dict() == {"blend": served.id, "offset": 2}
     items.close()
     loader.load_state_dict(state)
     assert loader.state_dict() == state
     assert [item["offset"] for item in loader] == list(range(20, 30))
     loader.load_state_dict(state)  # after the last step
     items = iter(loader)
-    loader.load_state_dict({"blend": local.id, "offset": 25})  # nothing is prefetched before the first step
+    loader.load_state_dict({"blend": served.id, "offset": 25})  # nothing is prefetched before the first step
     assert next(items)["offset"] == 25
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,7 @@ from blender.spec.step_range import StepRange
 from blender.torch import BlendLoader
 from factory.errors import MachineError
 from tests.blender.global_batches.written import Lane, batch, new_namespace
+from tests.blender.programs import end_workers
 
 
 @pytest.fixture
@@ -91,29 +93,31 @@ def test_the_rank_is_that_of_torchrun(uri: str, mesh: Mesh, monkeypatch: pytest.
         BatchDataset(BatchReader(uri))
 
 
-def test_a_loader_resumes_where_its_state_was_taken(uri: str, mesh: Mesh, dataset: BatchDataset) -> None:
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_loader_resumes_where_its_state_was_taken(
+    uri: str, mesh: Mesh, dataset: BatchDataset, workers: int
+) -> None:
     loader = BlendLoader(dataset)
     assert numbers(list(islice(loader, 5))) == list(range(5))
     state = loader.state_dict()
     assert state == dataset.reader.state(5)
-    for workers in (0, 2):
-        resumed = BlendLoader(BatchDataset(BatchReader(uri, mesh), rank=3), workers=workers)
-        resumed.load_state_dict(state)
-        assert numbers(list(resumed)) == list(range(5, 12))
+    resumed = BlendLoader(BatchDataset(BatchReader(uri, mesh), rank=3), workers=workers)
+    resumed.load_state_dict(state)
+    assert numbers(list(resumed)) == list(range(5, 12))  # every step once, in order
+    assert resumed.state_dict()["step"] == 12
     with pytest.raises(OtherHistory):
         loader.load_state_dict(state | {"content": 32 * "1"})
 
 
-def test_workers_read_every_step_once_in_order(dataset: BatchDataset) -> None:
-    loader = BlendLoader(dataset, workers=2)
-    assert numbers(list(loader)) == list(range(12))
-    assert loader.state_dict()["step"] == 12
+def test_a_pickled_dataset_reads_the_same_steps(dataset: BatchDataset) -> None:
+    assert numbers(list(pickle.loads(pickle.dumps(dataset)))) == list(range(12))
 
 
 def test_a_forked_worker_is_refused_in_a_sentence(dataset: BatchDataset) -> None:
     forked = DataLoader(dataset, batch_size=None, num_workers=1, multiprocessing_context="fork")
     with pytest.raises(MachineError, match="forked after its parent had opened the reader"):
         list(forked)
+    end_workers()
 
 
 def test_a_loop_that_is_left_while_it_waits_leaves_no_thread(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
 from factory.settings import Settings
 from tests.blender.lakes import CODE, LENGTH, PROSE
+from tests.blender.programs import end_workers
 
 MODEL = Backbone(hidden=16, layers=2)
 ROWS = 32
@@ -474,7 +475,7 @@ def by_hand(step: Any, tree: Any, spec: LoadingSpec) -> Any:
     return graph.plan()
 
 
-@pytest.mark.parametrize("context", ["spawn", "fork"])
+@pytest.mark.parametrize("context", [pytest.param("spawn", marks=pytest.mark.slow), "fork"])
 def test_workers_of_a_torch_loader_read_the_steps_in_order(opened: Any, blend: str, context: str) -> None:
     pytest.importorskip("torch")
     from blender.loading.torch import LoadingDataset
@@ -485,11 +486,22 @@ def test_workers_of_a_torch_loader_read_the_steps_in_order(opened: Any, blend: s
         loader = BlendLoader(LoadingDataset(loading, rank=0, stop=4), workers=1, context="fork")
         with pytest.raises(InvalidRequest, match="forked after its parent had opened the loader"):
             next(iter(loader))
+        end_workers()
         return
     dataset = LoadingDataset(loading, rank=0, offset=1, stop=9)
     loader = BlendLoader(dataset, workers=2, context=context)
     assert [item["offset"] for item in loader] == list(range(1, 9))
     assert loader.state_dict() == {"blend": blend, "offset": 9}
+
+
+def test_a_pickled_dataset_reads_the_same_steps(opened: Any, blend: str) -> None:
+    pytest.importorskip("torch")
+    from blender.loading.torch import LoadingDataset
+
+    dataset = LoadingDataset(opened(spec_of(blend)), rank=0, offset=1, stop=4)
+    items = list(pickle.loads(pickle.dumps(dataset)))
+    assert [item["offset"] for item in items] == [1, 2, 3]
+    assert all(len(item["microbatches"]) == 4 for item in items)
 
 
 def test_a_dataset_takes_its_rank_from_torchrun_which_must_start_the_mesh(
