@@ -80,6 +80,7 @@ def test_two_ranks_train_and_one_goes_on_where_they_stopped(tmp_path: Path, scri
     assert saved["data"] == {"blend": blend, "offset": 5}
 
 
+@pytest.mark.slow
 def test_a_step_of_full_rows_takes_less_than_two_gib(tmp_path: Path, script: Path) -> None:
     length, vocabulary, documents = 8_192, 16_384, (5_000, 3_000, 192)
     rows = [

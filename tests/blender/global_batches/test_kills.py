@@ -30,7 +30,13 @@ def test_every_batch_arrives_once_whoever_is_killed(
     check_run(f"{tmp_path}/run", notes, batch_kills, batch_seed, Settings(home=tmp_path))
 
 
-@pytest.mark.parametrize("producers", [["0..3"], ["0", "1", "2", "3"]], ids=["1 producer", "4 producers"])
+@pytest.mark.parametrize(
+    "producers",
+    [
+        pytest.param(["0..3"], id="1 producer", marks=pytest.mark.slow),
+        pytest.param(["0", "1", "2", "3"], id="4 producers"),
+    ],
+)
 def test_a_blend_comes_out_the_same_whichever_producer_is_killed(
     tmp_path: Path, batch_kills: int, batch_seed: int, producers: list[str]
 ) -> None:

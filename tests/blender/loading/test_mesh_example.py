@@ -17,6 +17,7 @@ from factory.settings import Settings
 from tests.blender.lakes import ROOT, packed_rows, serving, write_table
 from tests.ports import free_ports
 
+pytest.importorskip("torch")
 pytestmark = pytest.mark.process
 
 
@@ -33,6 +34,7 @@ def trained(ranks: int, *arguments: str) -> list[tuple[int, float, str]]:
     return [(int(step), float(loss), mesh) for step, loss, mesh in lines]
 
 
+@pytest.mark.slow
 def test_a_run_has_the_losses_of_one_rank_on_every_mesh(tmp_path: Path) -> None:
     lake = Settings(home=tmp_path / "lake", cache=tmp_path / "cache")
     for name, n in (("code", 40), ("prose", 300)):
