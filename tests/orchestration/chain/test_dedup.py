@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
@@ -49,66 +50,87 @@ def dataset(name: str, rows: Sequence[dict[str, object]]) -> list[dg.AssetsDefin
     return [documents, verdicts]
 
 
+@dataclass(frozen=True)
+class State:
+    """What the lake has after a run of the group: the snapshot of each table, and the rows of two."""
+
+    snapshots: dict[str, int]
+    signatures: dict[str, bytes]  # by content_hash
+    versions: set[str]
+    datasets: set[str]
+
+
+SIGNED = ("bags", "vocabulary", "signatures")
+DECIDED = (*SIGNED, "buckets", "edges", "components", "decisions")
+
+
 class Lakeside:
-    """Runs of a group whose datasets and settings a test changes."""
+    """Runs of a group whose datasets and settings change."""
 
     def __init__(self, settings: Settings, name: str) -> None:
         self.settings, self.name, self.lake = settings, name, Lake(settings)
 
-    def run(self, datasets: dict[str, Sequence[dict[str, object]]], **config: object) -> None:
+    def run(
+        self, datasets: dict[str, Sequence[dict[str, object]]], wanted: Sequence[str], **config: object
+    ) -> State:
         chosen = DedupConfig(kind="code", **config)  # type: ignore[arg-type]
         group = dedup_group(self.name, list(datasets), kind="code", config=chosen)
         sources = [asset for name, rows in datasets.items() for asset in dataset(name, rows)]
-        wanted = ("bags", "vocabulary", "signatures", "buckets", "edges", "components", "decisions")
-        selection = [key for asset in sources for key in asset.keys]
-        selection += [key_of(names.dedup(self.name, part)) for part in wanted]
+        tables = {part: names.dedup(self.name, part) for part in wanted}
+        selection = [key for asset in sources for key in asset.keys] + [*map(key_of, tables.values())]
         assert run(self.settings, *sources, *group.assets, selection=selection, reuse=True).success
-
-    def snapshot(self, part: str) -> int:
-        return self.lake.published(names.dedup(self.name, part)).snapshot_id
-
-    def rows(self, part: str) -> list[dict[str, object]]:
-        found = self.lake.read(names.dedup(self.name, part)).to_pylist()
-        return sorted(found, key=lambda row: str(row["doc_id"]))
-
-
-@pytest.fixture
-def lakeside(spark: SparkSession, lake_settings: Settings, unique: str) -> Lakeside:
-    return Lakeside(lake_settings, unique)
+        signatures = self.lake.read(tables["signatures"]).to_pylist()
+        decisions = self.lake.read(tables["decisions"]).to_pylist() if "decisions" in tables else []
+        return State(
+            {part: self.lake.published(table).snapshot_id for part, table in tables.items()},
+            {row["content_hash"]: row["signature"] for row in signatures},
+            {row["version"] for row in signatures},
+            {row["dataset"] for row in decisions},
+        )
 
 
-@pytest.mark.spark
-def test_a_joining_dataset_changes_no_vocabulary_and_no_signature(lakeside: Lakeside, unique: str) -> None:
-    first = {f"{unique}_a": ROWS[QUARTER:]}
-    lakeside.run(first)
-    counted, before = lakeside.snapshot("vocabulary"), lakeside.rows("signatures")
-    lakeside.run(first | {f"{unique}_b": ROWS[:QUARTER]})
-    assert lakeside.snapshot("vocabulary") == counted
-    signed = {row["content_hash"]: row["signature"] for row in lakeside.rows("signatures")}
-    assert {row["content_hash"]: row["signature"] for row in before}.items() < signed.items()
-    assert {row["dataset"] for row in lakeside.rows("decisions")} == {f"{unique}_a", f"{unique}_b"}
+@dataclass(frozen=True)
+class Grown:
+    """A group after each of four runs, between which its datasets or a setting change."""
+
+    small: State
+    tripled: State
+    joined: State  # by a second dataset
+    stricter: State  # at another threshold of the sweep
 
 
-@pytest.mark.spark
-def test_a_group_that_has_doubled_is_counted_and_signed_again(lakeside: Lakeside, unique: str) -> None:
-    lakeside.run({f"{unique}_a": ROWS[:QUARTER]})
-    counted, version = lakeside.snapshot("vocabulary"), lakeside.rows("signatures")[0]["version"]
-    lakeside.run({f"{unique}_a": ROWS})
-    assert lakeside.snapshot("vocabulary") != counted
-    assert version not in {row["version"] for row in lakeside.rows("signatures")}
+@pytest.fixture(scope="module")
+def grown(spark: SparkSession, lake_settings: Settings) -> Grown:
+    lakeside = Lakeside(lake_settings, "growing_group")
+    web = {"growing_web": ROWS[QUARTER:]}
+    both = web | {"growing_books": ROWS[:QUARTER]}
+    return Grown(
+        small=lakeside.run({"growing_web": ROWS[QUARTER : 2 * QUARTER]}, SIGNED),
+        tripled=lakeside.run(web, SIGNED),
+        joined=lakeside.run(both, DECIDED),
+        stricter=lakeside.run(both, DECIDED, threshold=0.85, sweep=(0.8, 0.9, 0.95), removed_alarm=0.9),
+    )
 
 
 @pytest.mark.spark
-def test_another_threshold_of_the_sweep_decides_anew_and_compares_nothing(
-    lakeside: Lakeside, unique: str
-) -> None:
-    datasets = {f"{unique}_a": ROWS}
-    lakeside.run(datasets)
-    before = {part: lakeside.snapshot(part) for part in ("vocabulary", "signatures", "edges", "decisions")}
-    lakeside.run(datasets, threshold=0.85, sweep=(0.8, 0.9, 0.95), removed_alarm=0.9)
-    after = {part: lakeside.snapshot(part) for part in before}
-    assert after["decisions"] != before.pop("decisions")
-    assert after.items() > before.items()
+def test_a_group_that_has_doubled_is_counted_and_signed_again(grown: Grown) -> None:
+    assert grown.tripled.snapshots["vocabulary"] != grown.small.snapshots["vocabulary"]
+    assert not grown.tripled.versions & grown.small.versions
+
+
+@pytest.mark.spark
+def test_a_joining_dataset_changes_no_vocabulary_and_no_signature(grown: Grown) -> None:
+    assert grown.joined.snapshots["vocabulary"] == grown.tripled.snapshots["vocabulary"]
+    assert grown.tripled.signatures.items() < grown.joined.signatures.items()
+    assert grown.joined.datasets == {"growing_web", "growing_books"}
+
+
+@pytest.mark.spark
+def test_another_threshold_of_the_sweep_decides_anew_and_compares_nothing(grown: Grown) -> None:
+    before, after = grown.joined.snapshots, grown.stricter.snapshots
+    for part in ("vocabulary", "signatures", "edges"):
+        assert after[part] == before[part]
+    assert after["decisions"] != before["decisions"]
 
 
 LEXED = {"bags", "vocabulary", "signatures"}

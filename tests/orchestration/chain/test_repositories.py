@@ -119,7 +119,8 @@ def ran(spark: SparkSession, lake_settings: Settings) -> Ran:
     chosen = [
         asset
         for key, asset in declared.items()
-        if table_of(key).namespace in wanted and not table_of(key).name.endswith(("_recall", "_sweep"))
+        if table_of(key).namespace in wanted
+        and not table_of(key).name.endswith(("_recall", "_sweep", "_largest_buckets"))
     ]
     result = run(lake_settings, *chosen)
     assert result.success
