@@ -22,7 +22,7 @@ from blender.local import open_blend
 from blender.records import Source
 from factory.settings import Settings
 from tests.blender.lakes import CODE, make_lake, serving
-from tests.cli.command import process
+from tests.cli.command import factory_at, process
 from tests.ports import free_ports
 
 N_STEPS = 24
@@ -40,10 +40,10 @@ def uri(tmp_path: Path) -> str:
     return str(tmp_path / "run")
 
 
-def run(lake: tuple[Settings, str], *arguments: str, code: int = 0, **environment: str) -> str:
+def run(lake: tuple[Settings, str], *arguments: str, code: int = 0) -> str:
     """What a command prints, or the sentence of its error."""
-    ended = process(Path(lake[0].home), "batches", *arguments, COLUMNS="200", **environment)
-    assert ended.returncode == code, ended.stdout + ended.stderr
+    ended = factory_at(Path(lake[0].home), "batches", *arguments)
+    assert ended.exit_code == code, ended.output
     assert "Traceback" not in ended.stderr
     return ended.stdout if code == 0 else ended.stderr.strip()
 
@@ -52,9 +52,12 @@ def test_a_namespace_is_created_filled_watched_and_read(lake: tuple[Settings, st
     settings, blend = lake
     created = run(lake, "create", uri, "--mesh", "dp=2,cp=2", "--lanes", "3")
     assert re.match(rf"Namespace [0-9a-f]{{32}} at {uri}: assigned order, 3 lanes, for dp=2,cp=2.\n", created)
-    produced = run(lake, "produce", uri, "--blend", blend, "--lane", "0,2")
-    assert "16 batches, " in produced
-    assert "Lanes: 0 at step 24 (finished), 2 at step 26 (finished)." in produced
+    produced = process(
+        Path(settings.home), "batches", "produce", uri, "--blend", blend, "--lane", "0,2", COLUMNS="200"
+    )
+    assert (produced.returncode, "Traceback" in produced.stderr) == (0, False), produced
+    assert "16 batches, " in produced.stdout
+    assert "Lanes: 0 at step 24 (finished), 2 at step 26 (finished)." in produced.stdout
     status = run(lake, "status", uri)
     assert status.startswith(
         "1 step is readable. Step 1 is that of lane `1`, which nobody has opened in the "
@@ -81,7 +84,7 @@ def test_a_namespace_is_created_filled_watched_and_read(lake: tuple[Settings, st
 def test_a_step_is_traced_from_the_command_line(lake: tuple[Settings, str], uri: str) -> None:
     run(lake, "create", uri, "--mesh", "dp=2", "--lanes", "1")
     run(lake, "produce", uri, "--blend", lake[1])
-    ended = process(Path(lake[0].home), "trace", "batch", uri, "5", "--json")
+    ended = factory_at(Path(lake[0].home), "trace", "batch", uri, "5", "--json")
     traced = json.loads(ended.stdout)
     assert traced["batch"]["step"] == traced["step"]["offset"] == 5
     assert [row["ordinal"] for row in traced["step"]["rows"]] == [
@@ -141,7 +144,7 @@ def test_wrong_input_is_a_sentence(lake: tuple[Settings, str], uri: str, tmp_pat
 
 
 def test_planned_and_transformed_steps_are_produced(
-    lake: tuple[Settings, str], uri: str, tmp_path: Path
+    lake: tuple[Settings, str], uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blend = lake[1]
     run(lake, "create", uri, "--mesh", "dp=2", "--lanes", "1")
@@ -169,8 +172,8 @@ def test_planned_and_transformed_steps_are_produced(
     )
     noisy = f"{uri}-noisy"
     run(lake, "create", noisy, "--mesh", "dp=2", "--lanes", "1")
-    words = ("produce", noisy, "--blend", blend, "--transform", "my_noise:noisy")
-    run(lake, *words, PYTHONPATH=f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    monkeypatch.syspath_prepend(tmp_path)
+    run(lake, "produce", noisy, "--blend", blend, "--transform", "my_noise:noisy")
     assert next(BatchReader(noisy).read(StepRange(3), 1)).noise.shape == (2, 3)
 
 
@@ -190,7 +193,7 @@ def test_a_producer_reads_from_a_blender(lake: tuple[Settings, str], uri: str) -
     assert served["content"] == local["content"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_an_interrupted_producer_commits_and_says_where_it_stopped(
     lake: tuple[Settings, str], uri: str, tmp_path: Path, number: signal.Signals
 ) -> None:

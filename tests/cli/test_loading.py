@@ -13,7 +13,7 @@ from blender.loading.spec import LoadingSpec
 from blender.records import Source
 from blender.spec.mesh import Mesh
 from tests.blender.lakes import CODE, PROSE, make_lake
-from tests.cli.command import process
+from tests.cli.command import factory_at, process
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +26,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 def planned(lake: tuple[Path, str], *arguments: str) -> str:
     home, blend = lake
-    run = process(home, "loading", "plan", blend, "--mesh", "dp=4,cp=2,tp=2", *arguments)
-    assert run.returncode == 0, run.stderr
+    run = factory_at(home, "loading", "plan", blend, "--mesh", "dp=4,cp=2,tp=2", *arguments)
+    assert run.exit_code == 0, run.output
     return run.stdout
 
 
@@ -68,8 +68,8 @@ def test_every_option_is_a_field_of_the_spec(lake: tuple[Path, str]) -> None:
         "broadcast": "tp,pp/2",
     }
     words = [word for name, value in given.items() for word in (f"--{name}", value)]
-    run = process(lake[0], "loading", "plan", lake[1], *words, "--ragged", "--json")
-    assert run.returncode == 0, run.stderr
+    run = factory_at(lake[0], "loading", "plan", lake[1], *words, "--ragged", "--json")
+    assert run.exit_code == 0, run.output
     spec = LoadingSpec(
         blend=lake[1],
         mesh=Mesh(dp=2, cp=2, pp=2, order="dp-cp-tp-pp"),
@@ -136,8 +136,8 @@ def test_wrong_input_is_refused_in_a_sentence(
     lake: tuple[Path, str], arguments: list[str], sentence: str
 ) -> None:
     home, blend = lake
-    run = process(home, "loading", "plan", blend, *arguments)
-    assert (run.returncode, run.stdout) == (2, "")
+    run = factory_at(home, "loading", "plan", blend, *arguments)
+    assert (run.exit_code, run.stdout) == (2, "")
     assert sentence in run.stderr
     assert "Traceback" not in run.stderr
 
