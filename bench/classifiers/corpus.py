@@ -7,7 +7,7 @@ the distribution.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
@@ -22,10 +22,12 @@ MOST_CHUNKS = 40  # of a distribution and class, so that no large one is most of
 CLASSES = ("readme", "docstrings")
 
 
-def examples() -> pa.Table:
-    """Return (doc_id, class, source, key, text) of chunks of the installed distributions."""
+def examples(names: Collection[str] = ()) -> pa.Table:
+    """Return (doc_id, class, source, key, text) of chunks of all installed distributions, or of some."""
     rows = []
     for distribution in sorted(distributions(), key=lambda distribution: distribution.name.lower()):
+        if names and distribution.name not in names:
+            continue
         for kind, texts in zip(CLASSES, (_readmes(distribution), _docstrings(distribution)), strict=True):
             for number, chunk in enumerate(_chunks(texts)):
                 key = f"{distribution.name}/{kind}/{number}"

@@ -184,10 +184,15 @@ def test_drawn_tokens_are_stored_in_pages_of_eight_rows(tmp_path: Path, dictiona
     assert blend.sources[0].reader.column("tokens").groups[0].index.n_pages == 3
 
 
-WAYS = (Way("alone", readers=2), Way("cp 2", "cp=2", readers=2), Way("pp 3", "pp=3", readers=3))
-
-
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.label)
+@pytest.mark.parametrize(
+    "way",
+    [
+        Way("alone", readers=2),
+        pytest.param(Way("cp 2", "cp=2", readers=2), marks=pytest.mark.slow),
+        Way("pp 3", "pp=3", readers=3),
+    ],
+    ids=lambda way: way.label,
+)
 def test_ranks_get_the_rows_and_their_cost_is_counted(drawn: Path, way: Way) -> None:
     report = Report([], "")
     with sharing.server_of(drawn, way) as server:
@@ -215,8 +220,11 @@ def test_wrong_tokens_of_a_rank_are_found_out(drawn: Path) -> None:
         assert not sharing.right_step(incomplete, wanted, stored)
 
 
-@pytest.mark.parametrize("place, ahead", [("embedded", 0), ("constructor", 2)])
+@pytest.mark.parametrize(
+    "place, ahead", [pytest.param("embedded", 0, marks=pytest.mark.slow), ("constructor", 2)]
+)
 def test_the_wait_for_tensors_is_timed_after_warm_steps(drawn: Path, place: str, ahead: int | None) -> None:
+    pytest.importorskip("torch")
     spec = fetch.spec_for(drawn, microbatches=4)
     costs = fetch.read(drawn, spec, place, ahead, warm=2, steps=3)
     assert costs["right"]
@@ -233,8 +241,18 @@ def three_sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-@pytest.mark.parametrize("way", memory.WAYS, ids=lambda way: way.reader)
+@pytest.mark.parametrize(
+    "way",
+    [
+        memory.PYARROW,
+        memory.CONSTRUCTOR,
+        *(pytest.param(way, marks=pytest.mark.slow) for way in (memory.TORCH, memory.BLEND)),
+    ],
+    ids=lambda way: way.reader,
+)
 def test_ranks_read_all_sources_and_their_memory_is_counted(three_sources: Path, way: memory.Way) -> None:
+    if way is memory.TORCH:
+        pytest.importorskip("torch")
     report, known = Report([], ""), memory.digests(three_sources, sources=3)
     sizes = {"warm": 2, "steps": 2, "weights": [1, 2, 3]}
     counted = memory.read(report, three_sources, way, 2, known, "plain", **sizes)
