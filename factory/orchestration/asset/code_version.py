@@ -3,32 +3,34 @@
 It covers the asset's function, every source of its stage with the worker code and the models
 (`factory.models`) that these import, and the native kernels these sources call. A change elsewhere in the
 platform does not make a table stale: readers of the lake (`factory.lake`, the native `pages`) give the same
-rows or fail. The parts of a version, by name, tell which of them changed (`code_parts`).
+rows or fail. The parts of a version, by name, tell which of them changed (`code_parts`). Every command that
+loads assets computes versions, so the names in a source are kept between processes (`source_names`).
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import inspect
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from factory import _native
 from factory.lake.names import TableName
 from factory.lake.schemas.base import TableSchema
+from factory.orchestration.asset.source_names import SHARED, kept_names
 
+_SOURCES: dict[tuple[str, CodeType], bytes] = {}
 _ROOT = Path(_native.__file__).parents[1]
-_SHARED = ("spark_udfs.", "factory.models.")
 _EVERY_STAGE = ("factory/lake_spark", "factory/lake/fingerprint.py")  # these write the rows of all stages
 
 
 def code_version(function: Callable[..., Any], stage: str, schemas: Sequence[TableSchema]) -> str:
     """Return a short hash of the function, its stage's sources and kernels, and the columns it writes."""
-    digest = hashlib.sha256(inspect.getsource(function).encode())
+    digest = hashlib.sha256(_source(function))
     for schema in schemas:
         digest.update(repr(schema).encode())
     digest.update(_stage_version(stage).encode())
@@ -39,9 +41,18 @@ def parts(
     function: Callable[..., Any], stage: str, schemas: Mapping[TableName, TableSchema]
 ) -> Mapping[str, str]:
     """Return a hash of each part that `code_version` covers, by the name of its file or the like."""
-    own = {_name_of(function): _hash(inspect.getsource(function).encode())}
+    own = {_name_of(function): _hash(_source(function))}
     own |= {f"schema {table}": _hash(repr(schema).encode()) for table, schema in schemas.items()}
     return ChainMap(own, _stage_parts(stage))
+
+
+def _source(function: Callable[..., Any]) -> bytes:
+    """Return the source of a function; every dataset declares the same functions, so each is read once."""
+    code: CodeType = inspect.unwrap(function).__code__
+    key = (code.co_filename, code)  # code of two files may be equal
+    if key not in _SOURCES:
+        _SOURCES[key] = inspect.getsource(function).encode()
+    return _SOURCES[key]
 
 
 def _name_of(function: Callable[..., Any]) -> str:
@@ -54,7 +65,7 @@ def _name_of(function: Callable[..., Any]) -> str:
 def _stage_parts(stage: str) -> dict[str, str]:
     paths = _stage_files(stage)
     hashes = {f"kernel {kernel}": _native.__source_hashes__[kernel] for kernel in kernels(paths)}
-    return {path.relative_to(_ROOT).as_posix(): _hash(path.read_bytes()) for path in paths} | hashes
+    return {path.relative_to(_ROOT).as_posix(): _hash(_content(path)) for path in paths} | hashes
 
 
 def _hash(source: bytes) -> str:
@@ -63,7 +74,9 @@ def _hash(source: bytes) -> str:
 
 @cache
 def _stage_files(stage: str) -> Sequence[Path]:
-    return sorted(sources(_ROOT, stage))
+    paths = sorted(sources(_ROOT, stage))
+    kept_names().save()
+    return paths
 
 
 @cache
@@ -72,7 +85,7 @@ def _stage_version(stage: str) -> str:
     paths = _stage_files(stage)
     for path in paths:
         digest.update(path.relative_to(_ROOT).as_posix().encode())
-        digest.update(path.read_bytes())
+        digest.update(_content(path))
     for source_hash in sorted({_native.__source_hashes__[kernel] for kernel in kernels(paths)}):
         digest.update(source_hash.encode())
     return digest.hexdigest()
@@ -106,25 +119,20 @@ def kernels(paths: Iterable[Path]) -> set[str]:
 
 
 @cache
-def _names(path: Path) -> set[str]:
-    """Return everything in a file that may name a module or a kernel: imports, attributes and strings."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_bytes() if path.suffix == ".py" else b"")):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-        elif isinstance(node, ast.Attribute):
-            found.add(node.attr)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found.add(node.value)
-    return found
+def _content(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+@cache
+def _names(path: Path) -> frozenset[str]:
+    """Return everything in a Python file that may name a module that stages share, or a kernel."""
+    return kept_names().of_source(_content(path)) if path.suffix == ".py" else frozenset()
 
 
 def _shared_files(root: Path, name: str) -> Iterator[Path]:
     """Yield the file of a module that stages share, its packages, and the data files beside it."""
     parts = name.split(".")
-    if not f"{name}.".startswith(_SHARED) or not all(part.isidentifier() for part in parts):
+    if not f"{name}.".startswith(SHARED) or not all(part.isidentifier() for part in parts):
         return
     module = root.joinpath(*parts)
     path = module / "__init__.py" if module.is_dir() else module.with_suffix(".py")
