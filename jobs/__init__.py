@@ -1,0 +1,5 @@
+"""Dagster's entry points, each a process that imports most of the platform."""
+
+from factory.garbage import collect_rarely
+
+collect_rarely()

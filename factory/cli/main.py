@@ -19,6 +19,7 @@ from factory.cli.relocate import relocate as relocate_command
 from factory.cli.report import report as report_command
 from factory.cli.tokenizer import tokenizer_app
 from factory.errors import ConfigurationError
+from factory.garbage import collect_rarely
 
 app = typer.Typer(
     name="factory",
@@ -317,6 +318,7 @@ def clean(as_json: Json = False) -> None:
 
 def main() -> None:
     """Entry point of the command."""
+    collect_rarely()
     error_boundary.run(app)
 
 

@@ -10,16 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
-from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.exceptions import RESTError
-from requests.exceptions import RequestException
-from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, ProgrammingError
-
 from factory.errors import DamagedFile, MachineError, first_line
-from factory.lake.files.checked_io import CHECKED_IO, check_pages
 from factory.lake.lock import making
 from factory.lake.lost_catalog import mark_take_over, require_known_tables
 from factory.lake.place import record_place, require_place
@@ -27,6 +21,11 @@ from factory.lake.servers import CATALOG_URI, refused, sqlalchemy_uri
 from factory.lake.sqlite import withheld
 from factory.settings import CATALOG_NAME, Settings
 
+if TYPE_CHECKING:  # as in `factory.lake.tables`
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.catalog.sql import SqlCatalog
+
+CHECKED_IO = "factory.lake.files.checked_io.CheckedFileIO"
 _LOCK_WAIT_S = 60
 _SYSTEM_SAID = re.compile(r"\[Errno -?\d+\] ([^'\")]+)")
 _TABLES_MADE_MEANWHILE = {"42P07", "42710", "23505"}  # Postgres: table, type or their entries exist
@@ -112,12 +111,16 @@ def open_catalog(settings: Settings) -> Catalog:
     or a server does not answer, ConfigurationError if a server refuses the user, DamagedFile for a damaged
     SQLite file and for a lake that has lost its catalog.
     """
+    from factory.lake.files.checked_io import check_pages
+
     require_place(settings)
     check_pages()
     if settings.catalog == "postgres":
         return _open_postgres(settings)
     if settings.catalog == "rest":
         return _open_rest(settings)
+    from pyiceberg.catalog.sql import SqlCatalog
+
     with asking_catalog(settings):
         _make_database(settings)
         catalog = SqlCatalog(CATALOG_NAME, **pyiceberg_properties(settings))
@@ -136,6 +139,8 @@ def _require_whole(catalog: SqlCatalog, settings: Settings) -> None:
 
 def make_namespace(catalog: Catalog, namespace: str) -> None:
     """Create a namespace if the catalog lacks it."""
+    from sqlalchemy.exc import IntegrityError
+
     try:
         catalog.create_namespace_if_not_exists(namespace)
     except IntegrityError:  # a SQL catalog checks, then inserts; another process was faster
@@ -146,6 +151,8 @@ def make_namespace(catalog: Catalog, namespace: str) -> None:
 @contextmanager
 def asking_catalog(settings: Settings) -> Iterator[None]:
     """Turn SQLite's errors into DamagedFile or MachineError; errors of a server pass through."""
+    from sqlalchemy.exc import DatabaseError
+
     try:
         yield
     except DatabaseError as error:
@@ -168,6 +175,8 @@ def _make_database(settings: Settings) -> None:
 
     The lock keeps two processes from seeing each other's half-made tables.
     """
+    from pyiceberg.catalog.sql import SqlCatalog
+
     database = settings.files.catalog_database
     if database.exists():
         return
@@ -183,6 +192,9 @@ def _make_database(settings: Settings) -> None:
 
 
 def _open_postgres(settings: Settings) -> Catalog:
+    from pyiceberg.catalog.sql import SqlCatalog
+    from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
+
     properties = pyiceberg_properties(settings)
     try:
         return SqlCatalog(CATALOG_NAME, **properties)
@@ -198,6 +210,10 @@ def _open_postgres(settings: Settings) -> Catalog:
 
 
 def _open_rest(settings: Settings) -> Catalog:
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.exceptions import RESTError
+    from requests.exceptions import RequestException
+
     try:
         return load_catalog(CATALOG_NAME, **pyiceberg_properties(settings))
     except (RequestException, RESTError, OSError) as error:

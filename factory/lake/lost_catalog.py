@@ -14,17 +14,20 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import obstore
 from obstore.exceptions import BaseError
 from obstore.store import ObjectStore
-from pyiceberg.catalog.sql import SqlCatalog
 
 from factory.errors import DamagedFile
 from factory.lake.files.location import local_path
 from factory.lake.servers import unusable
 from factory.lake.store import object_store
 from factory.settings import Settings
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.sql import SqlCatalog
 
 _METADATA = ".metadata.json"
 _MARK = "pragma user_version = 1"

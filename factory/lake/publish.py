@@ -15,19 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.exceptions import CommitFailedException
-from pyiceberg.table import Table, TableProperties
-from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
-from pyiceberg.table.update import (
-    AssertRefSnapshotId,
-    RemoveSnapshotRefUpdate,
-    SetPropertiesUpdate,
-    SetSnapshotRefUpdate,
-    TableUpdate,
-)
 
 from factory.errors import ConfigurationError, PublishConflict
 from factory.lake.files.scan import stored
@@ -44,6 +36,10 @@ from factory.lake.schemas.packing import (
     VOCABULARY_SIZE,
 )
 from factory.lake.tables import Lake, Published, as_published, said_of
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyiceberg.table.update import TableUpdate
 
 AUDIT, FAILED = "audit_", "failed_"
 _APPEND_ATTEMPTS = 20
@@ -95,6 +91,9 @@ def publish(lake: Lake, audit: Audit, properties: dict[str, str] | None = None) 
 
     Raises PublishConflict if main has moved since the audit began.
     """
+    from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+    from pyiceberg.table.update import RemoveSnapshotRefUpdate, SetPropertiesUpdate, SetSnapshotRefUpdate
+
     sealed = head(lake.table(audit.table), audit.branch)
     assert sealed is not None, f"{audit.branch} of {audit.table} was never written"
     updates: list[TableUpdate] = [
@@ -109,6 +108,9 @@ def publish(lake: Lake, audit: Audit, properties: dict[str, str] | None = None) 
 
 def set_aside(lake: Lake, audit: Audit) -> str:
     """Rename the branch of a failed check to `failed_<run>` and drop earlier ones; return the name."""
+    from pyiceberg.table.refs import SnapshotRefType
+    from pyiceberg.table.update import RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
+
     table = lake.table(audit.table)
     at = head(table, audit.branch)
     assert at is not None
@@ -122,6 +124,8 @@ def set_aside(lake: Lake, audit: Audit) -> str:
 
 def drop_branches(lake: Lake, name: TableName, prefix: str) -> list[str]:
     """Drop every branch of a table whose name starts with `prefix`; return their names."""
+    from pyiceberg.table.update import RemoveSnapshotRefUpdate
+
     table = lake.table(name)
     found = sorted(branch for branch in table.metadata.refs if branch.startswith(prefix))
     if found:
@@ -146,6 +150,8 @@ def append(
     moving, ConfigurationError for rows that PyIceberg would change and for tokens of another tokenizer than
     the table's.
     """
+    from pyiceberg.table import TableProperties
+
     _require_lists(rows)
     added = fingerprint(rows.to_batches(), schema.fingerprinted)
     for _ in range(_APPEND_ATTEMPTS):
@@ -223,6 +229,9 @@ def _require_lists(rows: pa.Table) -> None:
 
 def _commit(lake: Lake, audit: Audit, *updates: TableUpdate) -> None:
     """Commit `updates` if main has not moved; retry a commit that conflicts with another."""
+    from pyiceberg.table.refs import MAIN_BRANCH
+    from pyiceberg.table.update import AssertRefSnapshotId
+
     requirement = AssertRefSnapshotId(ref=MAIN_BRANCH, snapshot_id=audit.began_at)
     while True:
         table = lake.table(audit.table)

@@ -10,16 +10,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyiceberg.catalog.memory import InMemoryCatalog
 from pyiceberg.exceptions import ValidationError
-from pyiceberg.expressions import AlwaysTrue
-from pyiceberg.io import load_file_io
-from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException, parquet_file_to_data_file
-from pyiceberg.schema import Schema
-from pyiceberg.table.metadata import TableMetadata
 
 from factory.errors import DamagedFile
 from factory.lake.catalog import make_namespace
@@ -27,6 +22,10 @@ from factory.lake.files.location import SCHEME, location
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
+
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
+    from pyiceberg.table.metadata import TableMetadata
 
 _PROPERTIES = {"format-version": "2", "gc.enabled": "false"}
 _NOT_IN_A_LOCATION = "#?%"  # the table stores the path unescaped, and engines interpret these characters
@@ -39,7 +38,6 @@ _REFUSED = (
     TypeError,
     NotImplementedError,
     pa.ArrowException,
-    UnsupportedPyArrowTypeException,
     ValidationError,
     RecursionError,
 )
@@ -62,9 +60,11 @@ class Candidates:
 
     def offer(self, path: bytes, name: str) -> bool:
         """Whether the file at `path` is suitable; `name` is its name in `refused`."""
+        from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException
+
         try:
             trouble = self._trouble(path)
-        except _REFUSED as error:
+        except (*_REFUSED, UnsupportedPyArrowTypeException) as error:
             trouble = f"Iceberg cannot take it as it is: {' '.join(str(error).split())}"
         if trouble is None:
             self.files.append(location(path))
@@ -73,6 +73,9 @@ class Candidates:
         return trouble is None
 
     def _trouble(self, path: bytes) -> str | None:
+        from pyiceberg.io import load_file_io
+        from pyiceberg.io.pyarrow import parquet_file_to_data_file
+
         shown = os.fsdecode(path)
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return "it is not a regular file"
@@ -99,6 +102,8 @@ def _is_string(kind: pa.DataType) -> bool:
 
 def _table_of(columns: pa.Schema) -> TableMetadata:
     """Return a table with `columns` that is never committed, to test which files fit it."""
+    from pyiceberg.catalog.memory import InMemoryCatalog
+
     catalog = InMemoryCatalog("throwaway", warehouse=_NOWHERE)
     made = catalog.create_table_transaction(("none", "none"), columns, _NOWHERE, properties=_PROPERTIES)
     return made.table_metadata
@@ -112,6 +117,8 @@ def register(
     A table whose columns differ from the files is recreated; the lake reads nothing from it, and the files
     stay. If interrupted in between, the lake lacks the table until the next call.
     """
+    from pyiceberg.expressions import AlwaysTrue
+
     make_namespace(lake.catalog, table.namespace)
     wanted = _plain(_table_of(columns).schema())
     if lake.exists(table) and _columns_of(lake, table) != wanted:

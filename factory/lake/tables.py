@@ -10,18 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyiceberg.catalog import Catalog
-from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
-from pyiceberg.expressions import AlwaysTrue, BooleanExpression
-from pyiceberg.io.pyarrow import ArrowScan
-from pyiceberg.partitioning import PartitionSpec
-from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Operation, Snapshot
-from pyiceberg.transforms import IdentityTransform
-from sqlalchemy import select
 
 from factory.errors import ConfigurationError, DamagedFile, TableNotFound
 from factory.lake.catalog import asking_catalog, make_namespace, open_catalog
@@ -34,6 +26,12 @@ from factory.lake.names import STAGE_OF_NAMESPACE, TableName
 from factory.lake.schemas.base import TableSchema
 from factory.lake.schemas.ingest import TEXT_AT
 from factory.settings import Settings
+
+if TYPE_CHECKING:  # PyIceberg takes a second to import, and the definitions of assets open no table
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
 
 _LOG = logging.getLogger(__name__)
 
@@ -103,6 +101,9 @@ class Lake:
 
         Empty for a REST catalog, which has no such query.
         """
+        from pyiceberg.catalog.sql import IcebergTables, SqlCatalog
+        from sqlalchemy import select
+
         if not isinstance(self.catalog, SqlCatalog):
             return {}
         wanted = set(names)
@@ -117,6 +118,8 @@ class Lake:
 
     def exists(self, name: TableName) -> bool:
         """Whether the catalog has the table, published or not, damaged or not."""
+        from pyiceberg.catalog.sql import SqlCatalog
+
         if isinstance(self.catalog, SqlCatalog):
             return name in self.metadata_files([name])
         return bool(self.catalog.table_exists(name.identifier))
@@ -206,6 +209,9 @@ class Lake:
             self.catalog.drop_table(name.identifier)
 
     def _create(self, name: TableName, schema: TableSchema) -> Table:
+        from pyiceberg.partitioning import PartitionSpec
+        from pyiceberg.transforms import IdentityTransform
+
         properties = _PROPERTIES | schema.properties
         with (
             self.catalog.create_table_transaction(
@@ -259,7 +265,7 @@ class Lake:
         self,
         name: TableName,
         columns: Sequence[str] = ("*",),
-        where: BooleanExpression | str = AlwaysTrue(),  # noqa: B008 - immutable
+        where: BooleanExpression | str | None = None,
         snapshot_id: int | None = None,
         limit: int | None = None,
     ) -> pa.Table:
@@ -268,13 +274,17 @@ class Lake:
         Raises DamagedFile with table and file, for data files also with column and page, for registered texts
         with the row.
         """
+        from pyiceberg.expressions import AlwaysTrue
+        from pyiceberg.io.pyarrow import ArrowScan
+
         at = self.published(name).snapshot_id if snapshot_id is None else snapshot_id
         selected, table = tuple(columns), self.table(name)
         verified = "text" in selected and TEXT_AT.name in table.schema().column_names
         hashed = "content_hash" in selected
         if verified:
             selected += (TEXT_AT.name,) if hashed else (TEXT_AT.name, "content_hash")
-        scan = table.scan(row_filter=where, selected_fields=selected, snapshot_id=at, limit=limit)
+        row_filter = AlwaysTrue() if where is None else where
+        scan = table.scan(row_filter=row_filter, selected_fields=selected, snapshot_id=at, limit=limit)
         with planning(table, scan.snapshot()):
             tasks = list(scan.plan_files())
         arrow = ArrowScan(table.metadata, table.io, scan.projection(), scan.row_filter, limit=limit)
@@ -286,6 +296,8 @@ class Lake:
 
 def said_of(table: Table, snapshot: Snapshot) -> Mapping[str, str]:
     """Return the properties of a snapshot's rows; a compaction inherits those of the snapshot before it."""
+    from pyiceberg.table.snapshots import Operation
+
     one: Snapshot | None = snapshot
     while one is not None and one.summary is not None:
         said = one.summary.additional_properties

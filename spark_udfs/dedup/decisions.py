@@ -13,13 +13,7 @@ from spark_udfs.regroup import whole_groups
 
 _ROWS_AT_ONCE = 50_000
 
-_NOTHING = pa.RecordBatch.from_pydict(
-    {
-        "doc_id": pa.array([], pa.string()),
-        "other": pa.array([], pa.string()),
-        "similarity": pa.array([], pa.float64()),
-    }
-)
+_EDGES = pa.schema([("doc_id", pa.string()), ("other", pa.string()), ("similarity", pa.float64())])
 
 
 def decide(batches: Iterable[pa.RecordBatch], keep: str) -> Iterator[pa.RecordBatch]:
@@ -39,12 +33,12 @@ def decide_documents(batches: Iterable[pa.RecordBatch], keep: str) -> Iterator[p
     best first, then the copies of the texts, marked `copy`; documents are (doc_id, dataset, representative,
     comparable, component, partition). Memory does not grow with the copies of a text.
     """
-    decided = [_native.decide(_NOTHING, keep)]
+    decided = [_native.decide(pa.RecordBatch.from_pylist([], _EDGES), keep)]
     for rows in whole_groups(map(_in_runs, batches), "run", _ROWS_AT_ONCE):
         graph = rows.filter(pc.invert(rows["copy"]))
         if graph.num_rows:
             # The rows may begin with copies of the texts that were decided last.
-            decided = [decided[-1], _native.decide(graph.select(_NOTHING.schema.names), keep)]
+            decided = [decided[-1], _native.decide(graph.select(_EDGES.names), keep)]
         yield _of_documents(rows.filter(pc.is_null(rows["other"])), pa.concat_batches(decided))
 
 

@@ -11,12 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 SMALL = 1_000  # characters; the limits of OpenCoder, 10 lines of at most 100, reach no further
-PACKAGE_FILES = pa.array(  # a package's own file stays at any size, even if it holds only license and purpose
-    [
-        *("__init__.py", "__init__.pyi", "__main__.py", "mod.rs", "lib.rs", "doc.go"),
-        *("index.js", "index.mjs", "index.jsx", "index.ts", "index.tsx"),
-        *("package-info.java", "module-info.java"),
-    ]
+PACKAGE_FILES = (  # a package's own file stays at any size, even if it holds only license and purpose
+    *("__init__.py", "__init__.pyi", "__main__.py", "mod.rs", "lib.rs", "doc.go"),
+    *("index.js", "index.mjs", "index.jsx", "index.ts", "index.tsx"),
+    *("package-info.java", "module-info.java"),
 )
 
 
@@ -24,5 +22,5 @@ def small_files(texts: pa.Array, repositories: pa.Array, paths: pa.Array) -> pa.
     """Return for each document whether it belongs to a repository and is short or a package's own file."""
     short = pc.less(pc.utf8_length(texts), SMALL)
     names = pc.replace_substring_regex(paths.cast(pa.string()), r"^.*/", "")
-    either = pc.or_kleene(short, pc.is_in(names, PACKAGE_FILES))
+    either = pc.or_kleene(short, pc.is_in(names, pa.array(PACKAGE_FILES)))
     return pc.fill_null(pc.and_(pc.is_valid(repositories), either), False)

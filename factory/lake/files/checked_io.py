@@ -21,8 +21,6 @@ from pyiceberg.manifest import FileFormat
 from factory.lake.files.checksums import FileSums
 from factory.lake.files.parquet import require_sound
 
-CHECKED_IO = "factory.lake.files.checked_io.CheckedFileIO"
-
 _file_format = arrow_io._get_file_format
 _writer_options = arrow_io._get_parquet_writer_kwargs
 

@@ -11,15 +11,17 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from pyiceberg.exceptions import ResolveError, ValidationError
-from pyiceberg.manifest import read_manifest_list
-from pyiceberg.table import FileScanTask, Table
-from pyiceberg.table.snapshots import Snapshot
 
 from factory.errors import DamagedFile, first_line
 from factory.lake.files.location import SCHEME
 from factory.lake.files.parquet import UNREADABLE, fault, raise_undamaged
+
+if TYPE_CHECKING:
+    from pyiceberg.table import FileScanTask, Table
+    from pyiceberg.table.snapshots import Snapshot
 
 UNPARSED = (
     *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError),
@@ -49,6 +51,8 @@ def planning(table: Table, snapshot: Snapshot | None) -> Iterator[None]:
 
 def require_manifests(table: Table, snapshot: Snapshot | None) -> None:
     """Raise DamagedFile with the file's name if the files of a snapshot cannot be planned."""
+    from pyiceberg.manifest import read_manifest_list
+
     if snapshot is None:
         return
     listed_by = snapshot.manifest_list

@@ -12,14 +12,17 @@ offset indexes are read, or page headers if a writer left no offset index.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
-from pyiceberg.io import InputFile, InputStream
-from pyiceberg.table import Table
 
 from factory import _native
 from factory.lake.files.damage import planning
 from factory.lake.files.page_scan import scan_file
+
+if TYPE_CHECKING:
+    from pyiceberg.io import InputFile, InputStream
+    from pyiceberg.table import Table
 
 PAGE_ROWS = "write.parquet.page-row-limit"
 FIRST_LOOK = "write.parquet.row-group-check-min-record-count"

@@ -7,15 +7,18 @@ code outside Spark that computes fingerprints reads rows here.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyiceberg.table import FileScanTask, Table
 
 from factory.lake.files.damage import planning, scanning
 from factory.lake.files.parquet import open_parquet
 from factory.lake.files.sequential import without_views
 from factory.lake.schemas.ingest import TEXT_AT
+
+if TYPE_CHECKING:
+    from pyiceberg.table import FileScanTask, Table
 
 _ROWS_AT_ONCE, _BYTES_AT_ONCE = 1 << 16, 8 << 20
 

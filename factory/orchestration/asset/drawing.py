@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from xml.sax.saxutils import escape
+from html import escape
 
 from rich.cells import cell_len, set_cell_size
 
@@ -183,7 +183,7 @@ class _Picture:
 
     def text(self, x: float, y: float, text: str, size: float, anchor: str = "start") -> None:
         """Write a text whose middle is at height `y`; characters that no picture can hold become '?'."""
-        letters = escape(_NO_XML.sub("?", text))
+        letters = escape(_NO_XML.sub("?", text), quote=False)
         self._elements.append(
             f'<text x="{x:.1f}" y="{y + size / 3:.1f}" font-size="{size}" text-anchor="{anchor}">'
             f"{letters}</text>"

@@ -17,7 +17,6 @@ import dagster as dg
 from dagster_shared.check import CheckError
 from dagster_shared.error import DagsterError
 from dagster_shared.serdes.errors import DeserializationError
-from sqlalchemy.exc import DatabaseError
 from yaml import YAMLError
 
 from factory.atomic_file import write_atomically
@@ -25,8 +24,6 @@ from factory.errors import ConfigurationError, DamagedFile, MachineError, first_
 from factory.lake.place import require_place
 from factory.lake.servers import DAGSTER_URI, connect
 from factory.lake.sqlite import withheld
-from factory.orchestration.host.engines import reuse_engines
-from factory.orchestration.host.records import make_records
 from factory.settings import Settings
 
 _HEADER = "# Written by the Model Factory ({digest}). Edit it freely: an edited file stays as it is.\n"
@@ -70,6 +67,10 @@ def prepare_home(settings: Settings) -> None:
         home.mkdir(parents=True, exist_ok=True)
         _configure(settings.files.dagster_config, settings)
         if not settings.dagster_uri:
+            # Dagster's storages bring SQLAlchemy and Alembic, which declaring assets does not need.
+            from factory.orchestration.host.engines import reuse_engines
+            from factory.orchestration.host.records import make_records
+
             reuse_engines()
             make_records(home)
     except OSError as error:
@@ -99,6 +100,8 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
 @contextmanager
 def reading_runs(settings: Settings) -> Iterator[None]:
     """Turn Dagster's errors about the run records of an embedded lake into DamagedFile or MachineError."""
+    from sqlalchemy.exc import DatabaseError
+
     try:
         yield
     except (DatabaseError, DeserializationError, ValueError) as error:
