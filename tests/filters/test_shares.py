@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from factory.errors import ConfigurationError
 from factory.filters.limits import AtLeast, AtMost, Bottom, Share, Top
@@ -48,48 +49,48 @@ def rule(share: Share) -> Rule:
     return chosen.with_limit(share)
 
 
+def signals_of(spark: SparkSession, values: Sequence[float | None]) -> DataFrame:
+    """Signals of a document for each value, in one task."""
+    columns = {"doc_id": [f"d{number}" for number in range(len(values))]}
+    columns |= {"word_count": pa.array(values, pa.float64()), "partition": pa.nulls(len(values), pa.string())}
+    return spark.createDataFrame(pa.table(columns)).coalesce(1)
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "share, expected",
-    [
-        (Top(0.1), {"rule": "word_count", "side": "top", "share": 0.1, "limit": 91.0}),
-        (Bottom(0.25), {"rule": "word_count", "side": "bottom", "share": 0.25, "limit": 25.0}),
-        (Top(0.999), {"rule": "word_count", "side": "top", "share": 0.999, "limit": 1.0}),
-        (Bottom(0.001), {"rule": "word_count", "side": "bottom", "share": 0.001, "limit": 1.0}),
-    ],
-)
-@pytest.mark.parametrize("n_tasks", [1, 8])
-def test_the_bound_is_the_last_value_inside_the_share(
-    spark: SparkSession, share: Share, expected: dict[str, object], n_tasks: int
-) -> None:
-    values = [float(number) for number in range(1, 101)]
-    rows = [(f"d{number}", value, None) for number, value in enumerate([*values, None])]
-    signals = spark.createDataFrame(rows, "doc_id string, word_count double, partition string").repartition(
-        n_tasks
-    )
-    [row] = limits_table(signals, [rule(share)]).toArrow().to_pylist()
-    assert row == expected | {"n_documents": 100, "partition": None}
-    verdicts = decide(signals, with_bounds([rule(share)], {"word_count": row["limit"]}))
-    assert (
-        verdicts.where("kept").count() == max(1, round(share.share * 100)) + 1
-    )  # and the one without a value
+def test_the_bound_is_the_last_value_inside_the_share(spark: SparkSession) -> None:
+    signals = signals_of(spark, [*range(1, 101), None])
+    shares = {Top(0.1): 91.0, Bottom(0.25): 25.0, Top(0.999): 1.0, Bottom(0.001): 1.0}
+    limits = limits_table(signals, [rule(share) for share in shares]).toArrow().to_pylist()
+    for limit, (share, bound) in zip(limits, shares.items(), strict=True):
+        side = "top" if isinstance(share, Top) else "bottom"
+        expected = {"rule": "word_count", "side": side, "share": share.share, "limit": bound}
+        assert limit == expected | {"n_documents": 100, "partition": None}
+        verdicts = decide(signals, with_bounds([rule(share)], {"word_count": bound}))
+        without_value = 1
+        assert verdicts.where("kept").count() == max(1, round(share.share * 100)) + without_value
+
+
+@pytest.mark.spark
+def test_the_bound_does_not_depend_on_the_number_of_tasks(spark: SparkSession) -> None:
+    signals = signals_of(spark, [*range(1, 101), None]).repartition(8)
+    [limit] = limits_table(signals, [rule(Top(0.1))]).toArrow().to_pylist()
+    assert (limit["limit"], limit["n_documents"]) == (91.0, 100)
 
 
 @pytest.mark.spark
 def test_values_of_any_sign_and_equal_values_are_ranked(spark: SparkSession) -> None:
-    values = [-1e300, -5.5, -5.5, -0.0, 0.0, math.ulp(0.0), 2.0, 2.0, 2.0, 1e300]
-    rows = [(f"d{number}", value, None) for number, value in enumerate(values)]
-    signals = spark.createDataFrame(rows, "doc_id string, word_count double, partition string")
-    for inside in range(1, 10):
-        [top] = limits_table(signals, [rule(Top(inside / 10))]).toArrow()["limit"].to_pylist()
-        [bottom] = limits_table(signals, [rule(Bottom(inside / 10))]).toArrow()["limit"].to_pylist()
-        assert struct.pack("d", top + 0.0) == struct.pack("d", sorted(values)[-inside] + 0.0)
-        assert struct.pack("d", bottom + 0.0) == struct.pack("d", sorted(values)[inside - 1] + 0.0)
+    signals = signals_of(spark, [-1e300, -5.5, -5.5, -0.0, 0.0, math.ulp(0.0), 2.0, 2.0, 2.0, 1e300])
+    bounds = {Bottom(0.1): -1e300, Bottom(0.3): -5.5, Bottom(0.4): 0.0, Bottom(0.6): math.ulp(0.0)}
+    bounds |= {Top(0.1): 1e300, Top(0.2): 2.0, Top(0.6): 0.0, Top(0.8): -5.5}
+    limits = limits_table(signals, [rule(share) for share in bounds]).toArrow()["limit"].to_pylist()
+    assert [struct.pack("d", limit + 0.0) for limit in limits] == [
+        struct.pack("d", bound) for bound in bounds.values()
+    ]
 
 
 @pytest.mark.spark
 def test_a_rule_without_a_value_has_no_bound_and_rejects_none(spark: SparkSession) -> None:
-    signals = spark.createDataFrame([("d", None, None)], "doc_id string, word_count double, partition string")
+    signals = signals_of(spark, [None])
     limits = limits_table(signals, [rule(Top(0.1))]).toArrow()
     assert limits.to_pylist() == []
     assert with_bounds([rule(Top(0.1))], {}) == []

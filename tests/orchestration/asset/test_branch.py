@@ -66,7 +66,11 @@ ROWS: list[tuple[TableSchema, list[dict[str, Any]]]] = [
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("schema, rows", ROWS, ids=["raw", "filtered", "packed", "symbols"])
+@pytest.mark.parametrize(
+    "schema, rows",
+    [*ROWS[:2], *(pytest.param(*rows, marks=pytest.mark.slow) for rows in ROWS[2:])],
+    ids=["raw", "filtered", "packed", "symbols"],
+)
 def test_few_rows_are_told_here_as_spark_tells_them(
     spark: SparkSession,
     lake_settings: Settings,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import dagster as dg
@@ -12,6 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
 from factory.lake import names
+from factory.lake.names import TableName
 from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from factory.orchestration.asset.table_asset import table_asset
@@ -20,10 +22,11 @@ from factory.orchestration.chain.filters import Filters
 from factory.orchestration.chain.refine import refine, variant
 from factory.orchestration.chain.texts import Quality
 from factory.orchestration.datasets.assets import corpus
-from factory.orchestration.keys import table_of
+from factory.orchestration.keys import key_of, table_of
 from factory.settings import Settings
 from tests.orchestration.runs import reads, run
 
+GROUP = "similar_documents"
 TEXT = " ".join(f"word{number}" for number in range(200))
 TEXTS = {"long": f"{TEXT} and two more", "marked": f"{TEXT} # #", "rated": f"{TEXT} x"}
 ROUNDS = [Round(rules=["hash_to_word_ratio", "word_count"])]
@@ -43,20 +46,38 @@ def raw(name: str) -> dg.AssetsDefinition:
     return documents
 
 
+COMPARED = [names.raw(GROUP), names.signals(GROUP), names.filtered(GROUP)]
+COMPARED += [
+    names.dedup(GROUP, part)
+    for part in ("bags", "vocabulary", "signatures", "buckets", "edges", "components")
+]
+DECIDED = [names.dedup(GROUP, "decisions"), names.deduplicated(GROUP)]
+
+
+def assets_of(tables: Sequence[TableName], rule: str | None = None) -> list[dg.AssetsDefinition]:
+    """The assets of `tables`, of documents that are as good as a rule says, or as their source does."""
+    quality = rule and Quality(rule, {GROUP: Filters(ROUNDS).table_of(GROUP, rule)})
+    group = dedup_group(GROUP, [GROUP], kind="prose", quality=quality or None)
+    chain = refine(GROUP, dedup_group=group, rounds=ROUNDS, tokenizer="tokenizer")
+    assets = {table_of(min(asset.keys)): asset for asset in (raw(GROUP), *group.assets, *chain)}
+    return [assets[table] for table in tables]
+
+
+@pytest.fixture(scope="module")
+def compared(spark: SparkSession, lake_settings: Settings) -> Settings:
+    """A lake in which the documents are measured and compared, and nothing is decided."""
+    assert run(lake_settings, *assets_of(COMPARED)).success
+    return lake_settings
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize(
     "rule, best", [(None, "rated"), ("hash_to_word_ratio", "marked"), ("word_count", "long")]
 )
-def test_the_best_of_similar_documents_stays(
-    spark: SparkSession, lake_settings: Settings, unique: str, rule: str | None, best: str
-) -> None:
-    quality = rule and Quality(rule, {unique: Filters(ROUNDS).table_of(unique, rule)})
-    group = dedup_group(unique, [unique], kind="prose", quality=quality or None)
-    chain = refine(unique, dedup_group=group, rounds=ROUNDS, tokenizer="tokenizer")
-    wanted = ("signals", "filtered", "dedup", "deduplicated")
-    assets = [asset for asset in (*group.assets, *chain) if table_of(min(asset.keys)).namespace in wanted]
-    assert run(lake_settings, raw(unique), *assets).success
-    kept = Lake(lake_settings).read(names.deduplicated(unique), ["key"])["key"].to_pylist()
+def test_the_best_of_similar_documents_stays(compared: Settings, rule: str | None, best: str) -> None:
+    selection = [key_of(table) for table in DECIDED]
+    assert run(compared, *assets_of([*COMPARED, *DECIDED], rule), selection=selection).success
+    kept = Lake(compared).read(names.deduplicated(GROUP), ["key"])["key"].to_pylist()
     assert kept == [best]
 
 

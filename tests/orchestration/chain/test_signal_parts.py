@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import dagster as dg
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.filters.classified import Category, ClassifierScore
-from factory.filters.limits import AtLeast, AtMost, Limit, Top
+from factory.filters.limits import AtMost, Limit, Top
 from factory.filters.rounds import Round
 from factory.lake import names
 from factory.lake.schemas.ingest import RAW
@@ -19,7 +20,7 @@ from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.filters import Filters
 from factory.orchestration.chain.link import Chain, linked
 from factory.orchestration.chain.models_classifier import classifier
-from factory.orchestration.chain.models_rule import RuleModel
+from factory.orchestration.chain.models_word_list import word_list
 from factory.orchestration.keys import key_of
 from factory.settings import Settings
 from tests.orchestration.runs import reads, run
@@ -89,7 +90,7 @@ def test_a_predicate_on_another_table_has_a_part_named_after_it() -> None:
 def raw(name: str) -> dg.AssetsDefinition:
     @table_asset(namespace="raw", name=name, asset_group="test", schema=RAW)
     def documents(context, pyspark):  # type: ignore[no-untyped-def]
-        return pyspark.spark_session.createDataFrame(rows_of(name), from_arrow_schema(RAW.columns))
+        return pyspark.spark_session.createDataFrame(pa.Table.from_pylist(rows_of(name), schema=RAW.columns))
 
     return documents
 
@@ -114,33 +115,63 @@ def examples(name: str, label: str) -> dict[str, object]:
     return {"table": name, "predicates": {"metadata.label": [label]}}
 
 
-@pytest.mark.spark
-def test_a_new_model_measures_its_own_column_and_a_new_limit_none(
-    spark: SparkSession, lake_settings: Settings, unique: str
-) -> None:
-    lake = Lake(lake_settings)
-    documents = raw(unique)
-    parts = {part: names.signals(unique, part) for part in ("", f"{unique}_ad", f"{unique}_essay")}
+JUDGED = "judged_again"
+AD, ESSAY = f"{JUDGED}_ad", f"{JUDGED}_essay"
 
-    def trained(kind: str, wanted: str, other: str, holdout: float = 0.2) -> RuleModel:
-        name, *both = f"{unique}_{kind}", examples(unique, wanted), examples(unique, other)
-        return classifier(name, *both, source="source", holdout=holdout, limit=AtMost(0.5))
 
-    def made(ad: RuleModel, limit: Limit) -> dict[str, int]:
-        chain = filters(unique, Round(rules=["word_count", ad.rule.with_limit(limit), essay.rule]))
+@dataclass(frozen=True)
+class Rejudged:
+    """The snapshot of each table after runs that change one thing each, and the verdicts of the second."""
+
+    share: dict[str, int]  # at first, the advertising half is kept
+    limited: dict[str, int]  # by a limit in place of the share
+    share_again: dict[str, int]
+    retrained: dict[str, int]  # with the share, by a new model of adverts
+    rejections: dict[str, list[str]]  # rules by the kind of a document
+
+
+@pytest.fixture(scope="module")
+def rejudged(
+    spark: SparkSession, lake_settings: Settings, tmp_path_factory: pytest.TempPathFactory
+) -> Rejudged:
+    lake, documents = Lake(lake_settings), raw(JUDGED)
+    words = tmp_path_factory.mktemp("words") / "en.txt"
+    words.write_text("river\n")
+    essay = word_list(ESSAY, {"en": words})
+
+    def snapshots(limit: Limit, holdout: float = 0.2) -> dict[str, int]:
+        both = examples(JUDGED, "adver"), examples(JUDGED, "essay")
+        ad = classifier(AD, *both, source="source", holdout=holdout)
+        chain = filters(JUDGED, Round(rules=["word_count", ad.rule.with_limit(limit), essay.rule]))
         assert run(lake_settings, documents, ad.asset, essay.asset, *chain, reuse=True).success
-        tables = parts | {"verdicts": names.filtered(unique)}
+        tables = {part: names.signals(JUDGED, part) for part in ("", AD, ESSAY)}
+        tables |= {"limits": names.limits(JUDGED), "verdicts": names.filtered(JUDGED)}
         return {part: lake.published(table).snapshot_id for part, table in tables.items()}
 
-    essay = trained("essay", "essay", "adver")
-    before = made(trained("ad", "adver", "essay"), AtMost(0.5))
-    rows = lake.read(names.filtered(unique)).to_pylist()
-    failed = {row["doc_id"][:5]: [failure["rule"] for failure in row["rejections"]] for row in rows}
-    assert failed == {"adver": [f"{unique}_ad"], "essay": [f"{unique}_essay"]}
-    limited = made(trained("ad", "adver", "essay"), AtLeast(0.5))
-    assert {part for part in before if before[part] != limited[part]} == {"verdicts"}
-    retrained = made(trained("ad", "adver", "essay", holdout=0.4), AtLeast(0.5))
-    assert {part for part in before if limited[part] != retrained[part]} == {f"{unique}_ad", "verdicts"}
+    share, limited = snapshots(Top(0.5)), snapshots(AtMost(0.5))
+    verdicts = lake.read(names.filtered(JUDGED)).to_pylist()
+    rejections = {row["doc_id"][:5]: [failure["rule"] for failure in row["rejections"]] for row in verdicts}
+    return Rejudged(share, limited, snapshots(Top(0.5)), snapshots(Top(0.5), holdout=0.4), rejections)
+
+
+def changed(before: dict[str, int], after: dict[str, int]) -> set[str]:
+    return {table for table in before if before[table] != after[table]}
+
+
+@pytest.mark.spark
+def test_each_model_rejects_the_documents_of_its_own_column(rejudged: Rejudged) -> None:
+    assert rejudged.rejections == {"adver": [AD], "essay": [ESSAY]}
+
+
+@pytest.mark.spark
+def test_another_limit_measures_nothing(rejudged: Rejudged) -> None:
+    assert changed(rejudged.share, rejudged.limited) == {"verdicts"}
+
+
+@pytest.mark.spark
+def test_a_new_model_measures_its_own_column_and_ends_the_share_of_the_old_one(rejudged: Rejudged) -> None:
+    assert changed(rejudged.share, rejudged.share_again) == {"verdicts"}  # the share stands
+    assert changed(rejudged.share_again, rejudged.retrained) == {AD, "limits", "verdicts"}
 
 
 @pytest.mark.spark
@@ -174,7 +205,7 @@ def raw_by_kind(name: str) -> dg.AssetsDefinition:
     @table_asset(namespace="raw", name=name, asset_group="test", schema=RAW, partitions_def=LANGUAGES)
     def documents(context, pyspark, partition: str):  # type: ignore[no-untyped-def]
         rows = [row for row in rows_of(name) if row["key"].startswith(partition)]
-        return pyspark.spark_session.createDataFrame(rows, from_arrow_schema(RAW.columns))
+        return pyspark.spark_session.createDataFrame(pa.Table.from_pylist(rows, schema=RAW.columns))
 
     return documents
 
@@ -286,21 +317,3 @@ def test_the_likeliest_class_is_kept_or_rejected_by_name(
     assert {row["doc_id"] for row in rows if row["kept"]} == essays
     part = Lake(lake_settings).read(names.signals(unique, f"{unique}_kind")).to_pylist()
     assert {row[f"{unique}_kind"] for row in part} == {"advert", "essay"}
-
-
-@pytest.mark.spark
-def test_a_share_of_a_model_ends_when_the_model_is_trained_anew(
-    spark: SparkSession, lake_settings: Settings, unique: str
-) -> None:
-    lake, documents = Lake(lake_settings), raw(unique)
-
-    def made(holdout: float) -> int:
-        both = examples(unique, "adver"), examples(unique, "essay")
-        ad = classifier(f"{unique}_ad", *both, source="source", holdout=holdout)
-        half = Round(rules=[ad.rule.with_limit(Top(0.5))])
-        assert run(lake_settings, documents, ad.asset, *filters(unique, half), reuse=True).success
-        return lake.published(names.limits(unique)).snapshot_id
-
-    first = made(0.2)
-    assert made(0.2) == first
-    assert made(0.4) != first

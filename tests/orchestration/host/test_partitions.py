@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import dagster as dg
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -9,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
 from factory.lake.fingerprint import fingerprint
+from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.publish import AUDIT, FAILED
 from factory.lake.schemas.dedup import COMPONENTS
@@ -107,26 +110,102 @@ def line(spark: SparkSession, lake_settings: Settings, unique: str) -> Line:
     return Line(lake_settings, unique, LANGUAGES)
 
 
+@dataclass(frozen=True)
+class State:
+    """A run, and the tables of its line after it, by suffix."""
+
+    result: dg.ExecuteInProcessResult
+    held: dict[str, dict[str | None, list[str]]]
+    lineage: dict[str, Lineage]
+    content: dict[str, str]  # computed from the rows
+    failed: bool  # whether the rows of a failed check lie beside the source's
+
+    @classmethod
+    def after(cls, result: dg.ExecuteInProcessResult, line: Line) -> State:
+        suffixes = ("", "_twice", "_up")
+        return cls(
+            result,
+            {suffix: line.held(suffix) for suffix in suffixes},
+            {suffix: line.lake.published(line.table(suffix)).lineage for suffix in suffixes},
+            {suffix: line.content(suffix) for suffix in suffixes},
+            line.table() in leftovers(line.lake, FAILED) and line.table() not in leftovers(line.lake, AUDIT),
+        )
+
+
+@dataclass(frozen=True)
+class Story:
+    """A line of two partitions after the second and each later run."""
+
+    replaced: State
+    whole: dict[str | None, list[str]]  # the unpartitioned table made of `replaced`
+    refused: State
+    emptied: State
+    appended: State  # after rows of another writer
+
+
+@pytest.fixture(scope="module")
+def story(spark: SparkSession, lake_settings: Settings) -> Story:
+    line = Line(lake_settings, "line_of_two", LANGUAGES)
+
+    def state(first: str, last: str | None = None, **rows: list[str]) -> State:
+        line.rows |= rows
+        return State.after(line.run(first, last), line)
+
+    assert state("de", "en", de=["a"], en=["b", "c"]).result.success
+    replaced = state("de", de=["d", "e"])
+    assert line.run(None).success
+    whole = line.held("_all")
+    refused = state("en", en=["d"])  # the key of a row in another partition
+    emptied = state("de", de=[])
+    spark.createDataFrame([("x", "1", "en")], f"{COLUMNS}, partition string").writeTo(
+        f"lake.{line.table()}"
+    ).append()
+    assert not line.lake.partitions(line.table()).complete
+    return Story(replaced, whole, refused, emptied, state("de", de=["f"]))
+
+
 @pytest.mark.spark
-def test_a_partition_is_replaced_and_the_others_stay(line: Line) -> None:
-    line.rows = {"de": ["a"], "en": ["b", "c"]}
-    assert line.run("de").success
-    assert line.run("en").success
-    line.rows["de"] = ["d", "e"]
-    result = line.run("de")
-    assert result.success
-    assert line.held() == {"de": ["d", "e"], "en": ["b", "c"]}
-    assert line.held("_twice") == {"de": ["dd", "ee"], "en": ["bb", "cc"]}
-    assert line.held("_up") == {"de": ["D", "E"], "en": ["B", "C"]}
-    for suffix in ("", "_twice", "_up"):
-        published = line.lake.published(line.table(suffix))
-        assert published.lineage.content == line.content(suffix)
-        assert list(published.lineage.partitions) == ["de"]
-    events = [event for event in result.get_asset_materialization_events() if event.partition == "de"]
+def test_a_partition_is_replaced_and_the_others_stay(story: Story) -> None:
+    state = story.replaced
+    assert state.result.success
+    assert state.held == {
+        "": {"de": ["d", "e"], "en": ["b", "c"]},
+        "_twice": {"de": ["dd", "ee"], "en": ["bb", "cc"]},
+        "_up": {"de": ["D", "E"], "en": ["B", "C"]},
+    }
+    for suffix, lineage in state.lineage.items():
+        assert lineage.content == state.content[suffix]
+        assert list(lineage.partitions) == ["de"]
+    events = [event for event in state.result.get_asset_materialization_events() if event.partition == "de"]
     assert len(events) == 3
     assert {event.materialization.metadata["dagster/partition_row_count"].value for event in events} == {2}
-    assert line.run(None).success
-    assert line.held("_all") == {None: ["B!", "C!", "D!", "E!"]}
+    assert story.whole == {None: ["B!", "C!", "D!", "E!"]}
+
+
+@pytest.mark.spark
+def test_checks_see_the_partition_and_uniqueness_the_table(story: Story) -> None:
+    assert not story.refused.result.success
+    assert story.refused.held == story.replaced.held
+    assert violations(story.refused.result) == {"unique_doc_id": 1}
+    assert story.refused.failed
+    assert not story.replaced.failed
+
+
+@pytest.mark.spark
+def test_a_partition_that_becomes_empty_loses_its_old_rows(story: Story) -> None:
+    state = story.emptied
+    assert state.result.success
+    assert state.held["_up"] == {"en": ["B", "C"]}
+    assert state.lineage[""].content == state.content[""]
+    assert state.lineage[""].partitions["de"].endswith("-0")
+
+
+@pytest.mark.spark
+def test_the_content_is_right_after_another_writer(story: Story) -> None:
+    state = story.appended
+    assert state.result.success
+    assert state.held[""] == {"de": ["f"], "en": ["b", "c", "x"]}
+    assert state.lineage[""].content == state.content[""]
 
 
 @pytest.mark.spark
@@ -139,18 +218,6 @@ def test_a_damaged_table_is_made_again_by_a_run_of_all_its_partitions(line: Line
     assert file.name in str(failure.step_failure_data.error)
     assert line.run("de", "fr").success
     assert line.held() == {"de": ["a"], "en": ["b"], "fr": ["c"]}
-
-
-@pytest.mark.spark
-def test_a_partition_that_becomes_empty_loses_its_old_rows(line: Line) -> None:
-    line.rows = {"de": ["a"], "en": ["b"]}
-    assert line.run("de", "fr").success
-    line.rows["de"] = []
-    assert line.run("de").success
-    assert line.held("_up") == {"en": ["B"]}
-    lineage = line.lake.published(line.table()).lineage
-    assert lineage.content == line.content()
-    assert lineage.partitions["de"].endswith("-0")
 
 
 @pytest.mark.spark
@@ -190,20 +257,6 @@ def test_dynamic_partitions_are_made_as_they_appear(
 
 
 @pytest.mark.spark
-def test_checks_see_the_partition_and_uniqueness_the_table(line: Line) -> None:
-    line.rows = {"de": ["a"], "en": ["b"]}
-    assert line.run("de", "en").success
-    before = line.held()
-    line.rows["en"] = ["a"]  # the key of a row in another partition
-    result = line.run("en")
-    assert not result.success
-    assert line.held() == before
-    assert violations(result) == {"unique_doc_id": 1}
-    assert line.table() in leftovers(line.lake, FAILED)
-    assert line.table() not in leftovers(line.lake, AUDIT)
-
-
-@pytest.mark.spark
 def test_a_partition_is_reused_until_its_own_upstream_changes(line: Line) -> None:
     line.rows = {"de": ["a"], "en": ["b"], "fr": ["c"]}
     assert line.run("de", "fr", reuse=True).success
@@ -221,19 +274,6 @@ def test_a_partition_is_reused_until_its_own_upstream_changes(line: Line) -> Non
     line.made.clear()
     assert line.run(None, reuse=True).success
     assert line.made == []
-
-
-@pytest.mark.spark
-def test_the_content_is_right_after_another_writer(line: Line, spark: SparkSession) -> None:
-    line.rows = {"de": ["a"], "en": ["b"]}
-    assert line.run("de", "en").success
-    spark.createDataFrame([("x", "1", "en")], f"{COLUMNS}, partition string").writeTo(
-        f"lake.{line.table()}"
-    ).append()
-    assert not line.lake.partitions(line.table()).complete
-    assert line.run("de").success
-    assert line.held() == {"de": ["a"], "en": ["b", "x"]}
-    assert line.lake.published(line.table()).lineage.content == line.content()
 
 
 def test_refine_makes_signals_and_verdicts_by_partition() -> None:

@@ -22,26 +22,23 @@ from factory.settings import Settings
 DATABASES = ("history/runs.db", "history/runs/index.db", "schedules/schedules.db")
 
 AT_ONCE = """
-import multiprocessing, os, signal, sys, traceback
+import importlib, multiprocessing, os, signal, sys, traceback
 from pathlib import Path
-from dagster._core.storage.event_log.sqlite import sqlite_event_log
-from dagster._core.storage.runs.sqlite import sqlite_run_storage
-from dagster._core.storage.schedules.sqlite import sqlite_schedule_storage
 from factory.lake import catalog
 from factory.orchestration.host.instance import open_instance
 from factory.settings import Settings
 
 PROCESSES = 4
-MODULES = (sqlite_run_storage, sqlite_event_log, sqlite_schedule_storage)
+home, module = Path(sys.argv[1]), importlib.import_module(sys.argv[2])
 fork = multiprocessing.get_context("fork")
 
 
-def killed(home, module):
+def killed():
     module.stamp_alembic_rev = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
     open_instance(Settings(home=home))
 
 
-def first_use(home, together):
+def first_use(together):
     together.wait()
     try:
         catalog.make_namespace(catalog.open_catalog(Settings(home=home)), "raw")
@@ -54,21 +51,19 @@ def first_use(home, together):
     os._exit(0)
 
 
-for lake, module in enumerate(MODULES):
-    home = Path(sys.argv[1]) / str(lake)
-    first = fork.Process(target=killed, args=(home, module))
-    first.start()
-    first.join()
-    assert first.exitcode == -signal.SIGKILL
-    together = fork.Barrier(PROCESSES)
-    processes = [fork.Process(target=first_use, args=(home, together)) for _ in range(PROCESSES)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0] * PROCESSES
-    with open_instance(Settings(home=home)) as instance:
-        assert len(instance.get_dynamic_partitions("of")) == PROCESSES
+first = fork.Process(target=killed)
+first.start()
+first.join()
+assert first.exitcode == -signal.SIGKILL
+together = fork.Barrier(PROCESSES)
+processes = [fork.Process(target=first_use, args=(together,)) for _ in range(PROCESSES)]
+for process in processes:
+    process.start()
+for process in processes:
+    process.join()
+assert [process.exitcode for process in processes] == [0] * PROCESSES
+with open_instance(Settings(home=home)) as instance:
+    assert len(instance.get_dynamic_partitions("of")) == PROCESSES
 """
 
 
@@ -85,13 +80,20 @@ def versions(home: Path) -> list[list[tuple[str]]]:
 
 @pytest.mark.process
 @pytest.mark.timeout(300)
-def test_processes_that_start_after_a_killed_one_find_the_lake_whole(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", AT_ONCE, str(tmp_path)]
+@pytest.mark.parametrize(
+    "storage",
+    [
+        pytest.param("runs.sqlite.sqlite_run_storage", marks=pytest.mark.slow),
+        "event_log.sqlite.sqlite_event_log",
+        pytest.param("schedules.sqlite.sqlite_schedule_storage", marks=pytest.mark.slow),
+    ],
+)
+def test_processes_that_start_after_a_killed_one_find_the_lake_whole(tmp_path: Path, storage: str) -> None:
+    command = [sys.executable, "-c", AT_ONCE, str(tmp_path), f"dagster._core.storage.{storage}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
-    for lake in tmp_path.iterdir():
-        assert [len(found) for found in versions(lake)] == [1, 1, 1]
-        assert not list(lake.rglob(".making*"))
+    assert [len(found) for found in versions(tmp_path)] == [1, 1, 1]
+    assert not list(tmp_path.rglob(".making*"))
 
 
 def two_heads(path: Path) -> None:
