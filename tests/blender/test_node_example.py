@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from blender import BlenderClient, Source
 from factory.lake.schemas.packing import TOKEN_BYTES
 from factory.settings import Settings
-from tests.blender.lakes import CODE, ROOT, packed_rows, serving, write_table
+from tests.blender.lakes import ROOT, Server, packed_rows, serving, write_table
 
 EXAMPLE = Path("examples/node")
 
@@ -26,20 +27,28 @@ def packages() -> None:
     subprocess.run(["make", "-s", EXAMPLE / "node_modules" / ".package-lock.json"], cwd=ROOT, check=True)
 
 
+@pytest.fixture(scope="module")
+def server(shared_lake: Settings) -> Iterator[Server]:
+    """A server of `shared_lake`."""
+    with serving(shared_lake.home) as running:
+        yield running
+
+
 @pytest.mark.parametrize("width", [2, 4])
-def test_the_example_reads_the_rows_of_our_client(width: int, tmp_path: Path) -> None:
+def test_the_example_reads_the_rows_of_our_client(width: int, shared_lake: Settings, server: Server) -> None:
     rows = packed_rows("code", 12)
     ids = [256**width // 4 * 3 + np.arange(n) for n in rows["n_tokens"].to_pylist()]  # above a signed one's
     encoded = pa.array([it.astype(f"<u{width}").tobytes() for it in ids])
     column = rows.schema.names.index("tokens")
+    table = f"packed.bytes_{width}"
     write_table(
-        Settings(home=tmp_path),
-        CODE,
+        shared_lake,
+        table,
         rows.set_column(column, rows.schema.field(column), encoded.cast(rows.schema.field(column).type)),
         properties={TOKEN_BYTES: str(width)},
     )
-    with serving(tmp_path) as server, BlenderClient(server.address) as client:
-        blend = client.create([Source(CODE, 4, shuffle="row")], seed=3).id
+    with BlenderClient(server.address) as client:
+        blend = client.create([Source(table, 4, shuffle="row")], seed=3).id
         command = ["node", EXAMPLE / "fetch.mjs", server.address, blend, "1", "2"]
         read = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
         assert read.returncode == 0, read.stderr
@@ -62,12 +71,9 @@ def test_the_example_reads_the_rows_of_our_client(width: int, tmp_path: Path) ->
         (None, 1, "`4f1c`. An id has 32 hexadecimal digits"),
     ],
 )
-def test_what_goes_wrong_is_one_line(
-    address: str | None, status: int, sentence: str, shared_lake: Settings
-) -> None:
-    with serving(shared_lake.home) as server:
-        command = ["node", EXAMPLE / "fetch.mjs", address or server.address, "4f1c", "0", "1"]
-        read = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+def test_what_goes_wrong_is_one_line(address: str | None, status: int, sentence: str, server: Server) -> None:
+    command = ["node", EXAMPLE / "fetch.mjs", address or server.address, "4f1c", "0", "1"]
+    read = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert read.returncode == status
     assert sentence in read.stderr
     assert len(read.stderr.splitlines()) == 1

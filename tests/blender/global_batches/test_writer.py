@@ -25,7 +25,7 @@ from blender.global_batches.format.slices import Slices
 from blender.global_batches.namespace import create_namespace
 from blender.global_batches.policies import Naive
 from blender.global_batches.protocol import log, names
-from blender.global_batches.protocol.client import CHECKPOINT_VERSIONS, Client
+from blender.global_batches.protocol.client import Client
 from blender.global_batches.protocol.operations import get
 from blender.global_batches.protocol.state import LogState
 from blender.global_batches.reader import BatchReader
@@ -33,6 +33,7 @@ from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.writer import BatchWriter
 from blender.spec.mesh import Mesh
 from factory.errors import ConfigurationError
+from tests.blender.global_batches.written import small_log
 
 
 @pytest.fixture
@@ -199,10 +200,13 @@ def test_the_figures_count_attempts_and_the_lanes_that_commit(uri: str) -> None:
         assert (first.figures.lanes, second.figures.lanes) == (2, 2)
 
 
-def test_the_version_that_is_due_for_a_checkpoint_may_be_a_takeover(uri: str) -> None:
-    for _ in range(CHECKPOINT_VERSIONS):
+def test_the_version_that_is_due_for_a_checkpoint_may_be_a_takeover(
+    uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_log(monkeypatch, checkpoint_versions=10, segment_steps=8)
+    for _ in range(10):
         BatchWriter(uri, "a").close()
-    assert open_store(uri).run(get(names.checkpoint(CHECKPOINT_VERSIONS))) is not None
+    assert open_store(uri).run(get(names.checkpoint(10))) is not None
 
 
 @pytest.mark.parametrize("lane", ["", "a/b", "../x", "a" * 65, "ä", ".hidden"])

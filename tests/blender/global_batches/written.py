@@ -31,7 +31,10 @@ def small_log(monkeypatch: pytest.MonkeyPatch, checkpoint_versions: int, segment
 
     def client(namespace: Namespace) -> Client:
         return Client(
-            order=namespace.log_order, checkpoint_versions=checkpoint_versions, segment_steps=segment_steps
+            namespace=namespace.id,
+            order=namespace.log_order,
+            checkpoint_versions=checkpoint_versions,
+            segment_steps=segment_steps,
         )
 
     monkeypatch.setattr(Namespace, "client", client)

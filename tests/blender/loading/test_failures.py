@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -34,6 +33,7 @@ from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, ROOT, serving
+from tests.blender.programs import eventually
 from tests.ports import free_ports
 
 STEPS = 25
@@ -77,6 +77,7 @@ def test_a_constructor_that_is_killed_loses_and_repeats_nothing(shared_lake: Set
     spec, (port,) = spec_of(blend), free_ports(1)
     arguments = (blend, "--mesh", "dp=2,cp=2", "--microbatches", "2")
     running = [constructor(shared_lake.home, port, *arguments)]
+    killed = threading.Event()
     read: dict[int, list[pa.RecordBatch]] = {rank: [] for rank in range(spec.mesh.ranks)}
     client = LoadingClient(f"127.0.0.1:{port}", prefetch_bytes=1)
     loading = client.open(spec_of(blend, model=Backbone(16, 2, vocabulary=0)).id)
@@ -84,17 +85,16 @@ def test_a_constructor_that_is_killed_loses_and_repeats_nothing(shared_lake: Set
     def train(rank: int) -> None:
         for step in loading.read(StepRange(0, STEPS), rank):
             read[rank].append(step.arrow)
-            time.sleep(0.02)
+            killed.wait(60)
 
     ranks = [threading.Thread(target=train, args=(rank,)) for rank in read]
     for thread in ranks:
         thread.start()
-    random.seed(0)
-    for _ in range(2):
-        time.sleep(random.uniform(0.1, 0.3))
-        running[-1].kill()
-        running[-1].wait()
-        running.append(constructor(shared_lake.home, port, *arguments))
+    assert eventually(lambda: all(read.values()))
+    running[-1].kill()
+    running[-1].wait()
+    killed.set()
+    running.append(constructor(shared_lake.home, port, *arguments))
     for thread in ranks:
         thread.join(60)
     running[-1].kill()

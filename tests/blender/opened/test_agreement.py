@@ -18,6 +18,8 @@ from blender.client import BlenderClient
 from blender.errors import InvalidBlend, InvalidRequest, SourceGone
 from blender.local import LocalBlender
 from blender.records import Schedule, Source
+from blender.serving.server import BlenderServer
+from blender.serving.service import blend_services
 from blender.spec.step_range import StepRange
 from factory.cli import main, root
 from factory.lake.schemas.packing import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID, VOCABULARY_SIZE
@@ -29,7 +31,6 @@ from tests.blender.lakes import (
     current_snapshot,
     load_table,
     packed_rows,
-    serving,
     write_table,
 )
 
@@ -53,6 +54,10 @@ def source(table: str, weight: int = 1, **fields: object) -> Source:
     return Source(table=table, weight=weight, **fields)
 
 
+def server_of(lake: Settings) -> BlenderServer:
+    return BlenderServer(blend_services(open_blends(lake)))
+
+
 @pytest.fixture
 def mixed(lake: Settings) -> Settings:
     """The lake with `packed.code` and `packed.prose` of two tokenizers."""
@@ -71,7 +76,7 @@ def test_two_tokenizers_are_refused_wherever_a_blend_is_defined(
     mixed: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prose = Source(PROSE, 1, "prose")
-    with serving(mixed.home) as server, BlenderClient(server.address) as client:
+    with server_of(mixed) as server, BlenderClient(server.address) as client:
         for blender in (client, LocalBlender(mixed)):
             with pytest.raises(InvalidBlend, match=TWO):
                 blender.create([Source(CODE, 1), prose])
@@ -177,7 +182,7 @@ def unlike(lake: Settings) -> Settings:
 
 def test_rows_of_two_lengths_are_refused_unless_the_blend_pads(unlike: Settings) -> None:
     asked = [Source(LONG, 1), Source(CODE, 3)]
-    with serving(unlike.home) as server, BlenderClient(server.address) as client:
+    with server_of(unlike) as server, BlenderClient(server.address) as client:
         for blender in (client, LocalBlender(unlike)):
             with pytest.raises(InvalidBlend, match=LENGTHS):
                 blender.create(asked)
@@ -223,7 +228,7 @@ def test_what_is_described_is_what_is_served(unlike: Settings) -> None:
     assert [one.token_share for one in described.sources] == pytest.approx(list(counts / counts.sum()))
     assert described.padding == pytest.approx(1 - counts.sum() / positions)
     assert code.padding == pytest.approx(1 - 7.5 / 32)
-    with serving(unlike.home) as server, BlenderClient(server.address) as client:
+    with server_of(unlike) as server, BlenderClient(server.address) as client:
         assert client.describe(stored.id) == described
         for blender in (local, client):
             handle = blender.open(stored.id)
@@ -339,7 +344,7 @@ def test_a_training_table_is_not_called_validation(parted: Settings) -> None:
 
 
 def test_a_server_is_told_of_validation(parted: Settings) -> None:
-    with serving(parted.home) as server, BlenderClient(server.address) as client:
+    with server_of(parted) as server, BlenderClient(server.address) as client:
         with pytest.raises(InvalidBlend, match="is the validation part of a dataset"):
             client.create([source(CODE), source(HELD_BACK)])
         meant = client.create([source(CODE), source(HELD_BACK, validation=True)])
