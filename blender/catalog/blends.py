@@ -13,8 +13,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-
-from pyiceberg.table import Table
+from typing import TYPE_CHECKING
 
 from blender.call_context import CallContext, current_context, use_context, within_deadline
 from blender.catalog.cache import SharedCache
@@ -33,6 +32,9 @@ from blender.spec.history import HistoryBlock, history_block_of, mixture_of
 from blender.spec.source import wellformed
 from factory.lake.tables import Lake
 from factory.settings import Settings
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
 
 _LOG = logging.getLogger(__name__)
 

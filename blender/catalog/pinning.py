@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-
-from pyiceberg.table import Table
+from typing import TYPE_CHECKING
 
 from blender.call_context import CallContext, use_context, within_deadline
 from blender.catalog.store import BlendStore
@@ -19,6 +18,9 @@ from blender.catalog.tags import tag, tags_of, untag
 from blender.errors import BlendNotFound, BrokenBlend
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
 
 Pinned = tuple[int, str, int]
 """A source's number in its blend, its table, and the snapshot it is pinned to."""

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-
-from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
+from typing import TYPE_CHECKING
 
 from blender.call_context import within_deadline
 from blender.catalog.cache import SharedCache
@@ -29,6 +27,10 @@ from factory.errors import ConfigurationError, TableNotFound
 from factory.lake.names import TableName
 from factory.lake.packed_tables import unknown_sentence, unpacked_sentence
 from factory.lake.tables import Lake
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
 
 Reader = SnapshotReader | LiveReader
 

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pyiceberg.exceptions import CommitFailedException
-from pyiceberg.table import Table
-from pyiceberg.table.refs import SnapshotRefType
-from pyiceberg.table.update import (
-    AssertTableUUID,
-    RemoveSnapshotRefUpdate,
-    SetSnapshotRefUpdate,
-    TableUpdate,
-)
 
 from blender.catalog.refusals import naming_folder
 from blender.errors import SourceGone
 from factory.lake.catalog import asking_catalog
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyiceberg.table.update import TableUpdate
 
 _ATTEMPTS = 20  # a concurrent commit to the table fails ours; each attempt reads the table again
 
@@ -75,6 +72,8 @@ def tag(lake: Lake, name: TableName, snapshots: Mapping[str, int]) -> Tagged:
 def untag(lake: Lake, name: TableName, tags: Collection[str]) -> None:
     """Remove these tags from a table."""
 
+    from pyiceberg.table.update import RemoveSnapshotRefUpdate
+
     def updates_of(table: Table) -> list[TableUpdate]:
         refs = table.refs()
         return [RemoveSnapshotRefUpdate(ref_name=tag) for tag in tags if tag in refs]
@@ -98,11 +97,16 @@ def _change(lake: Lake, name: TableName, updates_of: Callable[[Table], list[Tabl
 
 
 def _tagging(tag: str, snapshot: int) -> TableUpdate:
+    from pyiceberg.table.refs import SnapshotRefType
+    from pyiceberg.table.update import SetSnapshotRefUpdate
+
     return SetSnapshotRefUpdate(ref_name=tag, type=SnapshotRefType.TAG, snapshot_id=snapshot)
 
 
 def _commit(lake: Lake, table: Table, updates: list[TableUpdate]) -> None:
     """Commit all `updates` together; PyIceberg's own builder copies the metadata for each of them."""
+    from pyiceberg.table.update import AssertTableUUID
+
     same = AssertTableUUID(uuid=table.metadata.table_uuid)
     metadata = f"{table.location()}/metadata"
     with asking_catalog(lake.settings), naming_folder(lake.settings, metadata):

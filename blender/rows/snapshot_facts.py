@@ -11,16 +11,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
 
 from blender.rows.snapshot_files import snapshot_of
 from blender.rows.summed import summed, verified
 from factory.lake.schemas.packing import N_TOKENS, SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID, VOCABULARY_SIZE
 from factory.lake.tables import said_of
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
 
 _CONTENT, _UPSTREAM = "factory.content", "factory.upstream"
 _MODELS = "models."

@@ -6,13 +6,15 @@ A reader that ignores deletes would serve deleted rows, so a snapshot with delet
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat, ManifestContent
-from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
+from typing import TYPE_CHECKING
 
 from blender.errors import InvalidBlend, SourceGone
 from factory.lake.files.damage import planning
+
+if TYPE_CHECKING:
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ def snapshot_files(table: Table, snapshot_id: int) -> list[TableFile]:
     Raises SourceGone for an expired snapshot, InvalidBlend for delete files and other formats than Parquet,
     and DamagedFile for a damaged manifest.
     """
+    from pyiceberg.manifest import DataFileContent, FileFormat, ManifestContent
+
     name, found, snapshot = ".".join(table.name()), [], snapshot_of(table, snapshot_id)
     with planning(table, snapshot):
         entries = [
@@ -66,6 +70,8 @@ def snapshot_files(table: Table, snapshot_id: int) -> list[TableFile]:
 
 
 def _kind(file: DataFile) -> str:
+    from pyiceberg.manifest import DataFileContent, FileFormat
+
     if file.file_format == FileFormat.PUFFIN:
         return "deletion vectors"
     return "equality deletes" if file.content == DataFileContent.EQUALITY_DELETES else "position deletes"

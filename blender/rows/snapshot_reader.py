@@ -16,13 +16,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.table import Table
 
 from blender.arrays import as_arrow, as_numpy
 from blender.errors import CorruptPage, InvalidBlend, SourceGone
@@ -35,6 +34,9 @@ from blender.rows.leaves import joined, leaves
 from blender.rows.snapshot_facts import SnapshotFacts, facts_of
 from blender.spec.source import SEGMENT_LENGTHS
 from factory import _native
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
 
 Ints = npt.NDArray[np.int64]
 

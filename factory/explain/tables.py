@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import hashlib
 from difflib import get_close_matches
-from typing import Any
-
-import pyarrow as pa
-from pyiceberg.expressions import EqualTo, In
+from typing import TYPE_CHECKING, Any
 
 from factory.errors import ConfigurationError, DamagedFile, NotFound
-from factory.explain.evidence import Evidence
 from factory.explain.named_state import NamedState
-from factory.explain.stages.document_trace import Rejection
 from factory.lake import names
+from factory.lake.heads import published_heads
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published, as_published
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from factory.explain.evidence import Evidence
 
 _DOCUMENT_COLUMNS = ("source", "key", "path", "text")  # joined from raw if the sampled table lacks them
 
 
 def published_tables(lake: Lake) -> tuple[list[Published], list[DamagedFile]]:
     """Return every published table in pipeline order, and an error for each damaged one."""
+    known = published_heads(lake.settings)
+    if known is not None:
+        return known, []
     tables, damaged = lake.readable()
     heads = ((name, table, table.current_snapshot()) for name, table in tables.items())
     return [as_published(name, table, head) for name, table, head in heads if head is not None], damaged
@@ -51,6 +55,8 @@ def sample(
     Raises NotFound if `rejected_by` names a rule that rejected nothing, ConfigurationError if the table
     records no rejections.
     """
+    from pyiceberg.expressions import EqualTo, In
+
     table, snapshot_id = state.table, state.snapshot_id
     schema = lake.table(table).schema()
     if rejected_by and "rejections" not in schema.column_names:
@@ -71,12 +77,16 @@ def sample(
     order = {value: place for place, value in enumerate(sampled_ids)}
     rows = [{key: row[key], **about.get(row[key], {}), **row} for row in rows]
     if rejected_by:
+        from factory.explain.evidence import Evidence  # with the models and Spark's functions of the filters
+
         _explain(Evidence(lake, table, snapshot_id), rows)
     return sorted(rows, key=lambda row: order[row[key]])
 
 
 def _explain(evidence: Evidence, rows: list[dict[str, Any]]) -> None:
     """Add to the rows of verdicts what in each text made its rejections, a phrase a rule."""
+    from factory.explain.stages.document_trace import Rejection
+
     rejections = {row["doc_id"]: [Rejection(**failure) for failure in row["rejections"]] for row in rows}
     phrases = evidence.phrases(rejections)
     for row in rows:
@@ -104,11 +114,13 @@ def _rejected_by(rows: pa.Table, rule: str, table: TableName) -> pa.Table:
             + (f"Did you mean `{similar_rules[0]}`? " if similar_rules else "")
             + f"Rules that rejected some: {', '.join(known) or 'none'}."
         )
-    return rows.filter(pa.array(fails))
+    return rows.filter(fails)
 
 
 def _about(lake: Lake, table: TableName, ids: list[str], columns: list[str]) -> dict[str, dict[str, Any]]:
     """Return further columns of the documents `ids`, by id, from the raw tables that hold them."""
+    from pyiceberg.expressions import In
+
     own = names.raw(table.name)
     every = [
         table for table in lake.names() if table.namespace == "raw" and not names.holds_bad_records(table)

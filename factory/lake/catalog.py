@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlparse
 
 from factory.errors import DamagedFile, MachineError, first_line
 from factory.lake.lock import making
-from factory.lake.lost_catalog import mark_take_over, require_known_tables
+from factory.lake.lost_catalog import MARK_OR_NAME, mark_take_over, require_known_tables
 from factory.lake.place import record_place, require_place
 from factory.lake.servers import CATALOG_URI, refused, sqlalchemy_uri
 from factory.lake.sqlite import withheld
@@ -125,8 +126,13 @@ def open_catalog(settings: Settings) -> Catalog:
         _make_database(settings)
         catalog = SqlCatalog(CATALOG_NAME, **pyiceberg_properties(settings))
         _require_whole(catalog, settings)
-        require_known_tables(settings, catalog)
+        require_known_tables(settings, partial(_is_in_use, catalog))
         return catalog
+
+
+def _is_in_use(catalog: SqlCatalog) -> bool:
+    with catalog.engine.connect() as connection:
+        return connection.exec_driver_sql(MARK_OR_NAME).first() is not None
 
 
 def _require_whole(catalog: SqlCatalog, settings: Settings) -> None:

@@ -12,9 +12,9 @@ in it: this catalog may stay empty beside the tables of the lost home.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import obstore
 from obstore.exceptions import BaseError
@@ -26,15 +26,13 @@ from factory.lake.servers import unusable
 from factory.lake.store import object_store
 from factory.settings import Settings
 
-if TYPE_CHECKING:
-    from pyiceberg.catalog.sql import SqlCatalog
-
 _METADATA = ".metadata.json"
 _MARK = "pragma user_version = 1"
-_MARK_OR_NAME = """
+MARK_OR_NAME = """
 select 1 from pragma_user_version where user_version = 1
 union all select 1 from iceberg_namespace_properties union all select 1 from iceberg_tables limit 1
 """
+"""A query that has a row if a catalog is marked, or has a namespace or a table."""
 
 
 def require_catalog_file(settings: Settings) -> None:
@@ -51,16 +49,16 @@ def require_catalog_file(settings: Settings) -> None:
         raise _lost(settings, table, "is missing")
 
 
-def require_known_tables(settings: Settings, catalog: SqlCatalog) -> None:
+def require_known_tables(settings: Settings, is_in_use: Callable[[], bool]) -> None:
     """Raise DamagedFile if an embedded lake holds tables but its catalog has never named one.
 
     A release that did not refuse a lost catalog made such an empty one in its place, and SQLite takes a file
-    of no bytes for an empty database. Costs one query if the catalog has a namespace.
+    of no bytes for an empty database. Costs one query, `is_in_use`, if the catalog has a namespace.
     """
-    if _is_in_use(catalog) or not settings.files.lake_record.exists():
+    if is_in_use() or not settings.files.lake_record.exists():
         return
     table = _table_folder(settings)
-    if table is not None and not _is_in_use(catalog):
+    if table is not None and not is_in_use():
         raise _lost(settings, table, "names no table")
 
 
@@ -69,12 +67,6 @@ def mark_take_over(settings: Settings, new_catalog: Path) -> None:
     if _table_folder(settings) is not None:
         with closing(sqlite3.connect(new_catalog)) as connection:
             connection.execute(_MARK)
-
-
-def _is_in_use(catalog: SqlCatalog) -> bool:
-    """Whether a catalog is marked or has a namespace or a table."""
-    with catalog.engine.connect() as connection:
-        return connection.exec_driver_sql(_MARK_OR_NAME).first() is not None
 
 
 def _lost(settings: Settings, table: str, problem: str) -> DamagedFile:

@@ -149,7 +149,10 @@ def test_a_thread_that_fails_after_an_interrupt_is_silent_below_a_bar() -> None:
 
 @pytest.mark.process
 @pytest.mark.timeout(2_400)
-def test_an_interrupted_run_says_one_sentence_and_the_next_cleans_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize("moments", [("writes",), pytest.param(("enters", "writes"), marks=pytest.mark.slow)])
+def test_an_interrupted_run_says_one_sentence_and_the_next_cleans_up(
+    tmp_path: Path, moments: tuple[str, ...]
+) -> None:
     (tmp_path / "letters").mkdir()
     for number in range(200):
         (tmp_path / "letters" / f"{number}.txt").write_text(f"letter {number} " * 50)
@@ -171,7 +174,8 @@ def test_an_interrupted_run_says_one_sentence_and_the_next_cleans_up(tmp_path: P
     def writes() -> bool:
         return lake.exists(RAW) and bool(leftovers(lake, AUDIT))
 
-    for holds in (enters, writes):
+    for moment in moments:
+        holds = {"enters": enters, "writes": writes}[moment]
         run = process(home, datasets, held=True)
         out, err = interrupt_when(run, holds)
         assert run.returncode == 130, err
@@ -186,4 +190,4 @@ def test_an_interrupted_run_says_one_sentence_and_the_next_cleans_up(tmp_path: P
     assert finished.returncode == 0, err
     assert lake.published(RAW).rows == 200
     assert leftovers(lake, AUDIT) == {}
-    assert sorted(run.status.value for run in runs()) == ["FAILURE", "FAILURE", "SUCCESS"]
+    assert sorted(run.status.value for run in runs()) == [*["FAILURE"] * len(moments), "SUCCESS"]

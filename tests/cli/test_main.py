@@ -71,13 +71,24 @@ def test_a_number_above_all_ports_is_refused(lake: Lake) -> None:
 
 
 @pytest.mark.process
-def test_a_missing_jvm_is_one_sentence(tmp_path: Path) -> None:
-    for java_home in ("", "/nonexistent"):
-        for command in (("materialize", "*"), ("demo",)):
-            done = process(tmp_path, *command, PATH="/nonexistent", JAVA_HOME=java_home)
-            assert done.returncode == MachineError.exit_code
-            (line,) = done.stderr.splitlines()
-            assert "needs a JVM of version 17 or newer. " in line
+@pytest.mark.parametrize(
+    "command, java_home",
+    [
+        (("materialize", "raw.*"), ""),
+        pytest.param(("materialize", "raw.*"), "/nonexistent", marks=pytest.mark.slow),
+        pytest.param(("demo",), "", marks=pytest.mark.slow),
+        (("demo",), "/nonexistent"),
+    ],
+)
+def test_a_missing_jvm_is_one_sentence(tmp_path: Path, command: tuple[str, ...], java_home: str) -> None:
+    done = process(tmp_path, *command, PATH="/nonexistent", JAVA_HOME=java_home)
+    assert done.returncode == MachineError.exit_code
+    (line,) = done.stderr.splitlines()
+    assert "needs a JVM of version 17 or newer. " in line
+
+
+@pytest.mark.process
+def test_the_doctor_misses_a_jvm(tmp_path: Path) -> None:
     found = process(tmp_path, "doctor", PATH="/nonexistent", JAVA_HOME="")
     assert found.returncode == MachineError.exit_code
 

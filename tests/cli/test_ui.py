@@ -63,7 +63,7 @@ def ui(home: Path) -> Iterator[subprocess.Popen[str]]:
         process.stdout.close()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGINT])
 def test_a_signal_ends_the_ui_and_its_services(number: signal.Signals, tmp_path: Path) -> None:
     with ui(tmp_path) as process:
         family = psutil.Process(process.pid).children(recursive=True)
@@ -74,6 +74,7 @@ def test_a_signal_ends_the_ui_and_its_services(number: signal.Signals, tmp_path:
     assert (tmp_path / "errors").read_text() == ""
 
 
+@pytest.mark.slow
 def test_a_service_that_dies_ends_the_ui_with_a_sentence(tmp_path: Path) -> None:
     with ui(tmp_path) as process:
         family = psutil.Process(process.pid).children(recursive=True)

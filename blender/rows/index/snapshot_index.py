@@ -8,10 +8,10 @@ are read.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from pyiceberg.table import Table
 
 from blender.arrays import as_numpy
 from blender.errors import InvalidBlend
@@ -22,6 +22,9 @@ from blender.rows.lake_files import LakeFiles
 from blender.rows.snapshot_facts import SnapshotFacts
 from blender.rows.snapshot_files import TableFile, snapshot_files
 from factory import _native
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
 
 Ints = npt.NDArray[np.int64]
 

@@ -15,10 +15,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
-
-from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Operation, Snapshot
+from typing import TYPE_CHECKING, Protocol
 
 from blender.call_context import CallContext
 from blender.errors import SourceGone
@@ -28,10 +25,13 @@ from blender.rows.snapshot_reader import SnapshotReader
 from factory.lake.schemas.packing import SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID
 from factory.lake.tables import said_of
 
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
+
 POLL_S = 0.5  # between two looks at a table while a reader waits for its rows
 _LOOK_S = 30.0  # between other looks: a reader cannot follow a history that expires between two of them
 _ADDED = "added-records"
-_KEEPS_ROWS = (Operation.APPEND, Operation.REPLACE)
 
 
 class ProgressRecord(Protocol):
@@ -131,10 +131,12 @@ class LiveReader:
         )
 
     def _check_descent(self, table: Table, snapshot: Snapshot, since: LiveProgress) -> None:
+        from pyiceberg.table.snapshots import Operation
+
         one = snapshot
         while one.snapshot_id != since.snapshot:
             operation = one.summary.operation if one.summary is not None else None
-            if operation not in _KEEPS_ROWS:
+            if operation not in (Operation.APPEND, Operation.REPLACE):
                 did = operation.value if operation is not None else "an unknown operation"
                 raise self._changed(f"went through `{did}` at snapshot {one.snapshot_id}")
             if operation is Operation.APPEND and self._tokens:

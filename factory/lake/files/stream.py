@@ -6,16 +6,18 @@ PyIceberg's own batches hold whole files, several at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyiceberg.expressions import AlwaysTrue, BooleanExpression
-from pyiceberg.io.pyarrow import ArrowScan
-from pyiceberg.table import FileScanTask, Table
 
 from factory.lake.files.damage import planning, scanning
 from factory.lake.files.registered import RegisteredTexts, filled
 from factory.lake.files.scan import rows_of_files
 from factory.lake.schemas.ingest import TEXT_AT
+
+if TYPE_CHECKING:
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.table import FileScanTask, Table
 
 _REGISTERED_ROWS = 1024  # whose texts, which stay in the user's files, are in memory together
 
@@ -24,7 +26,7 @@ def stream(
     table: Table,
     snapshot_id: int,
     schema: pa.Schema,
-    where: BooleanExpression = AlwaysTrue(),  # noqa: B008 - immutable
+    where: BooleanExpression | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the columns of `schema` in batches of some megabytes, registered texts filled in.
 
@@ -32,8 +34,10 @@ def stream(
     deleted rows is held in memory whole. Raises DamagedFile with the file's name, also for a registered text
     whose hash has changed, and SourceChanged for a registered file that changed.
     """
+    from pyiceberg.expressions import AlwaysTrue
+
     with planning(table, table.snapshot_by_id(snapshot_id)):
-        scan = table.scan(where, snapshot_id=snapshot_id)
+        scan = table.scan(AlwaysTrue() if where is None else where, snapshot_id=snapshot_id)
         tasks = sorted(scan.plan_files(), key=lambda task: task.file.file_path)
     registered = TEXT_AT.name in table.schema().column_names and "text" in schema.names
     projection = _with_locations(table, schema) if registered else schema
@@ -67,6 +71,9 @@ def _filled(
 
 
 def _without_deleted(table: Table, task: FileScanTask, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    from pyiceberg.expressions import AlwaysTrue
+    from pyiceberg.io.pyarrow import ArrowScan
+
     projected = table.schema().select(*schema.names)
     with scanning(table, [task], schema.names):
         rows = ArrowScan(table.metadata, table.io, projected, AlwaysTrue()).to_table([task])
