@@ -23,12 +23,12 @@ _DOCUMENT_COLUMNS = ("source", "key", "path", "text")  # joined from raw if the 
 
 def published_tables(lake: Lake) -> tuple[list[Published], list[DamagedFile]]:
     """Return every published table in pipeline order, and an error for each damaged one."""
-    known = published_heads(lake.settings)
-    if known is not None:
-        return known, []
+    heads = published_heads(lake.settings)
+    if heads is not None:
+        return heads, []
     tables, damaged = lake.readable()
-    heads = ((name, table, table.current_snapshot()) for name, table in tables.items())
-    return [as_published(name, table, head) for name, table, head in heads if head is not None], damaged
+    snapshots = ((name, table, table.current_snapshot()) for name, table in tables.items())
+    return [as_published(name, table, head) for name, table, head in snapshots if head is not None], damaged
 
 
 def as_plain(published: Published) -> dict[str, Any]:

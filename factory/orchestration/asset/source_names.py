@@ -38,25 +38,25 @@ class SourceNames:
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / _FILE
-        self._kept = _read(self._file)
+        self._stored = _read(self._file)
         self._used: dict[str, list[str]] = {}
 
     def of_source(self, source: bytes) -> frozenset[str]:
         """Return the names in a source of shared modules and, if it uses any, of all possible kernels."""
         key = hashlib.sha256(source).hexdigest()
         if key not in self._used:
-            kept = self._kept.get(key)
-            self._used[key] = sorted(_parsed(source)) if kept is None else kept
+            names = self._stored.get(key)
+            self._used[key] = sorted(_parsed(source)) if names is None else names
         return frozenset(self._used[key])
 
     def save(self) -> None:
         """Keep the names for the next process, unless it has them all already or the disk refuses."""
-        if self._used.keys() <= self._kept.keys() or not self._file.parent.is_dir():
+        if self._used.keys() <= self._stored.keys() or not self._file.parent.is_dir():
             return
-        self._kept = _read(self._file) | self._used  # others may have written meanwhile
-        if len(self._kept) > _MOST_SOURCES:
-            self._kept = dict(self._used)
-        body = json.dumps(self._kept)
+        self._stored = _read(self._file) | self._used  # others may have written meanwhile
+        if len(self._stored) > _MOST_SOURCES:
+            self._stored = dict(self._used)
+        body = json.dumps(self._stored)
         with suppress(OSError):  # a read-only or full disk costs time only
             write_atomically(self._file, f"{_digest(body)}\n{body}")
 
@@ -67,8 +67,8 @@ def _read(file: Path) -> dict[str, list[str]]:
         digest, _, body = file.read_text().partition("\n")
     except (OSError, ValueError):  # ValueError: bytes that are not text
         return {}
-    kept: dict[str, list[str]] = json.loads(body) if digest == _digest(body) else {}
-    return kept
+    names: dict[str, list[str]] = json.loads(body) if digest == _digest(body) else {}
+    return names
 
 
 def _digest(body: str) -> str:
@@ -84,14 +84,14 @@ def _parsed(source: bytes) -> set[str]:
 
 def _every_name(source: bytes) -> set[str]:
     """Return everything in a source that may name a module or a kernel: imports, attributes and strings."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Attribute):
-            found.add(node.attr)
+            names.add(node.attr)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found.add(node.value)
-    return found
+            names.add(node.value)
+    return names
