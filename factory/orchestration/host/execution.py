@@ -47,15 +47,18 @@ def run_assets(
     run_config: Mapping[str, Any],
 ) -> RunOutcome:
     """Materialize `keys`, assets of `job`; failures are part of the outcome."""
-    run = instance.create_run_for_job(
-        job_def=job,
-        asset_selection=set(keys),
-        tags={**job.run_tags, **tags},
-        run_config=run_config,
-        remote_job_origin=_origin(job.name),
-    )
-    events = list(execute_run_iterator(InMemoryJob(job), run, instance))
-    ended = instance.get_run_by_id(run.run_id)
+    from factory.orchestration.host.engines import kept_connections
+
+    with kept_connections():
+        run = instance.create_run_for_job(
+            job_def=job,
+            asset_selection=set(keys),
+            tags={**job.run_tags, **tags},
+            run_config=run_config,
+            remote_job_origin=_origin(job.name),
+        )
+        events = list(execute_run_iterator(InMemoryJob(job), run, instance))
+        ended = instance.get_run_by_id(run.run_id)
     return RunOutcome(run.run_id, ended is not None and ended.is_success, events)
 
 
