@@ -213,14 +213,13 @@ class Lake:
         from pyiceberg.transforms import IdentityTransform
 
         properties = _PROPERTIES | schema.properties
-        with (
-            self.catalog.create_table_transaction(
-                name.identifier, schema.columns, partition_spec=PartitionSpec(), properties=properties
-            ) as transaction,
-            transaction.update_spec() as update,
-        ):
-            for column in schema.partition_by:
-                update.add_field(column, IdentityTransform(), column)
+        with self.catalog.create_table_transaction(
+            name.identifier, schema.columns, partition_spec=PartitionSpec(), properties=properties
+        ) as transaction:
+            if schema.partition_by:
+                with transaction.update_spec() as update:
+                    for column in schema.partition_by:
+                        update.add_field(column, IdentityTransform(), column)
         return self.table(name)
 
     def published(self, name: TableName) -> Published:
