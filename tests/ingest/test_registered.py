@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +56,10 @@ def hashes(row: int) -> str:
     return random.Random(row).randbytes(400).hex()
 
 
-@pytest.fixture
-def hub(tmp_path: Path) -> Path:
-    """A dataset in the layout of the Hugging Face Hub: a card, two files of train, one of test."""
-    (tmp_path / "hub" / "data").mkdir(parents=True)
-    (tmp_path / "hub" / "README.md").write_text(CARD)
+def write_hub(folder: Path) -> None:
+    """Write a dataset in the layout of the Hugging Face Hub: a card, two files of train, one of test."""
+    (folder / "data").mkdir(parents=True)
+    (folder / "README.md").write_text(CARD)
     for name, first, n in (
         ("train-00000-of-00002", 0, 50),
         ("train-00001-of-00002", 50, 30),
@@ -76,7 +76,12 @@ def hub(tmp_path: Path) -> Path:
                 "about": [{"words": row} for row in rows],
             }
         )
-        pq.write_table(table, tmp_path / "hub" / "data" / f"{name}.parquet", row_group_size=16)
+        pq.write_table(table, folder / "data" / f"{name}.parquet", row_group_size=16)
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Path:
+    write_hub(tmp_path / "hub")
     return tmp_path / "hub"
 
 
@@ -142,36 +147,56 @@ def texts(frame: DataFrame) -> dict[str, str]:
 FIELDS = Fields(key="id", metadata=("about",))
 
 
+@dataclass(frozen=True)
+class Registered:
+    """A dataset of the Hub whose files are registered, and which no test changes for good."""
+
+    name: str
+    hub: Path
+    before: dict[str, tuple[bytes, int]]  # its files before they were registered
+    documents: dg.AssetsDefinition
+
+
+@pytest.fixture(scope="module")
+def small_talk(
+    spark: SparkSession, lake_settings: Settings, tmp_path_factory: pytest.TempPathFactory
+) -> Registered:
+    hub = tmp_path_factory.mktemp("registered") / "hub"
+    write_hub(hub)
+    before, documents = state(hub), dataset("small_talk", lambda ingests: ingests.parquet(hub, FIELDS))
+    assert run(lake_settings, documents).success
+    return Registered("small_talk", hub, before, documents)
+
+
 def test_a_registered_dataset_is_to_every_reader_what_a_rewritten_one_is(
-    spark: SparkSession, lake_settings: Settings, unique: str, hub: Path
+    spark: SparkSession, lake_settings: Settings, small_talk: Registered
 ) -> None:
-    before = state(hub)
-    lake, rewritten = Lake(lake_settings), f"{unique}_rewritten"
-    assert materialize(lake_settings, unique, lambda ingests: ingests.parquet(hub, FIELDS)).success
+    name, hub = small_talk.name, small_talk.hub
+    lake, rewritten = Lake(lake_settings), f"{name}_rewritten"
 
     def rewriting(ingests: Any) -> Tables:
         found = ingests.parquet(hub, FIELDS)
         return Tables(found.documents, {"rejected": found.rejected}, release=found.release)
 
     assert materialize(lake_settings, rewritten, rewriting).success
-    assert content(lake_settings, unique) == content(lake_settings, rewritten)
-    assert lake.published(raw(unique)).size_bytes < lake.published(raw(rewritten)).size_bytes
+    assert content(lake_settings, name) == content(lake_settings, rewritten)
+    assert lake.published(raw(name)).size_bytes < lake.published(raw(rewritten)).size_bytes
 
     # Spark, PyIceberg, the sample: all see the texts, and only the columns that are declared.
-    snapshots = {name: lake.published(raw(name)).snapshot_id for name in (unique, rewritten)}
-    frames = {name: read_at(spark, raw(name), at) for name, at in snapshots.items()}
-    assert frames[unique].columns == frames[rewritten].columns == RAW.names
+    snapshots = {of: lake.published(raw(of)).snapshot_id for of in (name, rewritten)}
+    frames = {of: read_at(spark, raw(of), at) for of, at in snapshots.items()}
+    assert frames[name].columns == frames[rewritten].columns == RAW.names
     expected = texts(frames[rewritten])
-    assert texts(frames[unique]) == expected
+    assert texts(frames[name]) == expected
     assert len(expected) == 83
     assert expected["id9"] == f"Text 9, é. {hashes(9)}"
-    read = lake.read(raw(unique))
+    read = lake.read(raw(name))
     assert sorted(read.column_names) == sorted(RAW.names)
     assert dict(zip(read["key"].to_pylist(), read["text"].to_pylist(), strict=True)) == expected
-    assert lake.read(raw(unique), ["key"], "key = 'id9'").to_pylist() == [{"key": "id9"}]
-    assert lake.read(raw(unique), ["text"], "key = 'id9'").to_pylist() == [{"text": expected["id9"]}]
+    assert lake.read(raw(name), ["key"], "key = 'id9'").to_pylist() == [{"key": "id9"}]
+    assert lake.read(raw(name), ["text"], "key = 'id9'").to_pylist() == [{"text": expected["id9"]}]
     assert {
-        row["key"]: row["text"] for row in sample(lake, named_state(lake, str(raw(unique))), 5, 1)
+        row["key"]: row["text"] for row in sample(lake, named_state(lake, str(raw(name))), 5, 1)
     }.items() <= expected.items()
     for frame in frames.values():  # what stages do that read texts where they lie
         kept = kept_documents(located(frame, "text"), frame.selectExpr("doc_id", "true kept"))
@@ -180,13 +205,13 @@ def test_a_registered_dataset_is_to_every_reader_what_a_rewritten_one_is(
         )
 
     # The card and the names of the files.
-    facts = frames[unique].select("source", "license", "language", "metadata.split").distinct().collect()
+    facts = frames[name].select("source", "license", "language", "metadata.split").distinct().collect()
     assert sorted(map(tuple, facts)) == [
         ("Small Talk", "cc-by-4.0", "en", split) for split in ("test", "train")
     ]
 
     # Every input is accounted for.
-    reasons = frames[unique].sparkSession.table(f"lake.{raw(unique)}_rejected").collect()
+    reasons = frames[name].sparkSession.table(f"lake.{raw(name)}_rejected").collect()
     assert sorted((row.reason, row.location) for row in reasons) == [
         ("empty", "row 8"),
         ("key_taken", "row 0"),
@@ -199,17 +224,17 @@ def test_a_registered_dataset_is_to_every_reader_what_a_rewritten_one_is(
     assert len(expected) + len(reasons) == 90
 
     # The registered table has the files as they are, and says where each text lies.
-    table = lake.table(registered(unique))
+    table = lake.table(registered(name))
     assert table.properties["gc.enabled"] == "false"
     assert sorted(table.inspect.files()["file_path"].to_pylist()) == sorted(
         f"file://{path}" for path in hub.rglob("*.parquet")
     )
     places = spark.sql(
-        f"SELECT r.key, f.text FROM lake.{raw(unique)} r JOIN (SELECT *, _file, _pos FROM "
-        f"lake.{registered(unique)}) f ON r.text_at.file = f._file AND r.text_at.row = f._pos"
+        f"SELECT r.key, f.text FROM lake.{raw(name)} r JOIN (SELECT *, _file, _pos FROM "
+        f"lake.{registered(name)}) f ON r.text_at.file = f._file AND r.text_at.row = f._pos"
     )
     assert {row.key: row.text.removeprefix("\ufeff") for row in places.collect()} == expected
-    assert state(hub) == before
+    assert state(hub) == small_talk.before
 
 
 def test_nobodys_files_are_deleted_whatever_happens_to_the_tables(
@@ -293,11 +318,10 @@ def test_a_partition_of_registrable_files_is_rewritten_and_says_so(
 
 
 def test_a_registered_file_that_is_not_what_it_was_is_told_in_one_sentence(
-    lake_settings: Settings, unique: str, hub: Path
+    lake_settings: Settings, small_talk: Registered
 ) -> None:
-    documents = dataset(unique, lambda ingests: ingests.parquet(hub, FIELDS))
-    assert run(lake_settings, documents).success
-    path = hub / "data" / "test-00000-of-00001.parquet"
+    name, documents = small_talk.name, small_talk.documents
+    path = small_talk.hub / "data" / "test-00000-of-00001.parquet"
     modified_ns = path.stat().st_mtime_ns
     os.utime(path, ns=(0, modified_ns + 1))
     said = (
@@ -305,15 +329,15 @@ def test_a_registered_file_that_is_not_what_it_was_is_told_in_one_sentence(
     )
     lake = Lake(lake_settings)
     with pytest.raises(SourceChanged, match=said):
-        lake.read(raw(unique))
-    assert lake.read(raw(unique), ["key"]).num_rows == 83  # who asks for no text needs no file
+        lake.read(raw(name))
+    assert lake.read(raw(name), ["key"]).num_rows == 83  # who asks for no text needs no file
 
     @table_asset(
         namespace="deduplicated",
-        name=unique,
+        name=name,
         asset_group="test",
         schema=DEDUPLICATED,
-        upstream={"documents": raw(unique)},
+        upstream={"documents": raw(name)},
     )
     def kept(documents: DataFrame) -> DataFrame:
         return documents
@@ -323,8 +347,9 @@ def test_a_registered_file_that_is_not_what_it_was_is_told_in_one_sentence(
     assert re.match(said, str(failure.step_failure_data.user_failure_data.description))  # type: ignore[union-attr]
     os.utime(path, ns=(0, modified_ns))
     assert run(lake_settings, documents, kept, selection=[kept]).success
-    path.unlink()
-    assert lake.read(deduplicated(unique), ["text"]).num_rows == 83  # it has texts of its own
+    path.rename(path.with_suffix(".away"))
+    assert lake.read(deduplicated(name), ["text"]).num_rows == 83  # it has texts of its own
+    path.with_suffix(".away").rename(path)
 
 
 def test_a_flipped_bit_in_a_registered_text_is_named_by_every_reader(

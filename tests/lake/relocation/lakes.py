@@ -12,9 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from blender.catalog.blends import open_blends
+from blender.catalog.moved_progress import move_progress
 from blender.local import open_blend
 from blender.records import Source
 from factory.lake.fingerprint import fingerprint
+from factory.lake.relocation.relocate import Relocated, relocate
 from factory.lake.schemas.packing import PACKED
 from factory.lake.tables import Lake
 from factory.settings import Settings
@@ -85,6 +87,16 @@ def copy_of(lake: Settings, home: Path) -> Settings:
     shutil.rmtree(home, ignore_errors=True)
     shutil.copytree(lake.home, home, symlinks=True)
     return lake.model_copy(update={"home": home})
+
+
+def relocated(lake: Settings, *, take: bool = False) -> Relocated:
+    """Relocate the lake in this process."""
+    return relocate(
+        lake,
+        take=take,
+        settle=lambda moved_files: move_progress(lake, moved_files),
+        observe=lambda step, done, steps: None,
+    )
 
 
 def relocation(lake: Settings, *arguments: str) -> subprocess.CompletedProcess[str]:

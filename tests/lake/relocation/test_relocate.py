@@ -22,7 +22,6 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.typedef import Record
 
 from blender.catalog.blends import open_blends
-from blender.catalog.moved_progress import move_progress
 from blender.records import Source
 from factory.errors import ConfigurationError, DamagedFile, LakeLocked, LakeMoved, NotFound
 from factory.lake.files.location import local_path, location
@@ -36,7 +35,6 @@ from factory.lake.place import read_claim, read_record, require_place
 from factory.lake.registration import register
 from factory.lake.relocation import relocate as relocate_module
 from factory.lake.relocation.moves import Move, warehouse_of
-from factory.lake.relocation.relocate import Relocated, relocate
 from factory.lake.schemas.ingest import RAW, TEXT_AT
 from factory.lake.tables import Lake
 from factory.settings import Settings
@@ -50,19 +48,11 @@ from tests.lake.relocation.lakes import (
     copy_of,
     files,
     make_history,
+    relocated,
     relocation,
     replace_rows,
     served,
 )
-
-
-def relocated(lake: Settings, *, take: bool = False) -> Relocated:
-    return relocate(
-        lake,
-        take=take,
-        settle=lambda moved_files: move_progress(lake, moved_files),
-        observe=lambda step, done, steps: None,
-    )
 
 
 @pytest.fixture(scope="module")

@@ -191,7 +191,7 @@ def require_truth(
 
 
 @pytest.mark.filterwarnings("ignore:Delete operation did not match")  # a table may have no row to replace
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(steps=STEPS)
 @example(steps=ONE_AS_BEFORE)
 @example(steps=ANOTHER_TRAINED)

@@ -62,7 +62,7 @@ def test_an_asset_is_published_with_its_lineage(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("pattern", ["*.metadata.json", "*-m0.avro"])
+@pytest.mark.parametrize("pattern", [pytest.param("*.metadata.json", marks=pytest.mark.slow), "*-m0.avro"])
 def test_a_damaged_table_stops_no_other_and_is_made_again(
     spark: SparkSession, lake_settings: Settings, unique: str, pattern: str
 ) -> None:
@@ -80,7 +80,7 @@ def test_a_damaged_table_stops_no_other_and_is_made_again(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("part", ["header", "value"])
+@pytest.mark.parametrize("part", ["header", pytest.param("value", marks=pytest.mark.slow)])
 def test_the_damaged_data_file_is_named_where_spark_names_none(
     spark: SparkSession, lake_settings: Settings, unique: str, part: str
 ) -> None:
