@@ -59,7 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--damage-seed", type=int, default=14, help="seed of those damages")
     parser.addoption("--tiny-datasets", type=int, default=4, help="tiny datasets that run through the chain")
     parser.addoption("--tiny-seed", type=int, default=28, help="seed of their texts")
-    parser.addoption("--page-files", type=int, default=200, help="files drawn to read their pages")
+    parser.addoption("--page-files", type=int, default=100, help="files drawn to read their pages")
     parser.addoption("--batch-seeds", type=int, default=60, help="interleavings of producers and readers")
     parser.addoption("--batch-kills", type=int, default=3, help="kills of processes of durable batches")
     parser.addoption("--batch-seed", type=int, default=31, help="seed of those kills")

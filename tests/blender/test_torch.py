@@ -87,13 +87,15 @@ def test_tokens_of_four_bytes_come_to_torch_without_a_copy() -> None:
     assert tokens.tolist() == [[0, -1], [1, -1], [2, -1]]
 
 
-@pytest.mark.parametrize("name, context", [("local", "spawn"), ("served", "fork")])
-def test_workers_change_no_step_and_no_state(name: str, context: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("name, context, workers", [("local", "spawn", 1), ("served", "fork", 2)])
+def test_workers_change_no_step_and_no_state(
+    name: str, context: str, workers: int, request: pytest.FixtureRequest
+) -> None:
     blend: BlendHandle = request.getfixturevalue(name)
     expected = steps(blend, 3, 16)
     reading = blend.fetch(0)  # a thread is at work while the workers start
     next(reading)
-    loader = BlendLoader(BlendDataset(blend, offset=3, stop=16), workers=2, context=context)
+    loader = BlendLoader(BlendDataset(blend, offset=3, stop=16), workers=workers, context=context)
     found = []
     for item in loader:
         found.append(plain(item))

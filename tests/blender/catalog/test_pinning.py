@@ -30,6 +30,7 @@ from tests.blender.lakes import (
     tags,
     write_table,
 )
+from tests.blender.programs import eventually
 
 
 def sources(*tables: str) -> list[Source]:
@@ -141,9 +142,7 @@ def test_a_call_whose_deadline_passes_ends_and_leaves_no_tag(tmp_path: Path) -> 
         hurried = BlenderClient(server.address, timeout_s=0.2, patience_s=0)
         with hurried, pytest.raises(BlenderUnavailable):
             hurried.create(asked)
-        until = time.monotonic() + 20
-        while any(tags(lake, one.table) for one in asked):
-            assert time.monotonic() < until
+        assert eventually(lambda: not any(tags(lake, one.table) for one in asked))
         assert open_blends(lake).list() == []
         with BlenderClient(server.address) as blender:
             assert len(blender.create(asked).sources) == 24

@@ -6,7 +6,6 @@ import gc
 import pickle
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,7 +42,7 @@ from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
 from factory.settings import Settings
 from tests.blender.lakes import CODE, LENGTH, PROSE
-from tests.blender.programs import end_workers
+from tests.blender.programs import end_workers, eventually
 
 MODEL = Backbone(hidden=16, layers=2)
 ROWS = 32
@@ -399,20 +398,14 @@ def test_a_closed_loader_says_so(shared_lake: Settings, blend: str) -> None:
 
 
 def test_a_loader_that_is_dropped_ends_its_threads(shared_lake: Settings, blend: str) -> None:
-    def names() -> list[str]:
-        return [thread.name for thread in threading.enumerate() if thread.name.startswith("loading-")]
-
-    before = names()
+    before = set(threading.enumerate())
     loading = open_loading(spec_of(blend), shared_lake)
     assert len(read(loading, 0)) == 3
-    assert len(names()) > len(before)
+    threads = set(threading.enumerate()) - before
+    assert any(thread.name.startswith("loading-") for thread in threads)
     del loading
     gc.collect()
-    for _ in range(100):
-        if len(names()) <= len(before):
-            return
-        time.sleep(0.05)
-    pytest.fail(f"threads live on: {names()}")
+    assert eventually(lambda: not any(thread.is_alive() for thread in threads)), threads
 
 
 def test_steps_are_made_ahead_along_the_stride(
