@@ -242,6 +242,12 @@ print(next(reading).offset)
 """
 
 
+@pytest.fixture
+def lake(shared_lake: Settings) -> Settings:
+    """One lake for the file, whose tests change none of its two tables."""
+    return shared_lake
+
+
 def test_a_program_may_end_with_a_fetch_half_read(client: BlenderClient, server: BlenderServer) -> None:
     blend = client.create([Source(CODE, 1000, oversample=True)])
     assert run(LEFT, server.address, blend.id, PYTHONPATH=str(ROOT)) == "0\n"

@@ -23,6 +23,12 @@ from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, SHUFFLES, make_lake, packed_rows, write_table
 
 
+@pytest.fixture
+def lake(shared_lake: Settings) -> Settings:
+    """One lake for the file, whose tests change none of its two tables."""
+    return shared_lake
+
+
 def mixed(blends: Blends) -> Blend:
     """6 rows a step of code, shuffled and oversampled, and 2 of prose in order: 150 steps."""
     stored = blends.create([Source(CODE, 6, oversample=True, shuffle="row"), Source(PROSE, 2)], seed=7)

@@ -29,6 +29,7 @@ from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer
 from blender.serving.service import blend_services
 from blender.serving.waiting_room import WAITS_ENDED
+from factory.settings import Settings
 from tests.blender.lakes import CODE, make_lake, serving
 from tests.blender.programs import eventually
 from tests.blender.raw_http2 import RawConnection, frame, headers, message
@@ -39,6 +40,12 @@ CHECK, WATCH = "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"
 REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 
 NO_WINDOW = struct.pack("!HI", 4, 0)  # a setting: answers have no room until the client gives some
+
+
+@pytest.fixture
+def lake(shared_lake: Settings) -> Settings:
+    """One lake for the file, whose tests change none of its two tables."""
+    return shared_lake
 
 
 def health_of(channel: grpc.Channel) -> health_pb2.HealthCheckResponse:

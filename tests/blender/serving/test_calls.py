@@ -23,10 +23,17 @@ from blender.serving.request_bytes import MAX_REQUEST_BYTES
 from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer
 from blender.serving.service import blend_services
+from factory.settings import Settings
 from tests.blender.lakes import CODE
 from tests.blender.programs import eventually
 
 ENDLESS = [Source(CODE, 1000, oversample=True)]
+
+
+@pytest.fixture
+def lake(shared_lake: Settings) -> Settings:
+    """One lake for the file, whose tests change none of its two tables."""
+    return shared_lake
 
 
 def refused(call: Iterator[object]) -> grpc.RpcError:

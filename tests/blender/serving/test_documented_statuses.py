@@ -22,6 +22,7 @@ from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer
 from blender.serving.service import blend_services
 from blender.serving.transport import MAX_METADATA_BYTES
+from factory.settings import Settings
 from tests.blender.lakes import CODE, ROOT
 from tests.blender.raw_http2 import END_HEADERS, HEADERS, RawConnection, frame, headers
 
@@ -39,6 +40,12 @@ Calls = Iterator[Callable[[], object]]
 
 
 _CONTINUATION = 9  # a frame of HTTP/2
+
+
+@pytest.fixture
+def lake(shared_lake: Settings) -> Settings:
+    """One lake for the file, whose tests change none of its two tables."""
+    return shared_lake
 
 
 @contextmanager

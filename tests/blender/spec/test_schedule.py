@@ -21,6 +21,12 @@ from tests.blender.lakes import CODE, PROSE, serving
 TURN = Schedule(8, ((0, {CODE: 1, PROSE: 1}), (20, {PROSE: 1})), "linear")
 
 
+@pytest.fixture
+def lake(shared_lake: Settings) -> Settings:
+    """One lake for the file, whose tests change none of its two tables."""
+    return shared_lake
+
+
 def turning(blends: Blends, schedule: Schedule = TURN, **code: object) -> Blend:
     """From half code and half prose to prose alone."""
     stored = blends.create([Source(CODE, shuffle="row", **code), Source(PROSE)], seed=7, schedule=schedule)
