@@ -78,9 +78,12 @@ def seal(lake: Lake, audit: Audit, lineage: Lineage, properties: dict[str, str] 
             f"Branch {audit.branch} of {audit.table} is gone: another run took this one for dead, because "
             "its connection to Postgres was lost. Nothing was published; run the asset again."
         )
-    empty = table.schema().as_arrow().empty_table()
     said = lineage.to_properties() | (properties or {})
-    table.append(empty, snapshot_properties=said, branch=audit.branch)
+    with (
+        table.transaction() as transaction,
+        transaction.update_snapshot(said, branch=audit.branch).fast_append(),
+    ):
+        pass  # no files
     sealed = head(table.refresh(), audit.branch)
     assert sealed is not None
     return sealed
