@@ -47,7 +47,7 @@ from factory.settings import Settings, settings
 START, TOTAL = "start", "total"
 MB = 1e6
 ALL_STAGES = list(dict.fromkeys(names.STAGE_OF_NAMESPACE.values()))  # in the order of the pipeline
-UNTIL_DEDUPLICATED = (names.INGEST, names.FILTERS, names.DEDUP)
+UNTIL_DEDUPLICATED = (START, names.INGEST, names.FILTERS, names.DEDUP)
 MOST_FIXED_S, MOST_FIXED_DEDUPLICATED_S = 40, 25  # aims of the whole pipeline, and of it until there
 COST_COLUMNS = "wall s | CPU s | driver | JVM | workers | peak MB | JVM MB | workers MB"
 CAVEATS = [
@@ -214,15 +214,14 @@ def _ids(lake: Lake, name: TableName) -> list[str]:
 def add_costs(
     report: Report, spans: Sequence[Span], given: Mapping[str, Input], parts: Mapping[str, Split]
 ) -> None:
-    """Add the costs of every stage and asset, and of the whole pipeline without its start.
+    """Add the costs of every stage and asset, and of the whole pipeline with its start.
 
     `parts` has the fixed and the growing CPU seconds of every asset, or nothing.
     """
     stages = by_stage(spans)
     total = Span(TOTAL)
-    for stage, span in stages.items():
-        if stage != START:
-            total.add(span)
+    for span in stages.values():
+        total.add(span)
     costs = table("Stages", f"stage | documents in | MB in | MB/CPU s | {COST_COLUMNS}")
     for stage, span in [*stages.items(), (TOTAL, total)]:
         entered = given.get(names.INGEST if stage == TOTAL else stage)
@@ -236,7 +235,7 @@ def add_costs(
             assets.add_row(span.name, *_cost_cells(span), *_part_cells(part))
             report.rows.append(Row(f"pipeline.asset.{span.name}.cpu", _rounded(span.cpu_s.total), "s"))
             report.rows += _part_rows(f"pipeline.asset.{span.name}.cpu", part)
-    assets.add_row(TOTAL, *_cost_cells(total), *_part_cells([_sum(parts, ALL_STAGES)] if parts else []))
+    assets.add_row(TOTAL, *_cost_cells(total), *_part_cells([_sum(parts, (START, *ALL_STAGES))] if parts else []))
     report.tables.append(assets)
     if parts:
         _add_sums(report, parts)
@@ -245,7 +244,7 @@ def add_costs(
 def _add_sums(report: Report, parts: Mapping[str, Split]) -> None:
     """Add the parts of the whole pipeline and of it up to deduplication, the fixed ones with their aims."""
     for name, part, most_s in (
-        (TOTAL, _sum(parts, ALL_STAGES), MOST_FIXED_S),
+        (TOTAL, _sum(parts, (START, *ALL_STAGES)), MOST_FIXED_S),
         ("deduplicated", _sum(parts, UNTIL_DEDUPLICATED), MOST_FIXED_DEDUPLICATED_S),
     ):
         report.rows += [
@@ -255,7 +254,7 @@ def _add_sums(report: Report, parts: Mapping[str, Split]) -> None:
 
 
 def _sum(parts: Mapping[str, Split], stages: Sequence[str]) -> Split:
-    """The parts of all tables that these stages write."""
+    """The parts of these stages, whose spans are the start and tables."""
     return sum((split for name, split in parts.items() if _stage(name) in stages), Split(0, 0))
 
 
