@@ -28,6 +28,7 @@ PYTEST = $(BIN)/$(if $(RERUN),python -m tests.rerun,pytest) -n $(WORKERS) --dist
 	--durations 25 --durations-min 20 $(if $(RECORD),--record-cpu-budget) \
 	$(if $(SEED),-p randomly --randomly-seed=$(SEED) --hypothesis-profile=drawn --hypothesis-seed=$(SEED))
 PIP = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
+DEPENDENCIES = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")'
 
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 export CARGO_TERM_QUIET ?= true
@@ -36,7 +37,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(abspath $(BIN)):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help prerequisites setup demo ui serve test test-rest test-crash test-damage test-pages test-tiny test-batches pictures lint format proto bench wheel system-packages clean
+.PHONY: help prerequisites setup dev demo ui serve test test-rest test-crash test-damage test-pages test-tiny test-batches pictures lint format proto bench wheel interpreters system-packages clean
 
 ##@ Use
 help: ## Show this help
@@ -52,59 +53,67 @@ serve: setup ## Serve the lake's blends over gRPC (PORT=50051)
 	@$(BIN)/factory serve $(if $(PORT),--port $(PORT))
 
 ##@ Develop
-setup: $(VENV)/.installed $(VENV)/.native $(VENV)/.jars ## Create the environment: packages, native module, Spark's jars and classes
+setup: $(VENV)/.maturin ## Create the environment: packages, native module, Spark's jars and classes
+	@$(MAKE) -s -j2 $(VENV)/.installed $(VENV)/.jars
 
-test: setup system-packages $(VENV)/.all-jars $(VENV)/.torch $(NODE_PACKAGES) ## Run the tests, but for those of test-rest (SEED=7: in another order, with other examples)
+dev: setup $(VENV)/.dev ## Add what tests, benches and linters need
+
+test: dev interpreters $(VENV)/.torch $(NODE_PACKAGES) ## Run the tests, but for those of test-rest (SEED=7: in another order, with other examples)
 	@cd native && cargo test
 	@$(PYTEST) -m 'not slow' --cpu-budget test
 
-test-rest: setup system-packages $(VENV)/.all-jars $(VENV)/.torch $(NODE_PACKAGES) ## Run the slow tests: engines, the browser, walkthroughs, the wheel, more kills
+test-rest: dev system-packages $(VENV)/.torch $(VENV)/.all-jars ## Run the slow tests: engines, the browser, walkthroughs, the wheel, more kills
 	@$(PYTEST) -m slow --cpu-budget rest
 
-test-crash: setup ## Kill runs and relocations at random instants (POINTS=20 SEED=7)
+test-crash: dev ## Kill runs and relocations at random instants (POINTS=20 SEED=7)
 	@$(BIN)/pytest -n 0 -s tests/test_crash.py tests/lake/relocation -k kill $(if $(POINTS),--kill-points $(POINTS)) $(if $(SEED),--kill-seed $(SEED))
 
-test-damage: setup ## Damage files of a lake and read it in every way (DAMAGES=300 SEED=7)
+test-damage: dev ## Damage files of a lake and read it in every way (DAMAGES=300 SEED=7)
 	@$(BIN)/pytest -n 0 -s tests/test_pipeline.py -k damaged_file $(if $(DAMAGES),--damages $(DAMAGES)) $(if $(SEED),--damage-seed $(SEED))
 
-test-tiny: setup ## Run tiny datasets through the whole chain (DATASETS=200 SEED=28)
+test-tiny: dev ## Run tiny datasets through the whole chain (DATASETS=200 SEED=28)
 	@$(BIN)/pytest -n 0 -s tests/test_tiny_datasets.py $(if $(DATASETS),--tiny-datasets $(DATASETS)) $(if $(SEED),--tiny-seed $(SEED))
 
-test-pages: setup ## Draw Parquet files of all types and encodings and read them in every way (FILES=2000)
+test-pages: dev ## Draw Parquet files of all types and encodings and read them in every way (FILES=2000)
 	@$(BIN)/pytest -n 0 -s tests/blender/parquet/test_page_layouts.py $(if $(FILES),--page-files $(FILES))
 
-test-batches: setup ## Run interleavings of durable batches, kill their processes (SEEDS=30000 KILLS=50 SEED=31)
+test-batches: dev ## Run interleavings of durable batches, kill their processes (SEEDS=30000 KILLS=50 SEED=31)
 	@$(BIN)/pytest -n 0 -s --timeout 0 tests/blender/global_batches/protocol/test_interleavings.py tests/blender/global_batches/test_kills.py tests/engines/test_global_batches.py -k "interleaving or killed" $(if $(SEEDS),--batch-seeds $(SEEDS)) $(if $(KILLS),--batch-kills $(KILLS)) $(if $(SEED),--batch-seed $(SEED))
 
-pictures: setup system-packages ## Take the pictures of docs/img from the running UI
+pictures: dev system-packages ## Take the pictures of docs/img from the running UI
 	@$(BIN)/pytest -n 0 tests/ui --pictures docs/img
 
-lint: setup ## Check style, types, layers and the native crate
+lint: dev ## Check style, types, layers and the native crate
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@cd native && cargo fmt --check && cargo clippy --release --all-targets -- -D warnings
 
-format: setup ## Format Python and Rust
+format: dev ## Format Python and Rust
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format . && cd native && cargo fmt
 
-proto: setup ## Generate the messages from the .proto files
+proto: dev ## Generate the messages from the .proto files
 	@$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. blender/proto/blender/v1/blender.proto
 
-bench: setup ## Measure (NAME=pipeline)
+bench: dev ## Measure (NAME=pipeline)
 	@$(BIN)/python -m bench $(NAME)
 
 wheel: $(VENV)/.maturin ## Build the package for pip, into dist/wheel
 	@rm -rf dist/wheel
 	@$(BIN)/maturin build --release --out dist/wheel
 
-system-packages: ## Install the servers, the browser and the interpreters that the tests start, where they are missing (Debian: as root, or with sudo)
+interpreters: ## Install the interpreters that `make test` starts, where they are missing (Debian: as root, or with sudo)
+system-packages: ## Install them, and the server and the browser of `make test-rest`
+system-packages: SERVERS = yes
+interpreters system-packages:
 	@missing=; \
-	command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
-	command -v chromium >/dev/null || missing="$$missing chromium fonts-dejavu-core"; \
 	command -v ruby >/dev/null || missing="$$missing ruby"; \
 	command -v php >/dev/null || missing="$$missing php-cli php-ast"; \
 	command -v npm >/dev/null || missing="$$missing nodejs npm"; \
+	[ -z "$(SERVERS)" ] || { \
+		command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
+		command -v chromium >/dev/null || missing="$$missing chromium fonts-dejavu-core"; \
+	}; \
 	[ -z "$$missing" ] || { \
 		command -v apt-get >/dev/null || { echo "The tests need$$missing, and there is no apt-get. Install them by your system's tools." >&2; exit 1; }; \
 		echo "Installing$$missing ..."; \
@@ -127,31 +136,43 @@ $(VENV)/.maturin: constraints.txt | prerequisites
 	@$(PIP) --quiet maturin setuptools wheel
 	@touch $@
 
-$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/.maturin
-	@echo "Installing packages into $(VENV) and compiling the native module (five minutes on two cores, once) ..."
-	@$(PIP) --no-build-isolation -e '.[dev]' | $(COUNTED)
-	@touch $@ $(VENV)/.native
-
-$(VENV)/.native: $(NATIVE_SOURCES) | $(VENV)/.installed
+# Cargo compiles while pip fetches packages. It takes no part in make's count of jobs, because make 4.3 closes the pipe
+# that MAKEFLAGS names. What maturin prints is shown if it fails.
+$(VENV)/.native: $(NATIVE_SOURCES) | $(VENV)/.maturin
 	@echo "Compiling the native module ..."
-	@$(BIN)/maturin develop --release --quiet --skip-install && echo "  $$SECONDS s"
+	@log=$$(MAKEFLAGS= $(BIN)/maturin develop --release --quiet --skip-install 2>&1) || { echo "$$log" >&2; exit 1; }; \
+	echo "  the native module, $$SECONDS s"
 	@touch $@
 
-$(VENV)/.jars: factory/spark/jars.py factory/spark/archive.py | $(VENV)/.installed $(VENV)/.native
+$(VENV)/.packages: pyproject.toml constraints.txt | $(VENV)/.maturin
+	@echo "Installing packages into $(VENV) ..."
+	@$(PIP) --no-build-isolation -r <($(DEPENDENCIES)) | $(COUNTED)
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/.packages $(VENV)/.native
+	@MAKEFLAGS= $(PIP) --quiet --no-build-isolation --no-deps -e .
+	@touch $@
+
+$(VENV)/.jars: factory/spark/jars.py factory/spark/archive.py | $(VENV)/.packages $(VENV)/.native
 	@$(BIN)/python -m factory.spark
 	@touch $@
 
-$(VENV)/.all-jars: $(VENV)/.jars
+$(VENV)/.all-jars: factory/spark/jars.py factory/spark/archive.py | setup
 	@$(BIN)/python -m factory.spark --all
 	@touch $@
 
-$(VENV)/.torch: constraints.txt | $(VENV)/.installed
+$(VENV)/.dev: pyproject.toml constraints.txt | setup
+	@echo "Installing what tests, benches and linters need into $(VENV) (a minute, once) ..."
+	@$(PIP) --no-build-isolation -e '.[dev]' | $(COUNTED)
+	@touch $@
+
+$(VENV)/.torch: constraints.txt | setup $(VENV)/.dev
 	@echo "Installing torch into $(VENV) (five gigabytes, a minute, once) ..."
 	@$(PIP) torch | $(COUNTED)
 	@touch $@
 
 # They run no code when they are installed.
-$(NODE_PACKAGES): examples/node/package-lock.json | system-packages
+$(NODE_PACKAGES): examples/node/package-lock.json | interpreters
 	@echo "Installing the packages of examples/node ..."
 	@npm ci --prefix examples/node --ignore-scripts --no-audit --no-fund --loglevel error
 	@touch $@

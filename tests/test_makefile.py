@@ -1,4 +1,4 @@
-"""The set-up names what a machine lacks, and counts packages: in place on a terminal, in lines in a log."""
+"""The set-up names what a machine lacks, counts its packages, and leaves those of the tests to the tests."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,43 @@ def test_java_is_the_one_of_java_home_where_that_is_set(machine: Path, tmp_path:
     assert "No Java was found" in missing(machine)
     program(tmp_path / "bin" / "java", "true")
     assert missing(machine, JAVA_HOME=str(tmp_path)) == ""
+
+
+def steps(machine: Path, target: str) -> str:
+    """Return the commands that `make TARGET` would run in a new clone."""
+    return subprocess.run(
+        ["make", "-n", f"PYTHON={sys.executable}", f"VENV={machine / 'venv'}", target],
+        cwd=ROOT,
+        env={"PATH": str(machine)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def test_each_target_installs_what_it_needs(machine: Path) -> None:
+    tools, torch, jars, servers = "-e '.[dev]'", "torch |", "factory.spark --all", '[ -z "yes" ]'
+    installed = {
+        target: [part for part in (tools, torch, jars, servers) if part in steps(machine, target)]
+        for target in ("demo", "lint", "bench", "test", "test-rest")
+    }
+    assert installed == {
+        "demo": [],
+        "lint": [tools],
+        "bench": [tools],
+        "test": [tools, torch],
+        "test-rest": [tools, torch, jars, servers],
+    }
+
+
+def test_the_setup_installs_the_dependencies_of_the_package() -> None:
+    command = [
+        "make",
+        "-s",
+        f"BIN={Path(sys.executable).parent}",
+        "--eval=dependencies: ; @$(DEPENDENCIES)",
+        "dependencies",
+    ]
+    lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert lines.splitlines() == project["dependencies"]
