@@ -59,6 +59,7 @@ class _Engines:
         self._create = module.create_engine
         self._engines: dict[str, Engine] = {}
         self._connected: dict[str, Engine] | None = None
+        self._n_runs = 0
 
     def __call__(self, url: str, **options: Any) -> Engine:
         """Return the engine of a file; each module asks for all of its own with the same options."""
@@ -75,10 +76,14 @@ class _Engines:
 
     def keep(self) -> None:
         """Keep a connection to each file from now on."""
-        self._connected = {}
+        self._n_runs += 1
+        self._connected = {} if self._connected is None else self._connected
 
     def release(self) -> None:
-        """Close the connections and keep none."""
+        """Close the connections and keep none, unless another run of this process uses them."""
+        self._n_runs -= 1
+        if self._n_runs:
+            return
         engines, self._connected = self._connected or {}, None
         for engine in engines.values():
             Engine.dispose(engine)

@@ -14,7 +14,7 @@ from dagster._core.storage.event_log.sqlite import sqlite_event_log
 from sqlalchemy import text
 from sqlalchemy.pool import NullPool
 
-from factory.orchestration.host.engines import MOST_ENGINES
+from factory.orchestration.host.engines import MOST_ENGINES, kept_connections
 from factory.orchestration.host.execution import run_assets
 from factory.orchestration.host.instance import open_instance
 from factory.settings import Settings
@@ -139,3 +139,16 @@ def test_others_see_each_event_at_once_and_a_kill_loses_none(tmp_path: Path) -> 
         types = [entry.dagster_event_type for entry in instance.all_logs(run_id)]
     assert types.count(dg.DagsterEventType.ASSET_MATERIALIZATION) == 1
     assert types.count(dg.DagsterEventType.STEP_START) == 2
+
+
+def test_two_runs_of_a_process_share_its_connections(tmp_path: Path) -> None:
+    file = tmp_path / "a.db"
+    url = f"sqlite:///{file}"
+    with kept_connections():
+        with kept_connections():
+            engine = sqlite_event_log.create_engine(url, poolclass=NullPool)
+            engine.connect().close()
+        assert sqlite_event_log.create_engine(url, poolclass=NullPool) is engine
+        assert engine.pool.checkedin() == 1  # type: ignore[attr-defined]
+    assert engine.pool.checkedin() == 0  # type: ignore[attr-defined]
+    assert sqlite_event_log.create_engine(url, poolclass=NullPool) is not engine
