@@ -92,7 +92,7 @@ class _Engines:
         # A second thread opens a second connection, which is closed after use.
         pool = {"poolclass": QueuePool, "pool_size": 1, "max_overflow": -1}
         engine = self._create(url, **options | pool)
-        engine.dispose = _leave_open  # type: ignore[method-assign]  # Dagster disposes of it after each event
+        engine.dispose = _leave_open  # Dagster disposes of it after each event
         event.listen(engine, "connect", _sync_rarely)
         if engine.url.database:
             event.listen(engine, "checkin", _Touch(engine.url.database))
