@@ -235,7 +235,9 @@ def add_costs(
             assets.add_row(span.name, *_cost_cells(span), *_part_cells(part))
             report.rows.append(Row(f"pipeline.asset.{span.name}.cpu", _rounded(span.cpu_s.total), "s"))
             report.rows += _part_rows(f"pipeline.asset.{span.name}.cpu", part)
-    assets.add_row(TOTAL, *_cost_cells(total), *_part_cells([_sum(parts, (START, *ALL_STAGES))] if parts else []))
+    assets.add_row(
+        TOTAL, *_cost_cells(total), *_part_cells([_sum(parts, (START, *ALL_STAGES))] if parts else [])
+    )
     report.tables.append(assets)
     if parts:
         _add_sums(report, parts)
