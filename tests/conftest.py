@@ -67,8 +67,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start the tests that take minutes first, so that no worker is left alone with one at the end."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    """Start the files with tests that take minutes, so that no worker is left alone with one at the end."""
+    long_files = {item.path for item in items if item.get_closest_marker("long") is not None}
+    items.sort(key=lambda item: item.path not in long_files)
 
 
 @pytest.fixture(scope="session")
