@@ -159,7 +159,7 @@ def test_signals_that_another_thread_receives_count(tmp_path: Path) -> None:
         stream.close()
 
 
-@pytest.mark.parametrize("kills", [[200], pytest.param([200, 700, 1200], marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [[200], pytest.param([200, 700], marks=pytest.mark.slow)])
 def test_many_readers_of_a_repeatedly_killed_server_get_each_row_once(
     tmp_path: Path, kills: list[int]
 ) -> None:
@@ -172,7 +172,7 @@ def test_many_readers_of_a_repeatedly_killed_server_get_each_row_once(
         "    for batch in client.fetch(sys.argv[2], 0, int(sys.argv[3])):\n"
         "        seen.append(batch.offset); sums.update(batch.tokens.tobytes())\n"
         "        sums.update(batch.ordinal.tobytes()); sums.update(batch.epoch.tobytes())\n"
-        "        if batch.offset in (200, 700, 1200): print(batch.offset, flush=True)\n"
+        "        if batch.offset in (200, 700): print(batch.offset, flush=True)\n"
         "print(seen == list(range(int(sys.argv[3]))), sums.hexdigest())\n"
     )
     with serving(tmp_path, "--processes", "2") as server, BlenderClient(server.address) as client:
