@@ -256,7 +256,7 @@ def test_tables_do_not_depend_on_partitions_or_the_order_of_rows(spark: SparkSes
     corpus, made = case.corpus, case.made
     turned = Corpus(corpus.documents[::-1], dict(reversed(corpus.edges.items())))
     assert turned.first != corpus.first  # other rows stand for the texts: only their names may differ
-    with shuffle_partitions(spark, 7):
+    with shuffle_partitions(spark, 3):
         again = Made(spark, turned, case.chosen, case.topics, CASES[2][3])
     assert again.pairs == made.pairs
     assert again.repositories == made.repositories
