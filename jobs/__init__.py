@@ -1,4 +1,4 @@
-"""Dagster's entry points, each a process that imports most of the platform."""
+"""Dagster's entry points, each a process that imports most of the platform (`jobs.definitions` ends that)."""
 
 from factory.garbage import collect_rarely
 

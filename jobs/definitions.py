@@ -5,6 +5,7 @@ from __future__ import annotations
 import dagster as dg
 
 from assets.corpus import corpus
+from factory.garbage import collect_as_usual
 from factory.orchestration.datasets.blend_asset import blend_asset
 from factory.orchestration.host.definitions import definitions
 from factory.settings import settings
@@ -31,3 +32,5 @@ defs = definitions(
     sensors=[new_input(CORPUS.assets, WATCHED)],
     external=[blend_asset(CORPUS)],
 )
+
+collect_as_usual()

@@ -2,9 +2,9 @@
 
 A group is a folder below `tests`, two levels deep, or a file at its root; fixtures of the whole session
 (Spark, the small pipeline's lake, servers) are a group of their own, because the order of the files decides
-who starts them. `--cpu-budget NAME` prints the groups at the end of a run, names each that grew by more than
-a fifth, and ends a run that needs over a quarter more than its budget with status 8. `--record-cpu-budget`
-writes the figures instead.
+who starts them. `--cpu-budget NAME` prints the groups at the end of a complete run, names each that grew by
+more than a fifth, and ends a run that needs over a quarter more than its budget with status 8.
+`--record-cpu-budget` writes the figures instead.
 
 The seconds are those of the test process and of all that it started (`tests.cpu_clock`). A busy machine
 stretches them (two threads on one core, a lower clock), so each file is preceded by a yardstick, a few
@@ -33,6 +33,7 @@ TESTS = Path(__file__).parent
 SESSION = "session fixtures"
 OVER_BUDGET = 8  # exit status; pytest uses 0 to 5
 GROUP_GROWTH, TOTAL_GROWTH = 0.20, 0.25
+COMPARABLE = 0.8, 1.25  # how much slower a machine may be; another one spends its seconds otherwise
 SMALL_S = 5.0  # below this growth a group is noise
 HEADER = "# CPU seconds of the tests by group. Written by: make test RECORD=1, make test-rest RECORD=1\n"
 
@@ -82,8 +83,12 @@ class Comparison:
         return sum(self.groups.values())
 
     @property
+    def is_comparable(self) -> bool:
+        return COMPARABLE[0] <= self.slowdown <= COMPARABLE[1]
+
+    @property
     def is_over(self) -> bool:
-        return self.total > (1 + TOTAL_GROWTH) * self.budget.total
+        return self.is_comparable and self.total > (1 + TOTAL_GROWTH) * self.budget.total
 
 
 def group_of(path: Path) -> str:
@@ -103,8 +108,8 @@ def yardstick_ms() -> float:
 class Meter:
     """Counts the CPU seconds of one test process by group."""
 
-    def __init__(self) -> None:
-        self.clock = CpuClock()
+    def __init__(self, clock: CpuClock) -> None:
+        self.clock = clock
         self.seconds: Counter[str] = Counter()
         self.yardsticks: list[float] = []
         self._file: Path | None = None
@@ -142,8 +147,9 @@ class CpuBudget:
 
     def __init__(self, config: pytest.Config, name: str, *, record: bool) -> None:
         self._config, self._name, self._record = config, name, record
-        self._meter = Meter()
+        self._meter = Meter(CpuClock())
         self._outputs: list[dict[str, Any]] = []
+        self._n_lost = 0  # workers that crashed
 
     def pytest_runtest_protocol(self, item: pytest.Item) -> None:
         self._meter.enter(item.path)
@@ -168,29 +174,41 @@ class CpuBudget:
             return
         if self._meter.yardsticks:  # no workers: the tests ran in this process
             self._outputs.append(self._meter.output())
-        if self._outputs and not self._record and self.comparison().is_over:
+        comparison = self.comparison()
+        if comparison and comparison.is_over:
             session.exitstatus = OVER_BUDGET
+        if comparison and self._record and session.exitstatus == pytest.ExitCode.OK:
+            write_budgets(read_budgets() | {self._name: comparison.run})
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         if output := getattr(node, "workeroutput", {}).get("cpu"):
             self._outputs.append(output)
+        else:
+            self._n_lost += 1
 
-    def comparison(self) -> Comparison:
+    def comparison(self) -> Comparison | None:
+        """The whole run beside its budget; None if a part was not counted or there is no budget."""
+        if self._n_lost or not self._outputs:
+            return None
         seconds: Counter[str] = Counter()
         for output in self._outputs:
             seconds.update(output["seconds"])
         yardsticks = [value for output in self._outputs for value in output["yardsticks"]]
         run = Budget(median(yardsticks), dict(seconds))
-        return Comparison(run, run if self._record else read_budgets().get(self._name, run))
+        budget = run if self._record else read_budgets().get(self._name)
+        return Comparison(run, budget) if budget else None
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if not self._outputs:
+        if hasattr(self._config, "workerinput"):
             return
-        comparison = self.comparison()
-        if self._record:
-            write_budgets(read_budgets() | {self._name: comparison.run})
         terminalreporter.section("CPU seconds by group")
+        comparison = self.comparison()
+        if comparison is None:
+            terminalreporter.write_line(
+                f"Not compared: {self._n_lost} workers crashed, or {FILE.name} has no budget `{self._name}`."
+            )
+            return
         for line in table(comparison):
             terminalreporter.write_line(line)
 
@@ -206,6 +224,9 @@ def table(comparison: Comparison) -> Iterator[str]:
         "These are seconds of the machine that recorded the budget; "
         f"this one took {comparison.slowdown:.2f} times as long for the same work."
     )
+    if not comparison.is_comparable:
+        yield "That is another machine, so the budget says nothing."
+        return
     for group, more in comparison.grown.items():
         yield f"Grew by more than {GROUP_GROWTH:.0%}: {group}, by {more:.1f} CPU s"
     if comparison.is_over:
@@ -239,6 +260,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     name = config.getoption("--cpu-budget")
-    if name and not config.getoption("lf", False):  # a second try of failed tests is no complete run
+    is_complete = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if name and is_complete and Path("/proc/self/stat").exists():  # elsewhere orphans cannot be counted
         record = config.getoption("--record-cpu-budget")
         config.pluginmanager.register(CpuBudget(config, name, record=record), "cpu-budget-meter")

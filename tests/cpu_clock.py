@@ -1,8 +1,8 @@
 """CPU seconds of a test process and of everything that it started, orphans included.
 
 A process that ended adds its seconds to the parent that waits for it. A JVM outlives the Python that started
-it, so nobody waits for it. Such orphans are known by the mark that all processes of a test process inherit
-(`tests.reaper`), and their seconds are read a few times a second while they end.
+it, so nobody waits for it. The clock recognizes such orphans by the mark that all processes of a test process
+inherit (`tests.reaper`), and reads their seconds a few times a second while they end.
 """
 
 from __future__ import annotations

@@ -1,50 +1,69 @@
 """Run pytest, and what failed once more in a process of its own.
 
 `python -m tests.rerun OPTIONS` passes the options to pytest. A test that fails and then passes without a
-change of code is printed as `flaky: NAME`, and the run passes. A second failure counts, and more than
-`MOST_RETRIED` failures are not tried again: then the code is wrong, not the machine.
+change of code is printed as `flaky: NAME`, and the run passes. A second failure counts, as does a test that
+the second run skips or does not find. More than `MOST_RETRIED` failures are not tried again: then the code is
+wrong, not the machine.
 """
 
 from __future__ import annotations
 
-import json
+import ast
+import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 MOST_RETRIED = 20
+_OUTCOMES = "TEST_OUTCOMES_FILE"
 
 
-def failures(cache: Path) -> list[str]:
-    """The tests whose last run failed, by the cache of pytest."""
-    file = cache / "v" / "cache" / "lastfailed"
-    return sorted(json.loads(file.read_text())) if file.exists() else []
+class Outcomes:
+    """The tests of a run that failed and those that passed, as a file of lines."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def write(self, name: str, outcome: str) -> None:
+        with self.file.open("a") as lines:
+            lines.write(f"{outcome} {name!r}\n")
+
+    def names(self, outcome: str) -> list[str]:
+        """The names of tests with an outcome, each once, in the order of the run."""
+        lines = self.file.read_text().splitlines() if self.file.exists() else []
+        parts = [line.partition(" ") for line in lines]
+        return list(dict.fromkeys(str(ast.literal_eval(name)) for kind, _, name in parts if kind == outcome))
 
 
-def run(options: list[str], cache: Path) -> int:
-    """Run pytest in a process of its own; return its exit status."""
-    command = [sys.executable, "-m", "pytest", "-o", f"cache_dir={cache}", *options]
-    return subprocess.run(command, check=False).returncode
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note the outcome of a test; of a test in workers, in the process that collects their reports."""
+    if "PYTEST_XDIST_WORKER" not in os.environ and (report.failed or report.when == "call"):
+        Outcomes(Path(os.environ[_OUTCOMES])).write(report.nodeid, report.outcome)
+
+
+def run(options: Sequence[str], file: Path) -> tuple[int, Outcomes]:
+    """Run pytest in a process of its own; return its exit status and the outcomes."""
+    command = [sys.executable, "-m", "pytest", "-p", "tests.rerun", *options]
+    status = subprocess.run(command, env=os.environ | {_OUTCOMES: str(file)}, check=False).returncode
+    return status, Outcomes(file)
 
 
 def main(options: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
-        cache = Path(folder)
-        status = run(options, cache)
-        failed = failures(cache)
+        status, first = run(options, Path(folder) / "first")
+        failed = first.names("failed")
         if not 0 < len(failed) <= MOST_RETRIED:
             return status
         print(f"\nRunning {len(failed)} failed tests once more ...", flush=True)
-        run(
-            [*options, "-n", "0", "--dist", "no", "--last-failed", "--last-failed-no-failures", "none"], cache
-        )
-        failed_twice = failures(cache)
+        _, second = run([*options, "-n", "0", "--dist", "no", *failed], Path(folder) / "second")
+        passed = set(second.names("passed")) - set(second.names("failed"))
     for name in failed:
-        print(f"{'failed twice' if name in failed_twice else 'flaky'}: {name}")
-    if status == pytest.ExitCode.TESTS_FAILED and not failed_twice:
+        print(f"{'flaky' if name in passed else 'failed twice'}: {name}")
+    if status == pytest.ExitCode.TESTS_FAILED and passed >= set(failed):
         return 0
     return status  # of the first run: over the budget of CPU seconds, too
 

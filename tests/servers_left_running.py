@@ -30,14 +30,15 @@ signal.pause()
 
 
 def test_servers_of_every_kind_run(tmp_path: Path) -> None:
-    servers = [ObjectStore(tmp_path).process.popen.pid, Postgres().process.popen.pid]
+    servers = [ObjectStore(tmp_path).process.popen.pid]
     daemon = subprocess.run([sys.executable, "-c", DAEMON], stdout=subprocess.PIPE, check=True)
     servers.append(int(daemon.stdout))
     forked = multiprocessing.get_context("fork").Process(target=signal.pause)
     forked.start()
     assert forked.pid
     servers.append(forked.pid)
-    if os.environ.get("WITH_SPARK"):
+    if os.environ.get("WITH_ENGINES"):
+        servers.append(Postgres().process.popen.pid)
         servers += [process.popen.pid for process in SparkCluster(tmp_path)._processes]
     descendants = [child.pid for pid in servers for child in psutil.Process(pid).children(recursive=True)]
     ready = Path(os.environ["READY"])

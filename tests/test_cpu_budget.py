@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -20,16 +20,20 @@ from tests.cpu_budget import (
     read_budgets,
     table,
     write_budgets,
+    yardstick_ms,
 )
+from tests.cpu_clock import CpuClock
 
 ROOT = Path(__file__).parents[1]
 
 
-def spend(seconds: float) -> None:
-    """Use the CPU of this thread for so many seconds."""
-    end = time.thread_time() + seconds
-    while time.thread_time() < end:
-        pass
+class Clock(CpuClock):
+    """A clock that shows what a test sets."""
+
+    seconds = 0.0
+
+    def read(self) -> float:
+        return self.seconds
 
 
 @pytest.mark.parametrize(
@@ -46,18 +50,19 @@ def test_a_group_is_a_folder_two_levels_deep_or_a_file_at_the_root(file: str, gr
 
 
 def test_seconds_belong_to_the_file_that_spent_them() -> None:
-    meter = Meter()
+    clock = Clock()
+    meter = Meter(clock)
     meter.enter(TESTS / "test_walk.py")
-    spend(0.3)
+    clock.seconds += 3
     meter.enter(TESTS / "lake" / "test_publish.py")
+    clock.seconds += 1
     with meter.session_fixture():
-        spend(0.2)
+        clock.seconds += 20
         with meter.session_fixture():
-            spend(0.2)
+            clock.seconds += 30
+    clock.seconds += 1
     meter.enter(None)
-    assert meter.seconds["test_walk"] > 0.25
-    assert meter.seconds["lake"] < 0.15
-    assert meter.seconds[SESSION] > 0.35
+    assert meter.seconds == {"test_walk": 3, "lake": 2, SESSION: 50}
     assert len(meter.yardsticks) == 2
 
 
@@ -78,10 +83,19 @@ def test_a_run_is_over_beyond_a_quarter_of_the_whole() -> None:
 
 
 def test_a_machine_that_is_slower_for_the_same_work_is_not_blamed() -> None:
-    comparison = compared(2, cheap=20, dear=200)
+    comparison = compared(1.25, cheap=12.5, dear=125)
     assert comparison.groups == {"cheap": 10, "dear": 100}
     assert comparison.grown == {}
-    assert compared(0.5, cheap=10, dear=100).is_over
+    assert compared(0.8, cheap=10, dear=140).is_over
+
+
+def test_another_machine_is_not_judged() -> None:
+    assert not compared(2, cheap=20, dear=900).is_over
+    assert "That is another machine" in list(table(compared(0.5, cheap=20, dear=900)))[-1]
+
+
+def test_both_runs_of_the_tests_have_a_budget() -> None:
+    assert read_budgets().keys() == {"test", "rest"}
 
 
 def test_budgets_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -96,18 +110,25 @@ def test_budgets_are_read_as_they_were_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_a_run_over_its_budget_fails_and_says_why(tmp_path: Path, workers: str) -> None:
     budget = tmp_path / "budget.toml"
-    write_budgets({"small": Budget(1_000, {"test_spends": 0.001})}, budget)
+    write_budgets({"small": Budget(yardstick_ms(), {"test_spends": 0.001})}, budget)
     (tmp_path / "conftest.py").write_text(
         "from pathlib import Path\n"
         "from tests import cpu_budget\n"
         f"cpu_budget.TESTS = Path({str(tmp_path)!r})\n"
         f"cpu_budget.read_budgets.__defaults__ = (Path({str(budget)!r}),)\n"
+        "cpu_budget.COMPARABLE = 0, 1_000\n"
     )
     (tmp_path / "test_spends.py").write_text("def test_spends():\n    sum(range(10**7))\n")
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    options = ["-p", "tests.cpu_budget", "-n", workers, "-c", str(tmp_path / "pytest.ini")]
-    command = [sys.executable, "-m", "pytest", *options, "--cpu-budget", "small", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = .\n")
+    options = ["-p", "tests.cpu_budget", "-n", workers, "--cpu-budget", "small"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == OVER_BUDGET, done.stdout
     assert "1 passed" in done.stdout
     assert "need over 25% more CPU" in done.stdout

@@ -43,7 +43,7 @@ def test_no_process_outlives_the_tests(tmp_path: Path, scratch: Path, number: si
             cwd=ROOT,
             env=os.environ
             | {"READY": str(ready), "TMPDIR": str(scratch)}
-            | ({"WITH_SPARK": "1"} if number == signal.SIGINT else {}),  # two clusters would take a minute
+            | ({"WITH_ENGINES": "1"} if number == signal.SIGINT else {}),  # Postgres and a cluster are slow
             stdout=output,
             stderr=output,
             start_new_session=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests import rerun
 ROOT = Path(__file__).parents[1]
 FLAKY = """
 from pathlib import Path
+import pytest
 
 def test_passes_on_the_second_try():
     marker = Path(__file__).with_name("tried")
@@ -34,16 +36,9 @@ def run(folder: Path, workers: int = 0, **files: str) -> subprocess.CompletedPro
     for name, text in files.items():
         (folder / f"test_{name}.py").write_text(text)
     (folder / "pytest.ini").write_text("[pytest]\n")
-    command = [
-        sys.executable,
-        "-m",
-        "tests.rerun",
-        f"-n{workers}",
-        "-c",
-        str(folder / "pytest.ini"),
-        str(folder),
-    ]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "tests.rerun", f"-n{workers}"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.process
@@ -61,6 +56,15 @@ def test_a_second_failure_fails_the_run(tmp_path: Path) -> None:
     assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout
     assert "failed twice: test_wrong.py::test_fails" in done.stdout
     assert "flaky: test_flaky.py::test_passes_on_the_second_try" in done.stdout
+
+
+@pytest.mark.process
+def test_a_test_that_is_skipped_in_the_second_run_has_failed(tmp_path: Path) -> None:
+    done = run(
+        tmp_path, flaky=FLAKY.replace("assert tried", "if tried:\n        pytest.skip()\n    assert 0")
+    )
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout
+    assert "failed twice: test_flaky.py::test_passes_on_the_second_try" in done.stdout
 
 
 @pytest.mark.process

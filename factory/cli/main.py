@@ -19,7 +19,6 @@ from factory.cli.relocate import relocate as relocate_command
 from factory.cli.report import report as report_command
 from factory.cli.tokenizer import tokenizer_app
 from factory.errors import ConfigurationError
-from factory.garbage import collect_rarely
 
 app = typer.Typer(
     name="factory",
@@ -318,7 +317,6 @@ def clean(as_json: Json = False) -> None:
 
 def main() -> None:
     """Entry point of the command."""
-    collect_rarely()
     error_boundary.run(app)
 
 

@@ -1,8 +1,8 @@
-"""The published state of every table of an embedded lake, read without PyIceberg: a second less to import.
+"""The published state of every table of an embedded lake, without PyIceberg, whose import takes a second.
 
 The catalog is a SQLite file that names one JSON file for each table, and a listing needs a few of its fields.
-Only sound files are read here: anything unusual, from a damaged file to a server catalog, is left to
-`factory.lake.tables`, which names the damage.
+Anything unusual, from a damaged file to a server catalog, is left to `factory.lake.tables`, which names the
+damage. Of a metadata file the newest snapshot is read and the checksum is compared, if there is one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from factory.settings import CATALOG_NAME, Settings
 _TABLES = "select table_namespace, table_name, metadata_location from iceberg_tables where catalog_name = ?"
 _REQUIRED = {"format-version", "table-uuid", "location", "schemas", "partition-specs", "properties"}
 _UNUSUAL = (OSError, ValueError, LookupError, TypeError, AttributeError, sqlite3.Error, DamagedFile)
-_LOCK_WAIT_S = 60
+_LOCK_WAIT_S = 5
 
 
 def published_heads(settings: Settings) -> list[Published] | None:

@@ -37,9 +37,11 @@ def spark(spark: SparkSession) -> Iterator[SparkSession]:
     adaptive = "spark.sql.adaptive.enabled"
     before = spark.conf.get(adaptive)
     spark.conf.set(adaptive, "false")
-    with shuffle_partitions(spark, 1):
-        yield spark
-    spark.conf.set(adaptive, before)
+    try:
+        with shuffle_partitions(spark, 1):
+            yield spark
+    finally:
+        spark.conf.set(adaptive, before)
 
 
 DECISIONS_CONFIG = CONFIG.part(DecisionConfig)

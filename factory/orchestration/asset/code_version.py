@@ -126,7 +126,7 @@ def _content(path: Path) -> bytes:
 @cache
 def _names(path: Path) -> frozenset[str]:
     """Return everything in a Python file that may name a module that stages share, or a kernel."""
-    return kept_names().of_source(_content(path)) if path.suffix == ".py" else frozenset()
+    return kept_names().names_in(_content(path)) if path.suffix == ".py" else frozenset()
 
 
 def _shared_files(root: Path, name: str) -> Iterator[Path]:

@@ -1,8 +1,8 @@
 """The names in Python sources that tell what code a table depends on, kept between processes.
 
 Parsing every source takes most of a second, so their names are kept in a file below FACTORY_CACHE, by a hash
-of each source: an edited file is parsed again, and checkouts and versions share the file. It is replaced
-whole, so that of several processes the last one wins, and a file that is damaged counts as none. Without the
+of each source: an edited file is parsed again, and checkouts and versions share the file. Each process
+replaces the file atomically, so the last writer wins; a damaged file is ignored. Without the
 folder FACTORY_CACHE, which the first run makes, nothing is kept.
 """
 
@@ -41,7 +41,7 @@ class SourceNames:
         self._stored = _read(self._file)
         self._used: dict[str, list[str]] = {}
 
-    def of_source(self, source: bytes) -> frozenset[str]:
+    def names_in(self, source: bytes) -> frozenset[str]:
         """Return the names in a source of shared modules and, if it uses any, of all possible kernels."""
         key = hashlib.sha256(source).hexdigest()
         if key not in self._used:

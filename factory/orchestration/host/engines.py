@@ -7,7 +7,8 @@ Outside a run, connections are opened and closed as before, so a file may be mov
 run (`kept_connections`) each file stays open: closing the only connection makes SQLite copy its log into the
 file, sync it and delete the log, several times an event. Each event has a transaction of its own as before:
 other processes see it at once, and it survives a kill of this process. A failing machine may lose the newest
-events, which the tables outlive.
+events, which the tables outlive. A file that was deleted is made again; do not put another file in its place
+while a run goes on, because the log beside it belongs to the old one.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from dagster._core.storage.event_log.sqlite import sqlite_event_log  # none of it is exported elsewhere
 from dagster._core.storage.runs.sqlite import sqlite_run_storage
 from sqlalchemy import event
-from sqlalchemy.engine import Engine
+from sqlalchemy.engine import Engine, make_url
 from sqlalchemy.pool import QueuePool
 
 MOST_ENGINES = 32
@@ -52,21 +55,32 @@ def kept_connections() -> Iterator[None]:
             factory.release()
 
 
+@dataclass
+class _KeptEngine:
+    """The engine of a file that stays open, and which file that is; None until it exists."""
+
+    engine: Engine
+    file: tuple[int, int] | None
+
+    def is_of(self, file: tuple[int, int] | None) -> bool:
+        """Whether this is still the engine of the file at its path."""
+        self.file = self.file or file
+        return self.file == file
+
+
 class _Engines:
     """What takes the place of `create_engine` in a module of Dagster."""
 
     def __init__(self, module: ModuleType) -> None:
         self._create = module.create_engine
         self._engines: dict[str, Engine] = {}
-        self._connected: dict[str, Engine] | None = None
+        self._kept: dict[str, _KeptEngine] | None = None
         self._n_runs = 0
 
     def __call__(self, url: str, **options: Any) -> Engine:
         """Return the engine of a file; each module asks for all of its own with the same options."""
-        if self._connected is not None:
-            if url not in self._connected:
-                self._connected[url] = self._keeping(url, **options)
-            return self._connected[url]
+        if self._kept is not None:
+            return self._keeping(self._kept, url, **options)
         engine = self._engines.get(url)
         if engine is None:
             engine = self._engines[url] = self._create(url, **options)
@@ -77,18 +91,26 @@ class _Engines:
     def keep(self) -> None:
         """Keep a connection to each file from now on."""
         self._n_runs += 1
-        self._connected = {} if self._connected is None else self._connected
+        self._kept = {} if self._kept is None else self._kept
 
     def release(self) -> None:
         """Close the connections and keep none, unless another run of this process uses them."""
         self._n_runs -= 1
         if self._n_runs:
             return
-        engines, self._connected = self._connected or {}, None
-        for engine in engines.values():
-            Engine.dispose(engine)
+        released, self._kept = self._kept or {}, None
+        for kept in released.values():
+            Engine.dispose(kept.engine)
 
-    def _keeping(self, url: str, **options: Any) -> Engine:
+    def _keeping(self, kept: dict[str, _KeptEngine], url: str, **options: Any) -> Engine:
+        file = _file_at(make_url(url).database)
+        if url in kept and not kept[url].is_of(file):
+            Engine.dispose(kept.pop(url).engine)  # its log would be taken for that of the new file
+        if url not in kept:
+            kept[url] = _KeptEngine(self._connected(url, **options), file)
+        return kept[url].engine
+
+    def _connected(self, url: str, **options: Any) -> Engine:
         # A second thread opens a second connection, which is closed after use.
         pool = {"poolclass": QueuePool, "pool_size": 1, "max_overflow": -1}
         engine = self._create(url, **options | pool)
@@ -107,8 +129,17 @@ def _sync_rarely(connection: Any, _record: object) -> None:
     connection.execute("PRAGMA synchronous=NORMAL")
 
 
+def _file_at(path: str | None) -> tuple[int, int] | None:
+    if not path:
+        return None
+    with suppress(OSError):
+        status = Path(path).stat()
+        return status.st_dev, status.st_ino
+    return None
+
+
 class _Touch:
-    """Tells who watches a file, as Dagster's page does, that its log beside it has grown."""
+    """Updates the time of a file, so that watchers such as Dagster's page notice a change in its log."""
 
     def __init__(self, path: str) -> None:
         self._path = path

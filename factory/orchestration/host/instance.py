@@ -110,7 +110,8 @@ def reading_runs(settings: Settings) -> Iterator[None]:
         file, cause = settings.files.dagster_runs, getattr(error, "orig", error)
         raise withheld(file, cause) or DamagedFile(
             f"Dagster's run records, {file}, cannot be read ({first_line(cause)[:200]}). "
-            "Restore the file, or delete it: it holds the run history of the UI and nothing of the lake."
+            "Restore the file, or delete it with its -wal and -shm while nothing runs: it holds the run "
+            "history of the UI and nothing of the lake."
         ) from error
 
 

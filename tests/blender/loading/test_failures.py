@@ -73,28 +73,33 @@ def constructor(home: Path, port: int, *arguments: str, program: str = IN_PIECES
     return process
 
 
-def test_a_constructor_that_is_killed_loses_and_repeats_nothing(shared_lake: Settings, blend: str) -> None:
+@pytest.mark.parametrize("kills", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_constructor_that_is_killed_loses_and_repeats_nothing(
+    shared_lake: Settings, blend: str, kills: int
+) -> None:
     spec, (port,) = spec_of(blend), free_ports(1)
     arguments = (blend, "--mesh", "dp=2,cp=2", "--microbatches", "2")
     running = [constructor(shared_lake.home, port, *arguments)]
-    killed = threading.Event()
+    restarted = [threading.Event() for _ in range(kills)]
     read: dict[int, list[pa.RecordBatch]] = {rank: [] for rank in range(spec.mesh.ranks)}
     client = LoadingClient(f"127.0.0.1:{port}", prefetch_bytes=1)
     loading = client.open(spec_of(blend, model=Backbone(16, 2, vocabulary=0)).id)
 
     def train(rank: int) -> None:
-        for step in loading.read(StepRange(0, STEPS), rank):
+        for number, step in enumerate(loading.read(StepRange(0, STEPS), rank)):
             read[rank].append(step.arrow)
-            killed.wait(60)
+            for event in restarted[number : number + 1]:  # the constructor dies after each of the first steps
+                event.wait(60)
 
     ranks = [threading.Thread(target=train, args=(rank,)) for rank in read]
     for thread in ranks:
         thread.start()
-    assert eventually(lambda: all(read.values()))
-    running[-1].kill()
-    running[-1].wait()
-    killed.set()
-    running.append(constructor(shared_lake.home, port, *arguments))
+    for number, event in enumerate(restarted):
+        assert eventually(lambda n_steps=number + 1: all(len(steps) == n_steps for steps in read.values()))
+        running[-1].kill()
+        running[-1].wait()
+        event.set()
+        running.append(constructor(shared_lake.home, port, *arguments))
     for thread in ranks:
         thread.join(60)
     running[-1].kill()

@@ -125,14 +125,14 @@ def test_a_silent_server_is_detected_while_a_client_waits_for_rows(
     make_lake(tmp_path, live=8)
     monkeypatch.setattr(keepalive, "SHORTEST_SILENCE_S", 1)
     with serving(tmp_path, program=FREQUENT_PINGS) as server:
-        client = BlenderClient(server.address, timeout_s=300, patience_s=0, silence_s=2, prefetch_bytes=1)
+        client = BlenderClient(server.address, timeout_s=300, patience_s=0, silence_s=6, prefetch_bytes=1)
         blend = client.create([Source("packed.live", 4, live=True)])
         reading = client.fetch(blend.id, 0, steps=3)
         assert [next(reading).offset, next(reading).offset] == [0, 1]
         ended: list[BaseException] = []
         waiting = threading.Thread(target=lambda: ended.append(failure(reading)))
         waiting.start()
-        waiting.join(4.5)  # three pings; a server that permits one in five minutes ends at the third
+        waiting.join(13)  # three pings; a server that permits one in five minutes ends at the third
         assert waiting.is_alive()
         os.kill(server.process.pid, signal.SIGSTOP)
         waiting.join(240)

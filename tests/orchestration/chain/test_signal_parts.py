@@ -127,7 +127,8 @@ class Rejudged:
     limited: dict[str, int]  # by a limit in place of the share
     share_again: dict[str, int]
     retrained: dict[str, int]  # with the share, by a new model of adverts
-    rejections: dict[str, list[str]]  # rules by the kind of a document
+    rejections_by_share: dict[str, list[str]]  # rules by the kind of a document, of the first run
+    rejections: dict[str, list[str]]  # of the second
 
 
 @pytest.fixture(scope="module")
@@ -148,10 +149,14 @@ def rejudged(
         tables |= {"limits": names.limits(JUDGED), "verdicts": names.filtered(JUDGED)}
         return {part: lake.published(table).snapshot_id for part, table in tables.items()}
 
-    share, limited = snapshots(Top(0.5)), snapshots(AtMost(0.5))
-    verdicts = lake.read(names.filtered(JUDGED)).to_pylist()
-    rejections = {row["doc_id"][:5]: [failure["rule"] for failure in row["rejections"]] for row in verdicts}
-    return Rejudged(share, limited, snapshots(Top(0.5)), snapshots(Top(0.5), holdout=0.4), rejections)
+    def rejections() -> dict[str, list[str]]:
+        verdicts = lake.read(names.filtered(JUDGED)).to_pylist()
+        return {row["doc_id"][:5]: [failure["rule"] for failure in row["rejections"]] for row in verdicts}
+
+    share, by_share = snapshots(Top(0.5)), rejections()
+    limited, by_limit = snapshots(AtMost(0.5)), rejections()
+    again, retrained = snapshots(Top(0.5)), snapshots(Top(0.5), holdout=0.4)
+    return Rejudged(share, limited, again, retrained, by_share, by_limit)
 
 
 def changed(before: dict[str, int], after: dict[str, int]) -> set[str]:
@@ -161,6 +166,7 @@ def changed(before: dict[str, int], after: dict[str, int]) -> set[str]:
 @pytest.mark.spark
 def test_each_model_rejects_the_documents_of_its_own_column(rejudged: Rejudged) -> None:
     assert rejudged.rejections == {"adver": [AD], "essay": [ESSAY]}
+    assert rejudged.rejections_by_share == {"adver": [], "essay": [AD, ESSAY]}
 
 
 @pytest.mark.spark

@@ -80,6 +80,26 @@ def test_a_run_opens_each_file_once_and_closes_it(tmp_path: Path) -> None:
         assert instance.get_run_by_id(run_id) is not None
 
 
+def test_a_file_that_is_deleted_during_a_run_is_made_again(tmp_path: Path) -> None:
+    file = tmp_path / "a.db"
+
+    def rows() -> list[int]:
+        engine = sqlite_event_log.create_engine(f"sqlite:///{file}", poolclass=NullPool)
+        with engine.connect() as connection:
+            connection.execute(text("PRAGMA journal_mode=WAL"))
+            connection.execute(text("CREATE TABLE IF NOT EXISTS rows (n INTEGER PRIMARY KEY)"))
+            connection.execute(text("INSERT INTO rows DEFAULT VALUES"))
+            connection.commit()
+            return [number for (number,) in connection.execute(text("SELECT n FROM rows"))]
+
+    open_instance(Settings(home=tmp_path / "lake")).dispose()
+    with kept_connections():
+        assert (rows(), rows()) == ([1], [1, 2])
+        file.unlink()
+        assert rows() == [1]
+    assert rows() == [1, 2]
+
+
 IN_TWO_STEPS = """
 import sys
 from pathlib import Path
