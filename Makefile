@@ -105,6 +105,7 @@ wheel: $(VENV)/.maturin ## Build the package for pip, into dist/wheel
 interpreters: ## Install the interpreters that `make test` starts, where they are missing (Debian: as root, or with sudo)
 system-packages: ## Install them, and the server and the browser of `make test-rest`
 system-packages: SERVERS = yes
+system-packages: | interpreters
 interpreters system-packages:
 	@missing=; \
 	command -v ruby >/dev/null || missing="$$missing ruby"; \
