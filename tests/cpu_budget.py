@@ -100,7 +100,7 @@ def group_of(path: Path) -> str:
 def yardstick_ms() -> float:
     """CPU milliseconds of a fixed piece of work in this thread."""
     start = time.thread_time()
-    numbers = {n: str(n) for n in range(20_000)}
+    numbers = {n: str(n) for n in range(60_000)}
     sorted(numbers.values())
     return (time.thread_time() - start) * 1000
 
@@ -222,7 +222,8 @@ def table(comparison: Comparison) -> Iterator[str]:
     yield f"{comparison.total:8.1f} of {comparison.budget.total:8.1f}  in all"
     yield (
         "These are seconds of the machine that recorded the budget; "
-        f"this one took {comparison.slowdown:.2f} times as long for the same work."
+        f"this one took {comparison.slowdown:.2f} times as long for the same work "
+        f"({comparison.run.yardstick_ms:.2f} ms)."
     )
     if not comparison.is_comparable:
         yield "That is another machine, so the budget says nothing."
