@@ -53,7 +53,7 @@ hypothesis.settings.load_profile("same")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Options: how often the crash test kills a run, how many files are damaged and
     datasets drawn, where pictures go."""
-    parser.addoption("--kill-points", type=int, default=2, help="instants at which one is killed")
+    parser.addoption("--kill-points", type=int, default=1, help="instants at which one is killed")
     parser.addoption("--kill-seed", type=int, default=20, help="seed of those instants")
     parser.addoption("--damages", type=int, default=15, help="files that the test of damages breaks")
     parser.addoption("--damage-seed", type=int, default=14, help="seed of those damages")

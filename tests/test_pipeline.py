@@ -393,7 +393,6 @@ def test_a_flipped_bit_in_raw_ends_the_run_that_reads_it(lake: Lake, corpus: Pat
     assert lake.published(bags).snapshot_id == before
 
 
-@pytest.mark.slow
 def test_another_input_changes_the_figures(
     lake: Lake, corpus: Path, spark: SparkSession, tmp_path: Path
 ) -> None:
