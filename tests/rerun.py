@@ -39,10 +39,17 @@ class Outcomes:
         return list(dict.fromkeys(str(ast.literal_eval(name)) for kind, _, name in parts if kind == outcome))
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Note the outcome of a test; of a test in workers, in the process that collects their reports."""
-    if "PYTEST_XDIST_WORKER" not in os.environ and (report.failed or report.when == "call"):
-        Outcomes(Path(os.environ[_OUTCOMES])).write(report.nodeid, report.outcome)
+class Notes:
+    """Notes the outcomes of tests, also of those in workers, in the process that collects their reports."""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed or report.when == "call":
+            Outcomes(Path(os.environ[_OUTCOMES])).write(report.nodeid, report.outcome)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Notes())
 
 
 def run(options: Sequence[str], file: Path) -> tuple[int, Outcomes]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import select
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 
 import pytest
 
@@ -28,17 +29,28 @@ def work(task: str) -> str:
     return f"{task} in {os.getpid()}"
 
 
+IN_WORKER = Isolated(work, memory_bytes=ENOUGH, cpu_s=1)
+"""`work` with a quarter of a gigabyte and a second, in the process of the fixture `worker`."""
+
+
+def call(task: str) -> str | None:
+    return IN_WORKER(task)
+
+
+Call = Callable[[str], str | None]
+
+
 @pytest.fixture
-def isolated() -> Iterator[Isolated[[str], str]]:
-    """`work` with a quarter of a gigabyte and a second."""
-    call = Isolated(work, memory_bytes=ENOUGH, cpu_s=1)
-    yield call
-    call.close()
+def isolated(worker: Executor) -> Iterator[Call]:
+    """`work` in a child of a process that has no servers."""
+    yield lambda task: worker.submit(call, task).result()
+    worker.submit(IN_WORKER.close).result()
 
 
-def test_calls_are_answered_by_one_child(isolated: Isolated[[str], str]) -> None:
+def test_calls_are_answered_by_one_child(isolated: Call) -> None:
     first, second = isolated("a"), isolated("a")
-    assert first == second is not None
+    assert first is not None
+    assert first == second
     assert not first.endswith(f" {os.getpid()}")
 
 
@@ -51,19 +63,22 @@ def test_a_call_that_kills_its_process_has_no_answer_and_the_next_one_has(
     assert str(isolated("after")).startswith("after in ")
 
 
-def test_what_the_function_raises_is_raised(isolated: Isolated[[str], str]) -> None:
+def test_what_the_function_raises_is_raised(isolated: Call) -> None:
     with pytest.raises(ValueError, match="a sentence"):
         isolated("raise")
     assert isolated("after") is not None
 
 
-def test_the_time_of_a_call_is_its_own(isolated: Isolated[[str], str]) -> None:
+def test_the_time_of_a_call_is_its_own(isolated: Call) -> None:
     for _ in range(2):
         assert isolated("time") is None
     assert isolated("after") is not None
 
 
-def test_the_child_ends_with_its_parent(isolated: Isolated[[str], str]) -> None:
+def test_the_child_ends_with_its_parent() -> None:
+    isolated = Isolated(
+        work, memory_bytes=1 << 40, cpu_s=1
+    )  # it is forked from this process, with its threads
     ours, theirs = os.pipe()
     parent = os.fork()
     if parent == 0:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Iterator, Mapping
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections.abc import Mapping
+from concurrent.futures import Executor
 
 import pytest
 
@@ -13,16 +12,6 @@ from spark_udfs.depsort.isolated import Isolated
 from tests.depsort.repositories import Sorted
 
 OTHERS = {"a.py": "import b\n", "b.py": "x = 1\n"}
-
-
-@pytest.fixture(scope="module")
-def worker() -> Iterator[Executor]:
-    """A process that forks readers as Spark's workers do, without the threads and servers of other tests.
-
-    Each fork of a process with a gRPC server starts threads, which take the memory meant for a call.
-    """
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        yield pool
 
 
 def sorted_within(texts: Mapping[str, str], memory_bytes: int, cpu_s: int) -> Sorted:

@@ -98,17 +98,17 @@ class _Engines:
         self._n_runs -= 1
         if self._n_runs:
             return
-        released, self._kept = self._kept or {}, None
-        for kept in released.values():
-            Engine.dispose(kept.engine)
+        entries, self._kept = self._kept or {}, None
+        for entry in entries.values():
+            Engine.dispose(entry.engine)
 
-    def _keeping(self, kept: dict[str, _KeptEngine], url: str, **options: Any) -> Engine:
+    def _keeping(self, entries: dict[str, _KeptEngine], url: str, **options: Any) -> Engine:
         file = _file_at(make_url(url).database)
-        if url in kept and not kept[url].is_of(file):
-            Engine.dispose(kept.pop(url).engine)  # its log would be taken for that of the new file
-        if url not in kept:
-            kept[url] = _KeptEngine(self._connected(url, **options), file)
-        return kept[url].engine
+        if url in entries and not entries[url].is_of(file):
+            Engine.dispose(entries.pop(url).engine)  # its log would be taken for that of the new file
+        if url not in entries:
+            entries[url] = _KeptEngine(self._connected(url, **options), file)
+        return entries[url].engine
 
     def _connected(self, url: str, **options: Any) -> Engine:
         # A second thread opens a second connection, which is closed after use.
