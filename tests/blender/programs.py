@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -38,6 +39,16 @@ def eventually(holds: Callable[[], bool], within_s: float = 60) -> bool:
 
 
 def end_workers() -> None:
-    """End the workers of a torch loader that failed; torch itself waits five seconds for each one first."""
-    for worker in multiprocessing.active_children():
-        worker.terminate()
+    """End the workers of a torch loader that failed; torch itself waits five seconds for each one first.
+
+    When a signal ends a worker, torch's handler of SIGCHLD raises wherever the main thread is, even where it
+    holds a lock. So nothing handles that signal until the workers are gone.
+    """
+    handler = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    try:
+        for worker in multiprocessing.active_children():
+            if worker.daemon:  # torch's are, those of executors are not
+                worker.terminate()
+                worker.join()
+    finally:
+        signal.signal(signal.SIGCHLD, handler)
