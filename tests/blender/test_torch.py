@@ -379,7 +379,7 @@ def test_a_collate_fn_of_the_user_may_join_steps(local: BlendHandle) -> None:
 
 
 def test_an_error_of_a_loader_s_worker_is_its_sentence(served: BlendHandle) -> None:
-    loader = BlendLoader(BlendDataset(served, offset=48, stop=60), workers=1, context="fork")
+    loader = BlendLoader(BlendDataset(served, offset=48, stop=60), workers=1)
     items = iter(loader)
     assert [next(items)["offset"] for _ in range(2)] == [48, 49]
     with pytest.raises(
@@ -432,22 +432,22 @@ def test_a_foreign_state_is_refused_in_a_sentence(blend: BlendHandle, state: Any
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_state_is_loaded_between_iterations_only(served: BlendHandle, workers: int) -> None:
-    loader = BlendLoader(BlendDataset(served, stop=30), workers=workers, context="fork")
-    state = {"blend": served.id, "offset": 20}
+def test_a_state_is_loaded_between_iterations_only(local: BlendHandle, workers: int) -> None:
+    loader = BlendLoader(BlendDataset(local, stop=30), workers=workers)
+    state = {"blend": local.id, "offset": 20}
     items = iter(loader)
     assert next(items)["offset"] == 0
     with pytest.raises(InvalidRequest, match=r"An iteration is under way, at step 1, .* begin a new"):
         loader.load_state_dict(state)
     assert next(items)["offset"] == 1
-    assert loader.state_dict() == {"blend": served.id, "offset": 2}
+    assert loader.state_dict() == {"blend": local.id, "offset": 2}
     items.close()
     loader.load_state_dict(state)
     assert loader.state_dict() == state
     assert [item["offset"] for item in loader] == list(range(20, 30))
     loader.load_state_dict(state)  # after the last step
     items = iter(loader)
-    loader.load_state_dict({"blend": served.id, "offset": 25})  # nothing is prefetched before the first step
+    loader.load_state_dict({"blend": local.id, "offset": 25})  # nothing is prefetched before the first step
     assert next(items)["offset"] == 25
 
 
