@@ -62,8 +62,6 @@ test: dev interpreters $(VENV)/.torch $(NODE_PACKAGES) ## Run the tests, but for
 	@cd native && cargo test
 	@$(PYTEST) -m 'not slow' --cpu-budget test
 
-# The slow tests wait for servers as often as they compute, so they get one more worker.
-test-rest: WORKERS = 3
 test-rest: dev system-packages $(VENV)/.torch $(VENV)/.all-jars ## Run the slow tests: engines, the browser, walkthroughs, the wheel, more kills
 	@$(PYTEST) -m slow --cpu-budget rest
 
