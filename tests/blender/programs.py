@@ -48,7 +48,7 @@ def end_workers() -> None:
     try:
         for worker in multiprocessing.active_children():
             if worker.daemon:  # torch's are, those of executors are not
-                worker.terminate()
+                worker.kill()  # SIGTERM may do what Dagster has it do
                 worker.join()
     finally:
         signal.signal(signal.SIGCHLD, handler)
