@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 from factory.errors import ConfigurationError
 from factory.lake.schemas.models import TOKENIZER
 from factory.models.tokenizer import token_id
+from spark_udfs.models.text_encoder import text_encoder
 from spark_udfs.models.tokenizer import n_tokens
 
 
@@ -26,7 +27,7 @@ def read_tokenizer(path: Path, required: Sequence[str]) -> str:
     """The content of a Hugging Face `tokenizer.json`.
 
     Raises ConfigurationError for a file that cannot be read or is not a tokenizer, and for a tokenizer
-    without one of the tokens `required`.
+    without one of the tokens `required`, or that yields one of them for ordinary text.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -47,6 +48,5 @@ def read_tokenizer(path: Path, required: Sequence[str]) -> str:
         ) from error
     if not size:
         raise ConfigurationError(f"The tokenizer {path} has no tokens. Name another.")
-    for token in required:
-        token_id(text, token)
+    text_encoder(text, tuple(token_id(text, token) for token in required))
     return text

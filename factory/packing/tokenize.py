@@ -17,6 +17,7 @@ from factory.frozen_model import FrozenModel
 from factory.lake.schemas.base import REPOSITORY
 from factory.lake.schemas.packing import TOKENIZED
 from factory.models.tokenizer import END_OF_TEXT, token_id
+from spark_udfs.models.text_encoder import text_encoder
 from spark_udfs.packing.tokenize import tokenize_batches
 
 
@@ -37,12 +38,13 @@ def tokenize(documents: DataFrame, tokenizer: str, config: TokenizeConfig | None
 
     Documents with a `position` keep it, their repository and its revision. A document without a position or
     repository counts as a repository of its own. Raises ConfigurationError if the tokenizer lacks a token of
-    `config`.
+    `config`, or yields it for ordinary text.
     """
     config = config or TokenizeConfig()
     begin, end = (
         None if token is None else token_id(tokenizer, token) for token in (config.begin, config.end)
     )
+    text_encoder(tokenizer, tuple(number for number in (begin, end) if number is not None))
     encode = partial(tokenize_batches, tokenizer=tokenizer, begin=begin, end=end)
     return _placed(documents).mapInArrow(encode, from_arrow_schema(TOKENIZED.columns))
 

@@ -15,8 +15,13 @@ from tokenizers import Tokenizer
 @lru_cache(maxsize=2)
 def load(tokenizer: str) -> Tokenizer:
     """The tokenizer of a `tokenizer.json`: no truncation, no padding, special tokens read as plain text."""
+    return tokenizer_for_text(tokenizer)
+
+
+def tokenizer_for_text(content: str) -> Tokenizer:
+    """Return the tokenizer of a `tokenizer.json`, as `load` does, without keeping it."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads would compete with the other workers
-    loaded = Tokenizer.from_str(tokenizer)
+    loaded = Tokenizer.from_str(content)
     loaded.no_truncation()
     loaded.no_padding()
     loaded.encode_special_tokens = True

@@ -1,8 +1,9 @@
 """The tokens of documents, encoded in Spark's Python workers.
 
 A tokenizer encodes in the worker's one thread: Spark runs as many workers as there are cores. A document's
-text never yields a special token: where it spells one, as a page on language models does, the spelling is
-encoded as ordinary text, so decoding gives it back and nobody can end a document early.
+text never yields a special token, by any kind of tokenizer: if it spells one, as a page on language models
+does, the spelling is encoded as ordinary text. So decoding gives it back, as far as the vocabulary has its
+characters, and nobody can end a document early.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from factory.lake.schemas.packing import TOKENIZED
+from spark_udfs.models.text_encoder import text_encoder
 from spark_udfs.models.tokenizer import load, n_tokens, token_bytes
 
 ENCODED_AT_ONCE_BYTES = 1 << 20  # an encoding takes about 100 bytes per token until its ids are copied
@@ -28,10 +30,10 @@ def encode(texts: list[str], tokenizer: str, begin: int | None, end: int | None)
     kind = token_type(token_bytes(n_tokens(tokenizer)))
     head = [] if begin is None else [begin]
     tail = [] if end is None else [end]
-    loaded = load(tokenizer)
+    encoder = text_encoder(tokenizer, (*head, *tail))
     tokens = []
     for portion in _portions(texts):
-        for encoding in loaded.encode_batch_fast(portion, add_special_tokens=False):
+        for encoding in encoder.encode_batch_fast(portion, add_special_tokens=False):
             tokens.append(np.array([*head, *encoding.ids, *tail], dtype=kind))
     return tokens
 

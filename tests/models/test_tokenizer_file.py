@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,21 @@ def test_documents_are_tokenized_between_the_tokens_of_the_file(spark: SparkSess
 def test_a_missing_token_is_named(path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"no token `<\|endoftext\|>`. Name one of its tokens"):
         read_tokenizer(path, TokenizeConfig().tokens)
+
+
+def test_a_token_around_documents_that_texts_need_is_refused(path: Path) -> None:
+    content = json.loads(path.read_text())
+    content["pre_tokenizer"] = {
+        "type": "Split",
+        "pattern": {"String": ""},
+        "behavior": "Isolated",
+        "invert": False,
+    }
+    path.write_text(json.dumps(content))
+    with pytest.raises(
+        ConfigurationError, match="has `a` as a special token or around documents, but ordinary"
+    ):
+        read_tokenizer(path, ("a",))
 
 
 @pytest.mark.parametrize(

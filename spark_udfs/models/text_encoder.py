@@ -1,0 +1,120 @@
+"""A tokenizer that never encodes text as a control token.
+
+Control tokens are the special tokens of a tokenizer and the tokens around documents. The library leaves
+special tokens out when it searches a text for added tokens, but its model still finds their spellings in its
+vocabulary: SentencePiece's unigram models, as converted for T5, ALBERT or XLM-R, have `</s>` as a piece of
+the highest score, and a model of whole words has it as a word. A copy of the tokenizer closes this gap:
+
+- A unigram model loses the spellings, because SentencePiece never matches its control pieces either. Scores
+  and ids stay, so any other text has the same pieces.
+- Any other model gets a last pre-tokenizer that cuts each spelling behind its first character.
+
+A tokenizer without the gap is used as it is. Unknown characters still yield their token.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from tokenizers import Tokenizer, models
+
+from factory.errors import ConfigurationError
+from spark_udfs.models.tokenizer import load, tokenizer_for_text
+
+_NEIGHBORS = ("", " ", "\n", "a", "0")
+_BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")  # what a model with byte fallback yields for unknown characters
+
+
+@lru_cache(maxsize=2)
+def text_encoder(tokenizer: str, around: tuple[int, ...]) -> Tokenizer:
+    """Return a tokenizer that encodes text as `tokenizer` does, but never as a control token.
+
+    `around` are the ids of the tokens around documents. Raises ConfigurationError if texts cannot do
+    without a control token, as with a newline after each document.
+    """
+    encoder = load(tokenizer)
+    control_tokens = _control_tokens(encoder, around)
+    reachable = _reachable(encoder, control_tokens)
+    if not reachable:
+        return encoder
+    content = json.loads(tokenizer)
+    unknown = _unknown_piece(content["model"])
+    _close(content, reachable)
+    encoder = tokenizer_for_text(json.dumps(content))
+    for token in _yielded(encoder, control_tokens):
+        if token != unknown:
+            raise ConfigurationError(
+                f"The tokenizer has `{token}` as a special token or around documents, but ordinary text "
+                "yields it too. Name another token around documents, or null for none, or a tokenizer whose "
+                "special tokens no text needs."
+            )
+    return encoder
+
+
+def _control_tokens(tokenizer: Tokenizer, around: Iterable[int]) -> dict[str, int]:
+    """Return the ids of the control tokens by spelling, without the `unk_token` of the model."""
+    numbers = {number for number, token in tokenizer.get_added_tokens_decoder().items() if token.special}
+    spellings = {number: tokenizer.id_to_token(number) for number in numbers.union(around)}
+    unknown = getattr(tokenizer.model, "unk_token", None)
+    return {token: number for number, token in spellings.items() if token and token != unknown}
+
+
+def _reachable(tokenizer: Tokenizer, control_tokens: Mapping[str, int]) -> set[str]:
+    """Return the spellings that a text can turn into their tokens.
+
+    A unigram model weighs a piece against its neighbors, so whatever is in its vocabulary counts.
+    """
+    reachable = _yielded(tokenizer, control_tokens)
+    if isinstance(tokenizer.model, models.Unigram):
+        reachable |= {token for token in control_tokens if tokenizer.model.token_to_id(token) is not None}
+    return reachable
+
+
+def _yielded(tokenizer: Tokenizer, control_tokens: Mapping[str, int]) -> set[str]:
+    """Return the spellings that yield their tokens, alone or between neighbors, or decoded."""
+    trials = [
+        (token, f"{beside}{text}{beside}")
+        for token, number in control_tokens.items()
+        for text in (token, tokenizer.decode([number], skip_special_tokens=False))
+        for beside in _NEIGHBORS
+    ]
+    encodings = tokenizer.encode_batch_fast([text for _, text in trials], add_special_tokens=False)
+    pairs = zip(trials, encodings, strict=True)
+    return {token for (token, _), encoding in pairs if control_tokens[token] in encoding.ids}
+
+
+def _unknown_piece(model: Mapping[str, Any]) -> str | None:
+    """Return the piece of a unigram model that stands for unknown characters."""
+    number = model.get("unk_id")
+    return None if number is None else model["vocab"][number][0]
+
+
+def _close(content: dict[str, Any], spellings: Collection[str]) -> None:
+    """Change the content of a `tokenizer.json` so that no text yields the tokens of these `spellings`."""
+    model = content["model"]
+    if model["type"] == "Unigram":
+        pieces = [piece for piece in model["vocab"] if piece[0] in spellings]
+        if model.get("byte_fallback"):
+            pieces = [piece for piece in pieces if not _BYTE_PIECE.fullmatch(piece[0])]
+        names = {piece[0] for piece in pieces}  # the library gives new numbers to tokens without a piece
+        content["added_tokens"] = [
+            token for token in content["added_tokens"] if token["content"] not in names
+        ]
+        for piece in pieces:
+            piece[0] = ""  # matches nothing
+    else:
+        cuts = [_cut(spelling) for spelling in sorted(spellings) if len(spelling) > 1]
+        steps = [content["pre_tokenizer"], *cuts] if content["pre_tokenizer"] else cuts
+        content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": steps}
+    for token in content["added_tokens"]:
+        token["special"] |= token["content"] in spellings  # left out of the search in texts
+
+
+def _cut(spelling: str) -> dict[str, Any]:
+    """Return a pre-tokenizer that cuts a spelling behind its first character."""
+    pattern = f"(?<={re.escape(spelling[0])}){re.escape(spelling[1:])}"
+    return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
