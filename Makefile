@@ -13,6 +13,8 @@ SEED ?=
 RERUN ?=
 RECORD ?=
 
+FRAMEWORKS := accelerate==1.15.0 jax==0.10.2 lightning==2.6.6 torchdata==0.11.0 transformers==5.24.0
+
 # A pipe fails where pip fails. A step of the set-up counts its packages, in place on a terminal and every 50 in a
 # log, and ends with its seconds.
 SHELL := bash
@@ -62,7 +64,7 @@ test: dev interpreters $(VENV)/.torch $(NODE_PACKAGES) ## Run the tests, but for
 	@cd native && cargo test
 	@$(PYTEST) -m 'not slow' --cpu-budget test
 
-test-rest: dev system-packages $(VENV)/.torch $(VENV)/.all-jars ## Run the slow tests: engines, the browser, walkthroughs, the wheel, more kills
+test-rest: dev system-packages $(VENV)/.torch $(VENV)/.frameworks $(VENV)/.all-jars ## Run the slow tests: engines, the browser, walkthroughs, the wheel, more kills
 	@$(PYTEST) -m slow --cpu-budget rest
 
 test-crash: dev ## Kill runs and relocations at random instants (POINTS=20 SEED=7)
@@ -170,6 +172,14 @@ $(VENV)/.dev: pyproject.toml constraints.txt | setup
 $(VENV)/.torch: constraints.txt | setup $(VENV)/.dev
 	@echo "Installing torch into $(VENV) (five gigabytes, a minute, once) ..."
 	@$(PIP) torch | $(COUNTED)
+	@touch $@
+
+# In an environment of their own, which sees the packages of ours: what they pin is not ours to hold.
+$(VENV)/.frameworks: constraints.txt | $(VENV)/.torch
+	@echo "Installing the frameworks of docs/frameworks.md into $(VENV)-frameworks ..."
+	@$(BIN)/python -m venv --clear $(VENV)-frameworks
+	@cd $(VENV)-frameworks/lib/python*/site-packages && realpath $(abspath $(VENV))/lib/python*/site-packages > ours.pth
+	@$(VENV)-frameworks/bin/python -m pip install --disable-pip-version-check -c constraints.txt $(FRAMEWORKS) | $(COUNTED)
 	@touch $@
 
 # They run no code when they are installed.

@@ -16,25 +16,22 @@ workers for a `transform` that needs more than one core.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, Generic
+from typing import Any
 
 import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from blender.call_context import current_context, use_context
-from blender.dataloader import refuse_to_join, with_plain_errors
+from blender.dataloader import require_direct_loop, with_plain_errors
 from blender.errors import CallCancelled, InvalidRequest
+from blender.launch import launched_rank
 from blender.prefetch import Prefetcher
 from blender.reader import BlendHandle
 from blender.spec.ranks import RankSlice
-from blender.spec.step_range import StepRange
-from blender.spec.whole_number import whole_number
-from blender.step_source import Share, Step, StepSource
-from factory.errors import ConfigurationError
+from blender.step_dataset import StepDataset
+from blender.step_source import Step
 
 FIELDS = ("tokens", "targets", "position_ids", "cu_seqlens")
 
@@ -58,114 +55,12 @@ def block_diagonal(document_ids: torch.Tensor) -> torch.Tensor:
     return same.tril()
 
 
-class StepDataset(IterableDataset[Any], Generic[Share]):
-    """Every step of a source from `offset` on, up to `stop` or to the end of data, through `transform`.
-
-    Each item is made from this reader's `share` of a step. A `DataLoader(dataset, batch_size=None,
-    num_workers=m)` yields the steps in the same order; one that joins steps raises JoinedSteps. `len` is the
-    number of steps that the next iteration yields. Raises EndOfData if the source ends before `stop`, and
-    InvalidRequest for an `offset` or a `stop` that is not a whole number, and for a `stop` before `offset`.
-    """
-
-    def __init__(
-        self,
-        source: StepSource[Share],
-        share: Share,
-        *,
-        offset: int = 0,
-        stop: int | None = None,
-        transform: Callable[[Any], Any] = tensors,
-    ) -> None:
-        self.source = source
-        self.share = share
-        self.stop = None if stop is None else whole_number(stop, "stop")
-        self.transform = transform
-        self._offset = whole_number(offset, "offset")
-        if self.stop is not None and self.stop < self._offset:
-            raise InvalidRequest(
-                f"`stop` is {self.stop:,} and `offset` is {self._offset:,}, so there is no step to read. "
-                "`stop` is the step after the last one, not a number of steps. Give at least `offset`."
-            )
-        self._dealt = torch.zeros((), dtype=torch.bool).share_memory_()  # shared with the workers
-        self._n_iterations = 0  # of this process, begun and not ended
-
-    def __iter__(self) -> Iterator[Any]:
-        refuse_to_join(sys._getframe(1))
-        return self._items()
-
-    def __len__(self) -> int:
-        end = self.source.end() if self.stop is None else self.stop
-        return max(0, end - self._offset)
-
-    def __bool__(self) -> bool:
-        return True  # `if dataset:` does not ask for a length that may be unknown
-
-    def _items(self) -> Iterator[Any]:
-        if get_worker_info() is not None:
-            self._dealt.fill_(True)
-        with self.iterating():
-            for offset, item in self.numbered():
-                self._offset = offset
-                yield item
-
-    @contextmanager
-    def iterating(self) -> Iterator[None]:
-        """Count an iteration, which no loaded state reaches, until its end."""
-        self._n_iterations += 1
-        try:
-            yield
-        finally:
-            self._n_iterations -= 1
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_n_iterations": 0}  # iterations stay behind when a dataset is copied
-
-    def numbered(self) -> Iterator[tuple[int, Any]]:
-        """Each item of this process, in a worker its share of the steps, with the step after it."""
-        worker = get_worker_info()
-        number, stride = (worker.id, worker.num_workers) if worker else (0, 1)
-        first = self._offset + number
-        if self.stop is not None and first >= self.stop:
-            return
-        steps = None if self.stop is None else self.stop - first
-        for step in self.source.read(StepRange(first, steps, stride), self.share):
-            yield step.offset + 1, self.transform(step)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The state of the source at the step after the last one taken."""
-        if self._dealt:
-            raise InvalidRequest(
-                "Workers of a DataLoader took the steps, and they do not report how far the loop has come. "
-                "Iterate over a BlendLoader and save its state."
-            )
-        return self.source.state(self._offset)
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state of this source, or of one with the same steps before that state.
-
-        Raises InvalidRequest for a state of any other source, and while an iteration is under way: it has
-        prefetched steps, and would go on with them.
-        """
-        offset = self.source.offset_of(state)
-        if self._n_iterations:
-            raise InvalidRequest(
-                f"An iteration is under way, at step {self._offset:,}, and would go on as before. "
-                "Leave the loop or close its iterator, load the state, and begin a new iteration."
-            )
-        self.start_at(offset)
-
-    def start_at(self, offset: int) -> None:
-        """Begin the next iteration with step `offset`."""
-        self._offset = offset
-        self._dealt.fill_(False)
-
-
 class BlendDataset(StepDataset[RankSlice]):
     """Every step of a blend from `offset` on, up to `stop` or to the end of data, through `transform`.
 
-    `rank` and `ranks` default to those of `torch.distributed`, or of torchrun's environment. The state is
-    `{"blend": id, "offset": n}`, n being the step after the last one taken; an update of the blend at that
-    step or later can load it too.
+    `rank` and `ranks` default to those of `torch.distributed`, else of the launcher (`blender.launch`). The
+    state is `{"blend": id, "offset": n}`, n being the step after the last one taken; an update of the blend
+    at that step or later can load it too.
     """
 
     def __init__(
@@ -180,8 +75,12 @@ class BlendDataset(StepDataset[RankSlice]):
     ) -> None:
         if (rank is None) != (ranks is None):
             raise InvalidRequest("`rank` and `ranks` belong together. Give both or neither.")
-        place = rank_of_ranks() if rank is None or ranks is None else (rank, ranks)
-        super().__init__(blend, RankSlice(*place), offset=offset, stop=stop, transform=transform)
+        launch = None
+        if rank is None or ranks is None:
+            launch = launched_rank()
+            rank, ranks = launch
+        share = RankSlice(rank, ranks)
+        super().__init__(blend, share, offset=offset, stop=stop, transform=transform, launch=launch)
         self.blend = blend
 
     @property
@@ -198,10 +97,12 @@ class BlendDataset(StepDataset[RankSlice]):
 class BlendLoader:
     """Items of a dataset, prefetched by a thread or by `workers` processes and moved to `device`.
 
-    `prefetch` items are ready besides the one in use. For a GPU they are copied from pinned memory on a
+    `prefetch` items are ready besides the one in use. For a GPU they are twin from pinned memory on a
     stream of their own. `context` is how workers start: `spawn`, `forkserver` or `fork`. `len` is that of the
-    dataset.
+    dataset. A loop begins where the last one was left; the latest loop alone goes on.
     """
+
+    drop_last = False  # with `batch_size` what frameworks ask a DataLoader
 
     def __init__(
         self,
@@ -226,6 +127,14 @@ class BlendLoader:
         """Continue from a state, as `StepDataset.load_state_dict` does."""
         self.dataset.load_state_dict(state)
 
+    @property
+    def batch_size(self) -> None:
+        """None, as of a DataLoader over whole steps.
+
+        Raises PreparedByAccelerate where Accelerate asks, to read the steps again and skip some of them.
+        """
+        require_direct_loop(sys._getframe(1))
+
     def __len__(self) -> int:
         return len(self.dataset)
 
@@ -233,29 +142,34 @@ class BlendLoader:
         return True
 
     def __iter__(self) -> Iterator[Any]:
+        return self.dataset.failing_loop(sys._getframe(1)) or self._loop()
+
+    def _loop(self) -> Iterator[Any]:
         copies = _GpuCopies(self._device) if self._device and self._device.type == "cuda" else None
         call = current_context().child()  # interrupts a source that waits, when the loop ends
 
         def items() -> Iterator[tuple[int, Any]]:
             with use_context(call):
-                for offset, item in self._items():
+                for offset, item in numbered:
                     yield offset, copies.start(item) if copies else item
 
         def cancel() -> None:
             call.cancel(CallCancelled("The loop over the loader has ended."))
 
-        ahead = Prefetcher(items(), self._prefetch, lambda _: 1, cancel)
-        with self.dataset.iterating(), ahead as prefetched:
-            for offset, item in prefetched:
-                ready = copies.finish(item) if copies else self._moved(item)
-                self.dataset.start_at(offset)
-                yield ready
+        with self.dataset.loop() as take:
+            numbered = self._numbered(self.dataset.next_step)
+            with Prefetcher(items(), self._prefetch, lambda _: 1, cancel) as prefetched:
+                for offset, item in prefetched:
+                    ready = copies.finish(item) if copies else self._moved(item)
+                    take(offset)
+                    yield ready
 
-    def _items(self) -> Iterable[tuple[int, Any]]:
+    def _numbered(self, first: int) -> Iterable[tuple[int, Any]]:
+        """The items from step `first` on, each with the step after it."""
         if not self._workers:
-            return self.dataset.numbered()
+            return self.dataset.steps_from(first)
         loader: Iterable[tuple[int, Any]] = DataLoader(
-            _Numbered(self.dataset),
+            _Numbered(self.dataset, first),
             batch_size=None,
             num_workers=self._workers,
             prefetch_factor=self._prefetch,
@@ -268,13 +182,16 @@ class BlendLoader:
 
 
 class _Numbered(IterableDataset[tuple[int, Any]]):
-    """A dataset that yields each item with the step after it."""
+    """The items of a dataset from step `first` on, each with the step after it, dealt to workers."""
 
-    def __init__(self, dataset: StepDataset[Any]) -> None:
+    def __init__(self, dataset: StepDataset[Any], first: int) -> None:
         self._dataset = dataset
+        self._first = first
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
-        return self._dataset.numbered()
+        worker = get_worker_info()
+        assert worker is not None
+        return self._dataset.steps_from(self._first + worker.id, worker.num_workers)
 
 
 class _GpuCopies:
@@ -287,14 +204,14 @@ class _GpuCopies:
     def start(self, item: Any) -> tuple[Any, torch.cuda.Event]:
         """The item in the GPU's memory once the event has happened."""
         with torch.cuda.stream(self._stream):
-            copied = map_tensors(item, lambda one: one.pin_memory().to(self._device, non_blocking=True))
-            return copied, self._stream.record_event()
+            twin = map_tensors(item, lambda one: one.pin_memory().to(self._device, non_blocking=True))
+            return twin, self._stream.record_event()
 
     def finish(self, copy: tuple[Any, torch.cuda.Event]) -> Any:
         """The item, safe to use on the current stream."""
-        item, copied = copy
+        item, twin = copy
         current = torch.cuda.current_stream(self._device)
-        current.wait_event(copied)
+        current.wait_event(twin)
 
         def used(one: torch.Tensor) -> torch.Tensor:
             one.record_stream(current)  # otherwise the next copy may reuse its memory while it is read
@@ -314,20 +231,3 @@ def map_tensors(item: Any, function: Callable[[torch.Tensor], torch.Tensor]) -> 
     if isinstance(item, list | tuple):
         return type(item)(map_tensors(part, function) for part in item)
     return item
-
-
-def rank_of_ranks() -> tuple[int, int]:
-    """The rank of this process and the number of ranks, of `torch.distributed` or torchrun; else (0, 1)."""
-    distributed = torch.distributed
-    if distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
-    names = ("RANK", "WORLD_SIZE")
-    values = [os.environ.get(name) for name in names]
-    if values == [None, None]:
-        return 0, 1
-    if not all(one is not None and one.isdecimal() for one in values):
-        raise ConfigurationError(
-            f"The environment has RANK {values[0]} and WORLD_SIZE {values[1]}. Start through torchrun, which "
-            "sets both, or give `rank` and `ranks`."
-        )
-    return int(values[0] or 0), int(values[1] or 1)

@@ -22,6 +22,7 @@ from factory.lake.schemas.packing import N_TOKENS, TOKENIZER_ID, VOCABULARY_SIZE
 from factory.settings import Settings
 
 ROOT = Path(__file__).parents[1]
+FRAMEWORKS = {"accelerate", "torchdata", "transformers"}  # tests/test_frameworks.py runs their programs
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 IDS = [page.relative_to(ROOT).as_posix() for page in PAGES]
 every_page = pytest.mark.parametrize("page", PAGES, ids=IDS)
@@ -133,7 +134,7 @@ def test_every_setting_is_in_the_table_as_the_code_has_it() -> None:
 def test_every_block_of_python_compiles_and_imports_what_there_is(page: Path) -> None:
     for block in fenced(page, "python"):
         for node in ast.walk(ast.parse(block)):
-            if isinstance(node, ast.ImportFrom):
+            if isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] not in FRAMEWORKS:
                 module = importlib.import_module(str(node.module))
                 for alias in node.names:
                     assert hasattr(module, alias.name), ast.unparse(node)

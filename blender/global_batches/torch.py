@@ -20,7 +20,9 @@ from blender.errors import InvalidRequest
 from blender.global_batches.rank_slice import GlobalBatchSlice
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.stored_rows import is_packed_rows, packed_rows
-from blender.torch import FIELDS, StepDataset, rank_of_ranks
+from blender.launch import launched_rank
+from blender.step_dataset import StepDataset
+from blender.torch import FIELDS
 
 
 def slice_tensors(step: GlobalBatchSlice) -> dict[str, Any]:
@@ -43,7 +45,7 @@ def step_tensors(step: GlobalBatchSlice) -> dict[str, Any]:
 class BatchDataset(StepDataset[int]):
     """Every step of a namespace from `offset` on, up to `stop` or to the end of data, through `transform`.
 
-    `rank` defaults to that of `torch.distributed`, or of torchrun's environment, whose number of ranks must
+    `rank` defaults to that of `torch.distributed`, else of the launcher, whose number of ranks must
     be that of the reader's mesh. Waits for steps that are not committed yet. A loop over a loader with
     workers that is left during such a wait keeps its worker until the next step, or until the process ends.
     """
@@ -57,14 +59,17 @@ class BatchDataset(StepDataset[int]):
         rank: int | None = None,
         transform: Callable[[Any], Any] = step_tensors,
     ) -> None:
+        launch = None
         if rank is None:
-            rank, ranks = rank_of_ranks()
+            launch = launched_rank()
+            rank, ranks = launch
             if ranks != reader.mesh.ranks:
                 raise InvalidRequest(
                     f"This run has {ranks} ranks, and the mesh {reader.mesh} has {reader.mesh.ranks}. Start "
                     "as many, give `rank`, or open the reader with the run's mesh."
                 )
-        super().__init__(reader, rank, offset=offset, stop=stop, transform=transform)
+        reader.mesh.coordinate(rank)  # refuses one outside it
+        super().__init__(reader, rank, offset=offset, stop=stop, transform=transform, launch=launch)
         self.reader = reader
 
     @property

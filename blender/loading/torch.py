@@ -17,9 +17,11 @@ from typing import Any
 import torch
 
 from blender.errors import InvalidRequest
+from blender.launch import launched_rank
 from blender.loading.handle import LoadingHandle
 from blender.loading.step import LoadedStep
-from blender.torch import FIELDS, StepDataset, rank_of_ranks
+from blender.step_dataset import StepDataset
+from blender.torch import FIELDS
 
 NEED_TOKENS = ("tokens", "targets")
 
@@ -40,7 +42,7 @@ def step_tensors(step: LoadedStep, fields: Sequence[str] = FIELDS) -> dict[str, 
 class LoadingDataset(StepDataset[int]):
     """Every planned step from `offset` on, up to `stop` or to the end of data, through `transform`.
 
-    `rank` defaults to that of `torch.distributed`, or of torchrun's environment, whose number of ranks must
+    `rank` defaults to that of `torch.distributed`, else of the launcher, whose number of ranks must
     be that of the mesh. The state is that of `BlendDataset`: either loads the other's, on any mesh.
     """
 
@@ -53,14 +55,17 @@ class LoadingDataset(StepDataset[int]):
         rank: int | None = None,
         transform: Callable[[Any], Any] = step_tensors,
     ) -> None:
+        launch = None
         if rank is None:
-            rank, ranks = rank_of_ranks()
+            launch = launched_rank()
+            rank, ranks = launch
             if ranks != loading.mesh.ranks:
                 raise InvalidRequest(
                     f"This run has {ranks} ranks, and the mesh of spec {loading.spec} has "
                     f"{loading.mesh.ranks}. Start as many, give `rank`, or make a spec with the run's mesh."
                 )
-        super().__init__(loading, rank, offset=offset, stop=stop, transform=transform)
+        loading.mesh.coordinate(rank)  # refuses one outside it
+        super().__init__(loading, rank, offset=offset, stop=stop, transform=transform, launch=launch)
         self.loading = loading
 
     @property

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -15,42 +12,8 @@ pytest.importorskip("torch")
 from torch.utils.data import DataLoader
 
 from blender.errors import EndOfData, InvalidRequest
-from blender.spec.step_range import StepRange
-from blender.step_source import StepSource
-from blender.torch import BlendLoader, StepDataset, tensors
-
-
-@dataclass
-class Squares:
-    """One step."""
-
-    offset: int
-    squares: np.ndarray
-
-
-class SquareSource(StepSource[str]):
-    """The squares of the even or of the odd places of each of ten steps of four numbers."""
-
-    id = "squares"
-
-    def read(self, steps: StepRange, share: str) -> Iterator[Squares]:
-        for offset in range(steps.offset, 10 if steps.stop is None else steps.stop, steps.stride):
-            if offset >= 10:
-                raise EndOfData("There are ten steps. Stop there.")
-            numbers = np.arange(4 * offset, 4 * offset + 4)
-            yield Squares(offset, numbers[numbers % 2 == (share == "odd")] ** 2)
-
-    def state(self, offset: int) -> dict[str, Any]:
-        return {"squares": {"next": offset}}
-
-    def offset_of(self, state: Mapping[str, Any]) -> int:
-        if "squares" not in state:
-            raise InvalidRequest("The state belongs to other steps. Load one of squares.")
-        return int(state["squares"]["next"])
-
-
-def dataset(share: str = "even", **options: Any) -> StepDataset[str]:
-    return StepDataset(SquareSource(), share, transform=lambda step: tensors(step, ["squares"]), **options)
+from blender.torch import BlendLoader
+from tests.blender.squares import dataset
 
 
 def squares(items: Any) -> list[list[int]]:

@@ -25,7 +25,6 @@ from blender.local import LocalBlender
 from blender.reader import BlendHandle
 from blender.records import Schedule
 from blender.torch import BlendDataset, BlendLoader, block_diagonal, map_tensors, tensors
-from factory.errors import ConfigurationError
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, append_rows, packed_rows, serving, write_table
 from tests.blender.programs import end_workers
@@ -115,7 +114,7 @@ def test_a_plain_dataloader_has_the_order_and_its_unknown_state_is_refused(serve
     dataset = BlendDataset(served, offset=3, stop=16)
     loader = DataLoader(dataset, batch_size=None, num_workers=2, multiprocessing_context="fork")
     assert [plain(item) for item in loader] == steps(served, 3, 16)
-    with pytest.raises(InvalidRequest, match="Iterate over a BlendLoader"):
+    with pytest.raises(InvalidRequest, match="Iterate over `BlendLoader"):
         dataset.state_dict()
     dataset.load_state_dict({"blend": served.id, "offset": 5})
     assert dataset.state_dict() == {"blend": served.id, "offset": 5}
@@ -213,19 +212,15 @@ def test_a_state_continues_only_in_updates_made_at_its_step_or_later(local: Blen
 def test_the_rank_is_that_of_the_launcher_unless_given(
     local: BlendHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("RANK", raising=False)
-    monkeypatch.delenv("WORLD_SIZE", raising=False)
-    assert (BlendDataset(local).rank, BlendDataset(local).ranks) == (0, 1)
     monkeypatch.setenv("RANK", "3")
-    with pytest.raises(ConfigurationError, match="RANK 3 and WORLD_SIZE None"):
-        BlendDataset(local)
     monkeypatch.setenv("WORLD_SIZE", "4")
     assert (BlendDataset(local).rank, BlendDataset(local).ranks) == (3, 4)
     assert (BlendDataset(local, rank=0, ranks=2).rank, BlendDataset(local, rank=0, ranks=2).ranks) == (0, 2)
     with pytest.raises(InvalidRequest, match="belong together"):
         BlendDataset(local, rank=1)
-    with pytest.raises(InvalidRequest, match="Rank 4 of 4"):
-        next(iter(BlendDataset(local, rank=4, ranks=4)))
+    for rank, ranks in ((4, 4), (0, 0)):
+        with pytest.raises(InvalidRequest, match=f"Rank {rank} of {ranks}"):
+            BlendDataset(local, rank=rank, ranks=ranks)
 
 
 def test_a_trainer_does_not_notice_a_server_that_is_killed_and_comes_back(
@@ -490,22 +485,26 @@ def test_a_stop_before_the_offset_is_refused(blend: BlendHandle) -> None:
     assert list(BlendDataset(blend, offset=5, stop=5)) == []  # as after the last step of a run
 
 
-def test_len_is_the_number_of_steps_that_are_left(blend: BlendHandle) -> None:
+def test_len_is_the_number_of_steps_from_the_first_on_wherever_a_loop_is(blend: BlendHandle) -> None:
     for ranks in (1, 4):
         dataset = BlendDataset(blend, offset=40, rank=ranks - 1, ranks=ranks)
         loader = BlendLoader(dataset)
         assert len(dataset) == len(loader) == 10
         assert len(DataLoader(dataset, batch_size=None)) == 10
         next(iter(loader))
-        assert len(loader) == 9
         assert len(list(loader)) == 9
-        assert len(loader) == 0
+        assert len(loader) == 10
         assert loader
         assert dataset
     assert len(BlendDataset(blend, offset=3, stop=7)) == 4
-    finished = BlendDataset(blend, stop=7)
-    finished.load_state_dict({"blend": blend.id, "offset": 9})  # of a run that went further
-    assert len(finished) == 0
+
+
+def test_a_state_behind_the_stop_is_refused(blend: BlendHandle) -> None:
+    dataset = BlendDataset(blend, stop=7)
+    dataset.load_state_dict({"blend": blend.id, "offset": 7})
+    assert list(dataset) == []
+    with pytest.raises(InvalidRequest, match=r"at step 9, and the dataset ends at `stop` 7. Give a later"):
+        dataset.load_state_dict({"blend": blend.id, "offset": 9})
 
 
 def test_the_length_of_a_blend_without_an_end_is_said_to_be_unknown(local: BlendHandle) -> None:

@@ -1,0 +1,161 @@
+"""A loop begins where the state says, whatever loader reads the dataset, or it is refused."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch.testing._internal.distributed.fake_pg import FakeStore
+from torch.utils.data import DataLoader
+
+from blender.errors import InvalidRequest
+from blender.launch import launched_rank
+from blender.torch import BlendLoader
+from blender.worker_loops import StepsOfWorkers
+from factory.errors import ConfigurationError
+from tests.blender.programs import end_workers
+from tests.blender.squares import dataset
+
+SECOND_LOOP = (
+    "Workers of a DataLoader took steps of this dataset in an earlier loop, and they do not report how far "
+    "that loop has come, so a second one would repeat or omit steps. Iterate over `BlendLoader(dataset, "
+    "workers=...)`, which goes on where it was left, or load a state first."
+)
+
+
+def offsets(items: Any, n: int | None = None) -> list[int]:
+    return [item["offset"] for item in islice(items, n)]
+
+
+def state(step: int) -> dict[str, Any]:
+    return {"squares": {"next": step}}
+
+
+@pytest.fixture
+def no_workers_left() -> Iterator[None]:
+    yield
+    end_workers()
+
+
+@pytest.mark.parametrize(
+    "loader",
+    [
+        lambda: dataset(),
+        lambda: DataLoader(dataset(), batch_size=None),
+        lambda: BlendLoader(dataset()),
+        lambda: BlendLoader(dataset(), workers=2, context="fork"),
+    ],
+    ids=["dataset", "DataLoader", "BlendLoader", "BlendLoader with workers"],
+)
+def test_a_loop_that_is_entered_again_goes_on(loader: Callable[[], Any]) -> None:
+    steps = loader()
+    assert [offsets(steps, 3), offsets(steps, 2), offsets(steps), offsets(steps)] == [
+        [0, 1, 2],
+        [3, 4],
+        [5, 6, 7, 8, 9],
+        [],
+    ]
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_a_second_loop_over_workers_of_a_dataloader_is_refused_until_a_state_is_loaded(
+    context: str, persistent: bool, no_workers_left: None
+) -> None:
+    steps = dataset(stop=9)
+    loader = DataLoader(
+        steps, batch_size=None, num_workers=2, multiprocessing_context=context, persistent_workers=persistent
+    )
+    assert offsets(loader, 3) == [0, 1, 2]
+    with pytest.raises(StepsOfWorkers) as raised:
+        offsets(loader)
+    assert str(raised.value) == SECOND_LOOP
+    steps.load_state_dict(state(3))
+    assert offsets(loader) == [3, 4, 5, 6, 7, 8]
+    with pytest.raises(StepsOfWorkers):  # one that came to its end, too
+        offsets(loader)
+
+
+def test_after_workers_of_a_dataloader_nothing_else_begins_or_reports_a_state(no_workers_left: None) -> None:
+    steps = dataset()
+    offsets(DataLoader(steps, batch_size=None, num_workers=1, multiprocessing_context="fork"), 2)
+    copied = copy.deepcopy(steps)
+    for refused in (steps, copied, BlendLoader(steps), DataLoader(steps, batch_size=None)):
+        with pytest.raises(StepsOfWorkers):
+            next(iter(refused))
+    with pytest.raises(StepsOfWorkers):
+        steps.state_dict()
+    for loaded in (steps, copied):
+        loaded.load_state_dict(state(2))
+        assert offsets(loaded, 2) == [2, 3]
+        assert loaded.state_dict() == state(4)
+
+
+def test_workers_of_a_dataloader_begin_where_an_earlier_loop_was_left(no_workers_left: None) -> None:
+    steps = dataset()
+    assert offsets(steps, 4) == [0, 1, 2, 3]
+    workers = DataLoader(steps, batch_size=None, num_workers=2, multiprocessing_context="fork")
+    assert offsets(workers) == [4, 5, 6, 7, 8, 9]
+
+
+def test_the_latest_loop_alone_goes_on() -> None:
+    for loader in (dataset(), BlendLoader(dataset())):
+        earlier, later = iter(loader), iter(loader)
+        assert offsets(earlier, 2) == [0, 1]
+        assert offsets(later, 2) == [2, 3]
+        with pytest.raises(InvalidRequest, match=r"Another loop .* has begun, and is at step 4"):
+            next(earlier)
+        assert offsets(later) == [4, 5, 6, 7, 8, 9]
+
+
+def test_a_copy_begins_where_the_original_is_and_neither_moves_the_other(no_workers_left: None) -> None:
+    original = dataset()
+    assert offsets(original, 3) == [0, 1, 2]
+    copied = pickle.loads(pickle.dumps(original))
+    workers = DataLoader(copied, batch_size=None, num_workers=1, multiprocessing_context="fork")
+    assert offsets(workers) == [3, 4, 5, 6, 7, 8, 9]
+    assert offsets(original) == [3, 4, 5, 6, 7, 8, 9]
+
+
+@pytest.fixture
+def join(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, int], None]]:
+    """A function that makes this process a rank in torch.distributed, without any other process."""
+    for name in {"RANK", "WORLD_SIZE"} & set(os.environ):
+        monkeypatch.delenv(name)
+
+    def initialize(rank: int, ranks: int) -> None:
+        torch.distributed.init_process_group("fake", rank=rank, world_size=ranks, store=FakeStore())
+
+    yield initialize
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize(
+    "loader",
+    [
+        lambda steps: steps,
+        lambda steps: DataLoader(steps, batch_size=None),
+        lambda steps: DataLoader(steps, batch_size=None, num_workers=1, multiprocessing_context="fork"),
+        lambda steps: DataLoader(steps, batch_size=None, num_workers=1, multiprocessing_context="spawn"),
+        BlendLoader,
+    ],
+    ids=["dataset", "DataLoader", "forked worker", "spawned worker", "BlendLoader"],
+)
+def test_a_dataset_made_before_the_process_group_is_refused_at_its_first_step(
+    loader: Callable[[Any], Any], join: Callable[[int, int], None], no_workers_left: None
+) -> None:
+    early, chosen = dataset(launch=launched_rank()), dataset()
+    join(1, 4)
+    with pytest.raises(ConfigurationError, match=r"was made as rank 0 of 1, and .* is rank 1 of 4 by now"):
+        next(iter(loader(early)))
+    assert offsets(chosen, 1) == [0]  # by a rank that the user gave
+    assert offsets(dataset(launch=launched_rank()), 1) == [0]

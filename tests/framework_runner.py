@@ -1,0 +1,69 @@
+"""Run a program of a page and print, for each step that a framework trains on, the rows that it got.
+
+As `python framework_runner.py PROGRAM ARGUMENTS`, in an environment that has the framework. It knows
+nothing of pytest. A line is `rows RANK [...]`, with a checksum of each row's tokens.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import runpy
+import sys
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+
+def checksums(tokens: Any) -> list[int]:
+    """A number for each row of tokens, whatever type they have."""
+    return [zlib.crc32(bytes(str([int(token) for token in row]), "ascii")) for row in tokens.tolist()]
+
+
+def say(tokens: Any) -> None:
+    """Print the rows of a step."""
+    print(f"rows {os.environ.get('RANK', '0')} {checksums(tokens)}", flush=True)
+
+
+def listen(module: str, owner: str, method: str, tokens_of: Callable[[tuple[Any, ...]], Any]) -> None:
+    """Print the rows of each call of a method that trains on a step."""
+    cls = getattr(importlib.import_module(module), owner)
+    trained = getattr(cls, method)
+
+    def training(*arguments: Any, **named: Any) -> Any:
+        say(tokens_of(arguments))
+        return trained(*arguments, **named)
+
+    setattr(cls, method, training)
+
+
+def listen_to_loop() -> None:
+    """Print the rows of each step of a BlendLoader, for programs that write their loop themselves."""
+    from blender.torch import BlendLoader
+
+    steps = BlendLoader.__iter__
+
+    def loop(loader: Any) -> Any:
+        for batch in steps(loader):
+            say(batch["tokens"])
+            yield batch
+
+    BlendLoader.__iter__ = loop  # type: ignore[method-assign]
+
+
+def main(program: str, framework: str, *arguments: str) -> None:
+    """Listen where the framework trains, and run the program."""
+    match framework:
+        case "transformers":
+            listen("transformers", "Trainer", "training_step", lambda given: given[2]["input_ids"])
+        case "lightning":
+            strategy = "lightning.pytorch.strategies.strategy"
+            listen(strategy, "Strategy", "training_step", lambda given: given[1]["tokens"])
+        case "loop":
+            listen_to_loop()
+    sys.argv = [program, *arguments]
+    runpy.run_path(program, run_name="__main__")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
