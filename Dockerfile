@@ -27,7 +27,7 @@ RUN apt-get update \
 COPY constraints.txt docker/workspace.yaml /opt/factory/
 COPY --from=wheel /wheel /opt/factory/wheel
 RUN pip install --no-cache-dir --constraint /opt/factory/constraints.txt \
-    "model-factory[classifiers,html,postgres] @ file://$(ls /opt/factory/wheel/*.whl)"
+    "corpus-factory[pipeline,classifiers,html,postgres] @ file://$(ls /opt/factory/wheel/*.whl)"
 ENV FACTORY_HOME=/var/lib/factory \
     FACTORY_CACHE=/opt/factory/cache
 USER factory

@@ -30,9 +30,10 @@ PYTEST = $(BIN)/$(if $(RERUN),python -m tests.rerun,pytest) -n $(WORKERS) --dist
 	--durations 25 --durations-min 20 $(if $(RECORD),--record-cpu-budget) \
 	$(if $(SEED),-p randomly --randomly-seed=$(SEED) --hypothesis-profile=drawn --hypothesis-seed=$(SEED))
 PIP = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
-DEPENDENCIES = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")'
+DEPENDENCIES = $(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; print(*project["dependencies"], *project["optional-dependencies"]["pipeline"], sep="\n")'
 
 export PYO3_PYTHON := $(abspath $(BIN)/python)
+export VIRTUAL_ENV := $(abspath $(VENV))
 export CARGO_TERM_QUIET ?= true
 # Empty: Python keeps compiled modules. Without them each process of the tests compiles them again.
 export PYTHONDONTWRITEBYTECODE :=

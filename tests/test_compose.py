@@ -231,8 +231,8 @@ def test_the_dockerfile_copies_what_the_wheel_is_made_of() -> None:
     assert copied | {"docker"} == allowed
     assert all((ROOT / name).exists() for name in allowed)
     assert "docker/workspace.yaml" in second
-    (extras,) = re.findall(r"model-factory\[(.+?)\]", second)
-    assert set(extras.split(",")) == {"classifiers", "html", "postgres"}
+    (extras,) = re.findall(r"corpus-factory\[(.+?)\]", second)
+    assert set(extras.split(",")) == {"pipeline", "classifiers", "html", "postgres"}
     assert set(extras.split(",")) <= {*project["project"]["optional-dependencies"]}
 
 

@@ -34,7 +34,7 @@ def test_a_log_gets_a_line_every_50_packages() -> None:
     assert re.fullmatch(r"  50 packages\n  100 packages\n  120 packages, installing them, \d+ s\n", log)
 
 
-@pytest.mark.parametrize("lines", ["true", "echo Installing collected packages: model-factory"])
+@pytest.mark.parametrize("lines", ["true", "echo Installing collected packages: corpus-factory"])
 def test_without_new_packages_only_the_seconds_are_printed(lines: str) -> None:
     assert re.fullmatch(r"  \d+ s\n", counted_in_a_log(lines))
 
@@ -128,7 +128,7 @@ def test_each_target_installs_what_it_needs(machine: Path) -> None:
     }
 
 
-def test_the_setup_installs_the_dependencies_of_the_package() -> None:
+def test_the_setup_installs_what_the_pipeline_needs() -> None:
     command = [
         "make",
         "-s",
@@ -138,4 +138,4 @@ def test_the_setup_installs_the_dependencies_of_the_package() -> None:
     ]
     lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert lines.splitlines() == project["dependencies"]
+    assert lines.splitlines() == [*project["dependencies"], *project["optional-dependencies"]["pipeline"]]

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import typer
 from pydantic import ValidationError
 
+from factory.cli.import_problems import import_problem
 from factory.cli.output import open_console
 from factory.errors import ConfigurationError, DamagedFile, FactoryError, MachineError
 from factory.settings import refusal
@@ -23,7 +24,7 @@ _DISK_FULL = ("No space left on device", "disk is full")  # messages of the oper
 
 
 def translate(error: BaseException) -> FactoryError | None:
-    """Return a FactoryError for an error caused by the machine or a setting, else None."""
+    """Return a FactoryError for an error caused by the machine, a setting or the installation, else None."""
     if isinstance(error, MachineError):  # names what cannot be written, also on a full disk
         return error
     if any(words in str(error) for words in _DISK_FULL) or getattr(error, "errno", None) == errno.ENOSPC:
@@ -35,6 +36,8 @@ def translate(error: BaseException) -> FactoryError | None:
         return error
     if isinstance(error, ValidationError):
         return refusal(error)
+    if isinstance(error, ImportError):
+        return import_problem(error)
     if isinstance(error, PermissionError) or getattr(error, "errno", None) == errno.EROFS:
         assert isinstance(error, OSError)
         what = f" ({error.filename})" if error.filename else ""

@@ -13,6 +13,7 @@ from factory.cli import error_boundary, panels, root
 from factory.cli.batches import batches_app
 from factory.cli.blend import blend_app
 from factory.cli.export import export
+from factory.cli.import_problems import DISTRIBUTION
 from factory.cli.loading import loading_app
 from factory.cli.output import Json, open_console
 from factory.cli.relocate import relocate as relocate_command
@@ -38,7 +39,7 @@ console = open_console()
 
 def _print_version(asked: bool) -> None:
     if asked:
-        console.print(f"factory {installed_version('model-factory')}")
+        console.print(f"factory {installed_version(DISTRIBUTION)}")
         raise typer.Exit
 
 

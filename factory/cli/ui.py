@@ -28,6 +28,7 @@ from rich.console import Console
 
 from assets.corpus import corpus
 from blender.serving.shutdown import ForcedExit, ShutdownSignal
+from factory.cli.import_problems import require_own_packages
 from factory.cli.serving import require_free_port
 from factory.errors import MachineError
 from factory.orchestration.host.execution import CODE_LOCATION
@@ -43,9 +44,11 @@ _LOOK_EVERY_S = 0.2
 def open_ui(settings: Settings, port: int, console: Console, module: str = DEFINITIONS) -> None:
     """Serve the UI of the lake, with the definitions of a module, until a signal asks this process to end.
 
-    Raises MachineError when the port is in use, or when one of Dagster's services ends by itself.
+    Raises MachineError when the port is in use, or when one of Dagster's services ends by itself,
+    ConfigurationError when a folder hides the definitions from the code server.
     """
     require_free_port(port)
+    require_own_packages()
     corpus(settings)  # report a wrong datasets file here rather than in the web page
     prepare_home(settings)
     os.environ |= settings.environment()

@@ -15,7 +15,7 @@ def missing_html() -> str | None:
     missing = [name for name in _MODULES if find_spec(name) is None]
     if not missing:
         return None
-    return f"Reading web pages needs {missing[0]}. Install it: pip install 'model-factory[html]'."
+    return f"Reading web pages needs {missing[0]}. Install it: pip install 'corpus-factory[html]'."
 
 
 def extractor_versions() -> dict[str, str | None]:

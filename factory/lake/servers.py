@@ -54,7 +54,7 @@ def connect(uri: str, setting: str, application: str) -> Connection:
     except ImportError as error:
         raise MachineError(
             f"{setting} names a Postgres, and its driver is not installed. "
-            "Install it: pip install 'model-factory[postgres]'."
+            "Install it: pip install 'corpus-factory[postgres]'."
         ) from error
     try:
         return psycopg2.connect(

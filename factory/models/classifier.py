@@ -168,7 +168,7 @@ def require_scikit_learn() -> None:
     """Raise ConfigurationError if the extra that trains is not installed."""
     if importlib.util.find_spec("sklearn") is None:
         raise ConfigurationError(
-            "Training a classifier needs scikit-learn. Install it: pip install 'model-factory[classifiers]'."
+            "Training a classifier needs scikit-learn. Install it: pip install 'corpus-factory[classifiers]'."
         )
 
 

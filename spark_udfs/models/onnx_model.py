@@ -73,7 +73,7 @@ def require_onnx_runtime() -> None:
     """Raise ConfigurationError if the extra that runs models is not installed."""
     if importlib.util.find_spec("onnxruntime") is None:
         raise ConfigurationError(
-            "An ONNX model needs onnxruntime. Install it: pip install 'model-factory[onnx]'."
+            "An ONNX model needs onnxruntime. Install it: pip install 'corpus-factory[onnx]'."
         )
 
 

@@ -63,7 +63,7 @@ def test_without_the_extra_pages_are_left_out_of_the_file(
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "a.html").write_text("<p>")
     alone = factory("init", str(tmp_path))
-    install = "Reading web pages needs no_such_module. Install it: pip install 'model-factory[html]'."
+    install = "Reading web pages needs no_such_module. Install it: pip install 'corpus-factory[html]'."
     assert (alone.exit_code, alone.stderr.strip().endswith(f"and nothing else. {install}")) == (2, True)
     assert not (tmp_path / "datasets.yaml").exists()
     (tmp_path / "site" / "b.md").write_text("text")

@@ -159,7 +159,7 @@ def test_a_shell_can_complete_the_commands() -> None:
 
 
 def test_the_version_is_that_of_the_package() -> None:
-    assert factory("--version").stdout == f"factory {version('model-factory')}\n"
+    assert factory("--version").stdout == f"factory {version('corpus-factory')}\n"
 
 
 @pytest.mark.process

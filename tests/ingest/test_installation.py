@@ -170,8 +170,8 @@ def test_the_standard_library_is_whole_and_nothing_else() -> None:
 
 
 def test_this_platform_is_not_in_its_own_corpus() -> None:
-    assert "model-factory" in {normalized(it.metadata["Name"]) for it in distributions()}
-    assert "model-factory" not in {it.name for it in repositories(1)}
+    assert "corpus-factory" in {normalized(it.metadata["Name"]) for it in distributions()}
+    assert "corpus-factory" not in {it.name for it in repositories(1)}
 
 
 def test_the_default_share_has_the_standard_library_and_more() -> None:

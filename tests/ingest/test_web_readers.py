@@ -67,6 +67,6 @@ def test_pages_need_an_extra_and_its_name_is_told(
         "factory.ingest.html_extra.find_spec", lambda name: None if name == "brotli" else name
     )
     with pytest.raises(
-        ConfigurationError, match=r"needs brotli\. Install it: pip install 'model-factory\[html\]'"
+        ConfigurationError, match=r"needs brotli\. Install it: pip install 'corpus-factory\[html\]'"
     ):
         ingests.warc(tmp_path)
