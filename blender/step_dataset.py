@@ -16,12 +16,12 @@ from typing import Any, Generic
 from torch.utils.data import IterableDataset, get_worker_info
 
 from blender.dataloader import FetchedAhead, raising, require_direct_loop, require_whole_steps, starts_workers
-from blender.errors import InvalidRequest
+from blender.errors import EndOfData, InvalidRequest
 from blender.launch import LaunchedRank, require_rank
 from blender.spec.step_range import StepRange
 from blender.spec.whole_number import whole_number
 from blender.step_source import Share, StepSource
-from blender.worker_loops import LARGEST_WORKERS, StepsOfWorkers, WorkerLoops
+from blender.worker_loops import LARGEST_WORKERS, NEVER, StepsOfWorkers, WorkerLoops
 
 
 class StepDataset(IterableDataset[Any], Generic[Share]):
@@ -134,6 +134,19 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
         for step in self.source.read(StepRange(first, steps, stride), self.share):
             yield step.offset + 1, self.transform(step)
 
+    def steps_dealt(self, first: int, stride: int, start: int) -> Iterator[tuple[int, Any]]:
+        """As `steps_from`, in one of `stride` workers of a loop that begins at step `start`."""
+        steps = self.steps_from(first, stride)
+        try:
+            step = next(steps, None)
+        except EndOfData:
+            if first == start or self.stop is not None:
+                raise
+            return  # the data end before the first step of this worker
+        if step is not None:
+            yield step
+            yield from steps
+
     @property
     def next_step(self) -> int:
         """The step after the last one taken; in a worker of a DataLoader its own next one."""
@@ -182,16 +195,16 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
         """As `_items`, where the process is a worker of a DataLoader, which alone knows its next step."""
         if number >= LARGEST_WORKERS:
             raise InvalidRequest(f"Steps are dealt to at most {LARGEST_WORKERS:,} workers. Give fewer.")
-        first: int | None = self._offset
+        start: int | None = NEVER  # of a loop that a state of this worker continues
         if not self._has_own_state:
-            first = self._workers.begin(number)
-            self._offset = number if first is None else first + number
+            start = self._workers.begin(number)
+            self._offset = number + (start or 0)
         self._has_own_state = False
 
         def items() -> Iterator[Any]:  # torch ends a worker whose iteration raises before its first item
-            if first is None:
+            if start is None:
                 raise StepsOfWorkers
-            for offset, batch in self.steps_from(self._offset, stride):
+            for offset, batch in self.steps_dealt(self._offset, stride, start):
                 self._offset = offset - 1 + stride
                 yield batch
 

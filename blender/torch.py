@@ -191,7 +191,7 @@ class _Numbered(IterableDataset[tuple[int, Any]]):
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         worker = get_worker_info()
         assert worker is not None
-        return self._dataset.steps_from(self._first + worker.id, worker.num_workers)
+        return self._dataset.steps_dealt(self._first + worker.id, worker.num_workers, self._first)
 
 
 class _GpuCopies:

@@ -29,6 +29,8 @@ class SquareSource(StepSource[str]):
     id = "squares"
 
     def read(self, steps: StepRange, share: str) -> Iterator[Squares]:
+        if steps.offset > 10:
+            raise EndOfData("There are ten steps. Begin with one of them.")
         for offset in range(steps.offset, 10 if steps.stop is None else steps.stop, steps.stride):
             if offset >= 10:
                 raise EndOfData("There are ten steps. Stop there.")

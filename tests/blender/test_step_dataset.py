@@ -17,7 +17,7 @@ import torch
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils.data import DataLoader
 
-from blender.errors import InvalidRequest
+from blender.errors import EndOfData, InvalidRequest
 from blender.launch import launched_rank
 from blender.torch import BlendLoader
 from blender.worker_loops import StepsOfWorkers
@@ -105,6 +105,17 @@ def test_workers_of_a_dataloader_begin_where_an_earlier_loop_was_left(no_workers
     assert offsets(steps, 4) == [0, 1, 2, 3]
     workers = DataLoader(steps, batch_size=None, num_workers=2, multiprocessing_context="fork")
     assert offsets(workers) == [4, 5, 6, 7, 8, 9]
+
+
+@pytest.mark.parametrize("start", [8, 9, 10])
+def test_more_workers_than_steps_that_are_left_read_to_the_end(start: int, no_workers_left: None) -> None:
+    workers = {"num_workers": 3, "multiprocessing_context": "fork"}
+    expected = list(range(start, 10))
+    assert offsets(BlendLoader(dataset(offset=start), workers=3, context="fork")) == expected
+    assert offsets(DataLoader(dataset(offset=start), batch_size=None, **workers)) == expected
+    behind = DataLoader(dataset(offset=start + 3), batch_size=None, **workers)
+    with pytest.raises(EndOfData, match="There are ten steps"):
+        offsets(behind)
 
 
 def test_the_latest_loop_alone_goes_on() -> None:
