@@ -101,6 +101,12 @@ def test_java_is_the_one_of_java_home_where_that_is_set(machine: Path, tmp_path:
     assert missing(machine, JAVA_HOME=str(tmp_path)) == ""
 
 
+def test_maturin_builds_for_the_environment_of_the_setup(tmp_path: Path) -> None:
+    command = ["make", "-s", f"VENV={tmp_path}", "--eval=show: ; @echo $$VIRTUAL_ENV", "show"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{tmp_path}\n"
+
+
 def steps(machine: Path, target: str) -> str:
     """Return the commands that `make TARGET` would run in a new clone."""
     return subprocess.run(

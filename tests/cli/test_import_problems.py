@@ -18,14 +18,22 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("name", ["jobs/__init__.py", "assets/__init__.py", "jobs.py"])
-def test_a_folder_that_hides_a_package_is_named(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "command, name",
+    [
+        ("assets", "jobs/__init__.py"),
+        ("assets", "assets/__init__.py"),
+        ("assets", "jobs.py"),
+        ("ui", "jobs/__init__.py"),  # whose definitions another process loads
+    ],
+)
+def test_a_folder_that_hides_a_package_is_named(tmp_path: Path, command: str, name: str) -> None:
     hiding = tmp_path / name
     hiding.parent.mkdir(exist_ok=True)
     hiding.touch()
     paths = f"{tmp_path}{os.pathsep}{ROOT}"
     done = subprocess.run(
-        [sys.executable, str(Path(sys.executable).with_name("factory")), "assets"],
+        [sys.executable, str(Path(sys.executable).with_name("factory")), command],
         env=os.environ | {"PYTHONPATH": paths, "FACTORY_HOME": str(tmp_path / "lake")},
         capture_output=True,
         text=True,
