@@ -1,6 +1,7 @@
 """What a rank reads of a global batch: the footer, and the bytes of its own slices.
 
-    step = read_slice(store, namespace, descriptor, mesh.coordinate(rank))
+    footer = read_footer(store, namespace, descriptor)
+    step = read_slice(store, namespace, descriptor, footer, mesh.coordinate(rank))
     step.offset, step.tokens                        # 812, array of [rows of the dp index, L of the cp index]
 
 A deterministic projection (section 4.4 of the paper): ranks with the same dp and cp index read the same bytes
@@ -51,15 +52,14 @@ class GlobalBatchSlice:
 
 
 def read_slice(
-    store: NamespaceStore, namespace: Namespace, batch: Descriptor, place: Coordinate
+    store: NamespaceStore, namespace: Namespace, batch: Descriptor, footer: Footer, place: Coordinate
 ) -> GlobalBatchSlice:
     """The columns of a batch that the rank at a place of the mesh gets.
 
     They are views of the bytes that were read, or copies if columns are joined from two chunks. Raises
     DamagedBatch unless every byte is what the producer wrote.
     """
-    footer = read_footer(store, namespace, batch)
-    chunks = chunks_of(place.cp, namespace.cp, namespace.layout)
+    chunks = _chunks(namespace, place)
     pieces = _read_ranges(store, batch, [footer.range_of(place.dp, chunk) for chunk in chunks])
     parts = [footer.decode(place.dp, chunk, piece) for chunk, piece in zip(chunks, pieces, strict=True)]
     arrays = joined(parts, footer.sequence)
@@ -68,6 +68,17 @@ def read_slice(
     for array in arrays.values():
         array.flags.writeable = False
     return GlobalBatchSlice(batch.step, arrays, footer.origin, place)
+
+
+def bytes_while_read(namespace: Namespace, footer: Footer, place: Coordinate) -> int:
+    """The most bytes that `read_slice` has in memory: while it joins two chunks, they are there twice."""
+    chunks = _chunks(namespace, place)
+    length = sum(footer.range_of(place.dp, chunk)[1] for chunk in chunks)
+    return 2 * length if footer.sequence and len(chunks) > 1 else length
+
+
+def _chunks(namespace: Namespace, place: Coordinate) -> tuple[int, ...]:
+    return chunks_of(place.cp, namespace.cp, namespace.layout)
 
 
 def read_footer(store: NamespaceStore, namespace: Namespace, batch: Descriptor) -> Footer:

@@ -12,19 +12,18 @@ step is the whole state of a run. The content of the steps before it lets a resu
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from itertools import count
 from typing import Any
 
-from blender.call_context import CallContext, current_context, use_context
-from blender.errors import CallCancelled, EndOfData, InvalidRequest, UnknownLength
+from blender.call_context import CallContext, current_context
+from blender.errors import CallCancelled, InvalidRequest, UnknownLength
+from blender.global_batches.byte_budget import ByteBudget
 from blender.global_batches.errors import NamespaceDiffers, OtherHistory
 from blender.global_batches.follower import LONGEST_PAUSE_S, Follower
 from blender.global_batches.namespace import open_namespace, require_unchanged
-from blender.global_batches.rank_slice import GlobalBatchSlice, read_slice
+from blender.global_batches.rank_slice import GlobalBatchSlice
+from blender.global_batches.read_ahead import ReadAhead, held_bytes
 from blender.global_batches.store.namespace_store import open_store
 from blender.prefetch import Prefetcher
 from blender.spec.mesh import Coordinate, Mesh
@@ -37,11 +36,9 @@ from factory.errors import MachineError
 from factory.settings import Settings
 
 PREFETCH_BYTES = 64 << 20
-"""Bytes of slices that an iterator holds ready, besides those in flight."""
+"""Bytes of slices that an iterator has in flight and ready, unless it is told otherwise."""
 
-_IN_FLIGHT = 8  # steps: an object store answers many requests at once, each after 10 ms or more
 _CONTENT_DIGITS = 32
-_STEP_BYTES = 64 << 10  # what a step counts besides its columns, so that tiny ones are not read by thousands
 
 
 class BatchReader(StepSource[int]):
@@ -49,8 +46,9 @@ class BatchReader(StepSource[int]):
 
     Safe for many threads. It may be pickled, and opens the namespace again in each process, which raises
     NamespaceDiffers if another one is there; it may not be forked. `patience_s` bounds the wait for an answer
-    of the store, `longest_pause_s` the time between two looks for new steps. Raises NamespaceNotFound, and
-    NamespaceDiffers for a mesh of another dp or cp.
+    of the store, `longest_pause_s` the time between two looks for new steps, and `prefetch_bytes` the memory
+    of an iterator: slices in flight and slices that are ready, together. One slice may be larger. Raises
+    NamespaceNotFound, and NamespaceDiffers for a mesh of another dp or cp.
     """
 
     def __init__(
@@ -61,7 +59,9 @@ class BatchReader(StepSource[int]):
         settings: Settings | None = None,
         patience_s: float = 300.0,
         longest_pause_s: float = LONGEST_PAUSE_S,
+        prefetch_bytes: int = PREFETCH_BYTES,
     ) -> None:
+        self._prefetch_bytes = whole_number(prefetch_bytes, "prefetch_bytes", least=1)
         self._store = open_store(uri, settings, patience_s=patience_s)
         self.uri = self._store.uri
         self.namespace = open_namespace(self._store)
@@ -78,6 +78,7 @@ class BatchReader(StepSource[int]):
             "settings": settings,
             "patience_s": patience_s,
             "longest_pause_s": longest_pause_s,
+            "prefetch_bytes": prefetch_bytes,
         }
         self._process = os.getpid()
 
@@ -93,10 +94,10 @@ class BatchReader(StepSource[int]):
     def read(self, steps: StepRange, share: int) -> Iterator[GlobalBatchSlice]:
         """The steps of a range as rank `share` reads them; waits for those that are not committed yet.
 
-        Steps are read ahead by threads, which end with the iterator, within PREFETCH_BYTES. Raises EndOfData
-        after the last step of a namespace that has ended, if the range has more; at its step DamagedBatch or
-        DamagedLog; Stalled at the deadline of the call that this thread works for; and, while it waits,
-        NamespaceNotFound or NamespaceDiffers within some 60 polls after the namespace was deleted.
+        Steps are read ahead by threads, which end with the iterator, within `prefetch_bytes`. Raises
+        EndOfData after the last step of a namespace that has ended, if the range has more; at its step
+        DamagedBatch or DamagedLog; Stalled at the deadline of the call that this thread works for; and, while
+        it waits, NamespaceNotFound or NamespaceDiffers within some 60 polls after the namespace was deleted.
         """
         if self._process != os.getpid():  # a fork lacks the threads of the store's client
             raise MachineError(
@@ -167,47 +168,19 @@ class BatchReader(StepSource[int]):
         def cancel() -> None:
             call.cancel(CallCancelled("The reader of the steps has stopped."))
 
-        slices = self._slices(steps, place, call)
-        with Prefetcher(slices, PREFETCH_BYTES, _size, cancel) as prefetched:
-            yield from prefetched
+        budget = ByteBudget(self._prefetch_bytes)
+        slices = self._slices(steps, place, call, budget)
+        with Prefetcher(slices, self._prefetch_bytes, held_bytes, cancel) as prefetched:
+            for step in prefetched:
+                budget.release(held_bytes(step))
+                yield step
 
-    def _slices(self, steps: StepRange, place: Coordinate, call: CallContext) -> Iterator[GlobalBatchSlice]:
-        """The steps of a range, some of them in flight at once: run by the thread of a Prefetcher."""
-        pool = ThreadPoolExecutor(_IN_FLIGHT, thread_name_prefix="batches-read")
-        pending: deque[Future[GlobalBatchSlice]] = deque()
-        try:
-            with use_context(call):
-                for step in _numbers(steps):
-                    if step >= self._follower.steps:
-                        while pending:
-                            yield call.result(pending.popleft(), self._stalled)
-                        if not self._follower.wait_for(step):
-                            self._require_end(steps)
-                            return
-                    pending.append(pool.submit(self._slice, step, place, call))
-                    if len(pending) == _IN_FLIGHT:
-                        yield call.result(pending.popleft(), self._stalled)
-                while pending:
-                    yield call.result(pending.popleft(), self._stalled)
-        finally:
-            # A request in flight may outlast the deadline: its thread ends after it, and is not waited for.
-            call.cancel(CallCancelled("The reader of the steps has stopped."))
-            pool.shutdown(wait=False, cancel_futures=True)
-
-    def _slice(self, step: int, place: Coordinate, call: CallContext) -> GlobalBatchSlice:
-        with use_context(call):
-            return read_slice(self._store, self.namespace, self._follower.batch(step), place)
-
-    def _require_end(self, steps: StepRange) -> None:
-        """Raise EndOfData unless the range reads to the end of data."""
-        if steps.stop is not None:
-            raise EndOfData(
-                f"{self.uri} has ended after {self._follower.steps:,} steps, and steps up to {steps.stop:,} "
-                "were asked for. Stop there, or go on with another namespace."
-            )
-
-    def _stalled(self) -> str:
-        return f"{self.uri} did not answer in time. Give the call more time, or look at the store."
+    def _slices(
+        self, steps: StepRange, place: Coordinate, call: CallContext, budget: ByteBudget
+    ) -> Iterator[GlobalBatchSlice]:
+        """The steps of a range: run by the thread of a Prefetcher."""
+        with ReadAhead(self._store, self.namespace, self._follower, place, budget, call) as ahead:
+            yield from ahead.slices(steps)
 
 
 def _opened_again(uri: str, mesh: Mesh, namespace_id: str, **options: Any) -> BatchReader:
@@ -219,16 +192,6 @@ def _opened_again(uri: str, mesh: Mesh, namespace_id: str, **options: Any) -> Ba
             "a reader of the new one, from its step 0."
         )
     return reader
-
-
-def _numbers(steps: StepRange) -> Iterator[int]:
-    if steps.stop is None:
-        return count(steps.offset, steps.stride)
-    return iter(range(steps.offset, steps.stop, steps.stride))
-
-
-def _size(step: GlobalBatchSlice) -> int:
-    return step.nbytes + _STEP_BYTES
 
 
 def _checked(state: object) -> tuple[str, int, int]:

@@ -43,7 +43,7 @@ def settings(object_store: ObjectStore, tmp_path: Path) -> Settings:
 def uri(object_store: ObjectStore, unique: str, settings: Settings) -> str:
     """A namespace of twelve steps that has ended."""
     address = f"{object_store.bucket(unique)}/runs/a"
-    create_namespace(address, MESH, lanes=1, settings=settings)
+    create_namespace(address, MESH, lanes=1, settings=settings, order="arrival")
     lane = Lane(address, settings=settings)
     for number in range(STEPS):
         lane.put(batch(number))
@@ -80,11 +80,13 @@ def test_ranks_read_their_slices_also_where_requests_are_lost(
 
 
 def test_a_store_that_goes_away_is_named_and_a_later_read_goes_on(
-    uri: str, settings: Settings, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+    uri: str, settings: Settings, proxy: Proxy
 ) -> None:
-    monkeypatch.setattr("blender.global_batches.reader.PREFETCH_BYTES", 1)
     reader = BatchReader(
-        uri, settings=settings.model_copy(update={"s3_endpoint": proxy.endpoint}), patience_s=0.5
+        uri,
+        settings=settings.model_copy(update={"s3_endpoint": proxy.endpoint}),
+        patience_s=0.5,
+        prefetch_bytes=1,
     )
     steps = reader.read(StepRange(), 0)
     assert next(steps).offset == 0

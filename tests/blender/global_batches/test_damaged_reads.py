@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from blender.call_context import CallContext
 from blender.global_batches.errors import (
     DamagedBatch,
     DamagedLog,
 )
 from blender.global_batches.protocol import names
-from blender.global_batches.rank_slice import GlobalBatchSlice
+from blender.global_batches.rank_slice import GlobalBatchSlice, read_footer, read_slice
 from blender.global_batches.reader import BatchReader
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
@@ -53,7 +52,9 @@ def test_a_flipped_byte_is_named_by_the_ranks_that_read_it_and_seen_by_no_other(
 def read_one(reader: BatchReader, rank: int) -> tuple[GlobalBatchSlice | None, str]:
     """Step 0, read in this thread, or the sentence that names the damage."""
     try:
-        return reader._slice(0, reader.mesh.coordinate(rank), CallContext()), ""
+        store, namespace, batch = reader._store, reader.namespace, reader._follower.batch(0)
+        footer = read_footer(store, namespace, batch)
+        return read_slice(store, namespace, batch, footer, reader.mesh.coordinate(rank)), ""
     except DamagedBatch as error:
         return None, str(error)
 

@@ -35,7 +35,6 @@ from tests.blender.global_batches.reading import (
     first_number,
     read,
     reading_threads,
-    written,
 )
 from tests.blender.global_batches.written import Lane, batch, end, new_namespace, small_log
 
@@ -283,19 +282,6 @@ def test_closing_an_iterator_ends_its_threads(tmp_path: Path, taken: int) -> Non
     assert threads
     steps.close()  # type: ignore[attr-defined]
     assert ends(threads)
-
-
-def test_prefetching_stops_at_its_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("blender.global_batches.reader.PREFETCH_BYTES", 200_000)  # 4 small steps
-    reader = BatchReader(written(tmp_path, 60))
-    requests = counted(reader)
-    steps = reader.read(StepRange(), 0)
-    next(steps)
-    until = time.monotonic() + 30
-    while len(requests.ranges) < 8 and time.monotonic() < until:
-        time.sleep(0.01)
-    time.sleep(0.3)
-    assert 4 <= len({name for name, _, _ in requests.ranges}) <= 16
 
 
 def test_the_data_end_when_all_lanes_are_closed(tmp_path: Path) -> None:

@@ -1,0 +1,154 @@
+"""The slices of a rank in the order of their steps, read ahead by threads within a budget of bytes.
+
+    with ReadAhead(store, namespace, follower, place, budget, call) as ahead:
+        for step in ahead.slices(StepRange(812)):
+            ...
+            budget.release(held_bytes(step))        # once a consumer has taken it
+
+The size of a slice is in the footer of its batch. So footers, which are small, are read some steps ahead. A
+slice is asked for once its bytes fit, together with the slices in flight and those that nobody has taken yet.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import count
+from typing import TypeAlias
+
+from blender.call_context import CallContext, use_context
+from blender.errors import CallCancelled, EndOfData
+from blender.global_batches.byte_budget import ByteBudget
+from blender.global_batches.follower import Follower
+from blender.global_batches.format.footer import Footer
+from blender.global_batches.namespace import Namespace
+from blender.global_batches.protocol.state import Descriptor
+from blender.global_batches.rank_slice import GlobalBatchSlice, bytes_while_read, read_footer, read_slice
+from blender.global_batches.store.namespace_store import NamespaceStore
+from blender.spec.mesh import Coordinate
+from blender.spec.step_range import StepRange
+
+_STEPS = 8  # an object store answers many requests at once, each after 10 ms or more
+_STEP_BYTES = 64 << 10  # what a step counts besides its columns, so that tiny ones are not read by thousands
+
+_Announced: TypeAlias = tuple[Descriptor, Footer]
+
+
+def held_bytes(step: GlobalBatchSlice) -> int:
+    """The part of the budget that a slice takes until it is released."""
+    return step.nbytes + _STEP_BYTES
+
+
+class ReadAhead:
+    """Slices of the rank at `place`, with at most eight steps in flight.
+
+    One thread iterates. The others only wait for the store: one that waited for a consumer would hold up the
+    end of the interpreter.
+    """
+
+    def __init__(
+        self,
+        store: NamespaceStore,
+        namespace: Namespace,
+        follower: Follower,
+        place: Coordinate,
+        budget: ByteBudget,
+        call: CallContext,
+    ) -> None:
+        self._store, self._namespace, self._follower = store, namespace, follower
+        self._place, self._budget, self._call = place, budget, call
+        self._pool = ThreadPoolExecutor(_STEPS, thread_name_prefix="batches-read")
+        self._footers: deque[Future[_Announced]] = deque()
+        self._room: Future[None] | None = None  # for the slice of the first footer
+        self._pending: deque[Future[GlobalBatchSlice]] = deque()
+
+    def __enter__(self) -> ReadAhead:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        # A request in flight may outlast the deadline: its thread ends after it, and is not waited for.
+        self._call.cancel(CallCancelled("The reader of the steps has stopped."))
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def slices(self, steps: StepRange) -> Iterator[GlobalBatchSlice]:
+        """The steps of a range; waits for those that are not committed yet.
+
+        Raises EndOfData if the data end before the range, unless it has no stop.
+        """
+        with use_context(self._call):
+            for number in _numbers(steps):
+                while number >= self._follower.steps and (self._footers or self._pending):
+                    yield from self._next()
+                if not self._follower.wait_for(number):
+                    self._require_end(steps)
+                    return
+                self._footers.append(self._pool.submit(self._announced, number))
+                while len(self._footers) + len(self._pending) == _STEPS:
+                    yield from self._next()
+            while self._footers or self._pending:
+                yield from self._next()
+
+    def _require_end(self, steps: StepRange) -> None:
+        """Raise EndOfData unless the range reads to the end of data."""
+        if steps.stop is not None:
+            raise EndOfData(
+                f"{self._store.uri} has ended after {self._follower.steps:,} steps, and steps up to "
+                f"{steps.stop:,} were asked for. Stop there, or go on with another namespace."
+            )
+
+    def _next(self) -> Iterator[GlobalBatchSlice]:
+        """Ask for the next slice if its bytes fit, or give the first one that was asked for."""
+        if self._footers and self._fits(wait=not self._pending):
+            self._room = None
+            batch, footer = self._footers.popleft().result()
+            self._pending.append(self._pool.submit(self._slice, batch, footer))
+        else:
+            yield self._call.result(self._pending.popleft(), self._stalled)
+
+    def _fits(self, wait: bool) -> bool:
+        """Whether the slice of the first footer has its part of the budget.
+
+        Without `wait`, slices are pending and have to go out first: their consumer makes room for this one,
+        and an error of its footer comes after them.
+        """
+        first = self._footers[0]
+        if not wait and (not first.done() or first.exception() is not None):
+            return False
+        _, footer = self._call.result(first, self._stalled)
+        if self._room is None:
+            self._room = self._budget.request(self._n_bytes(footer))
+        if wait:
+            self._call.result(self._room, self._not_taken)
+        return self._room.done()
+
+    def _n_bytes(self, footer: Footer) -> int:
+        return bytes_while_read(self._namespace, footer, self._place) + _STEP_BYTES
+
+    def _announced(self, number: int) -> _Announced:
+        """Where a step lies, and its footer: run by a thread of the pool."""
+        with use_context(self._call):
+            batch = self._follower.batch(number)
+            return batch, read_footer(self._store, self._namespace, batch)
+
+    def _slice(self, batch: Descriptor, footer: Footer) -> GlobalBatchSlice:
+        """A step: run by a thread of the pool."""
+        with use_context(self._call):
+            step = read_slice(self._store, self._namespace, batch, footer, self._place)
+        self._budget.release(self._n_bytes(footer) - held_bytes(step))
+        return step
+
+    def _stalled(self) -> str:
+        return f"{self._store.uri} did not answer in time. Give the call more time, or look at the store."
+
+    def _not_taken(self) -> str:
+        return (
+            f"The time of the call was over while slices of {self._store.uri} were ready and nobody took "
+            "them. Give the call more time."
+        )
+
+
+def _numbers(steps: StepRange) -> Iterator[int]:
+    if steps.stop is None:
+        return count(steps.offset, steps.stride)
+    return iter(range(steps.offset, steps.stop, steps.stride))
