@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
+
+import numpy as np
 
 from blender.global_batches.errors import InvalidBatch
 from factory.errors import first_line
@@ -18,12 +20,13 @@ _RECORD_LEVELS = 100  # more than a record nests around a value
 def small_json(value: Json, name: str) -> Json:
     """A copy of the value as a reader gets it; `name` is the subject of errors.
 
-    Raises InvalidBatch unless it is JSON that reads back equal, of at most MOST_BYTES.
+    Numbers of numpy become those of Python. Raises InvalidBatch unless it is JSON that reads back equal, of
+    at most MOST_BYTES.
     """
     try:
-        text = compact_json(value)
+        text = compact_json(value, _number)
         copy: Json = json.loads(text)
-        nested = value
+        nested = copy
         for _ in range(_RECORD_LEVELS):
             nested = [nested]
         compact_json(nested)  # raises RecursionError for what no record could hold
@@ -41,6 +44,16 @@ def small_json(value: Json, name: str) -> Json:
     return copy
 
 
-def compact_json(value: object) -> bytes:
-    """ASCII without spaces, keys sorted. Raises ValueError, TypeError or RecursionError if it is not JSON."""
-    return json.dumps(value, separators=(",", ":"), sort_keys=True, allow_nan=False).encode("ascii")
+def compact_json(value: object, default: Callable[[object], object] | None = None) -> bytes:
+    """ASCII without spaces, keys sorted; `default` translates what is not JSON.
+
+    Raises ValueError, TypeError or RecursionError for what is left of that.
+    """
+    text = json.dumps(value, separators=(",", ":"), sort_keys=True, allow_nan=False, default=default)
+    return text.encode("ascii")
+
+
+def _number(number: object) -> object:
+    if isinstance(number, np.bool_ | np.integer | np.floating):
+        return number.item()
+    raise TypeError(f"it has a {type(number).__name__}")

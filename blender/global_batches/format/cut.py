@@ -16,23 +16,25 @@ the column once for each cp index.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from blender.errors import InvalidRequest
 from blender.global_batches.errors import InvalidBatch
-from blender.global_batches.format.columns import Array, require_array, require_sequence
+from blender.global_batches.format.bfloat16 import Bfloat16Array
+from blender.global_batches.format.columns import Array, column_array, require_sequence
 from blender.global_batches.format.slices import Slices
 from blender.spec.mesh import Mesh
 
 ChunkLayout = Literal["zigzag", "contiguous"]
 
 
-def cut(columns: Mapping[str, Array], mesh: Mesh, *, sequence: Collection[str] | None = None) -> Slices:
+def cut(columns: Mapping[str, Any], mesh: Mesh, *, sequence: Collection[str] | None = None) -> Slices:
     """The slices of a batch, as views: axis 0 of every column are its rows, axis 1 of some the sequence.
 
-    Rows are divided into `mesh.dp` equal runs, and columns in `sequence`, which a mesh with cp > 1 requires,
+    A column is an array of numpy, or a tensor of torch in the memory of the host, also of bfloat16. Rows are
+    divided into `mesh.dp` equal runs, and columns in `sequence`, which a mesh with cp > 1 requires,
     into 2 cp equal chunks. Raises InvalidBatch if they cannot be.
     """
     if isinstance(sequence, str):
@@ -44,8 +46,10 @@ def cut(columns: Mapping[str, Array], mesh: Mesh, *, sequence: Collection[str] |
         )
     sequence = sequence or ()
     require_sequence(sequence, columns)
-    for name, array in columns.items():
-        require_array(name, array, least_axes=2 if name in sequence else 1)
+    columns = {
+        name: column_array(name, column, least_axes=2 if name in sequence else 1)
+        for name, column in columns.items()
+    }
     _require_rows({name: len(array) for name, array in columns.items()}, mesh)
     chunks = 1 if mesh.cp == 1 else 2 * mesh.cp
     for name in sequence:
@@ -90,7 +94,10 @@ def joined(parts: Sequence[Mapping[str, Array]], sequence: Collection[str]) -> d
 
 
 def _joined(arrays: Sequence[Array], along_sequence: bool) -> Array:
-    return np.concatenate(arrays, axis=1) if along_sequence and len(arrays) > 1 else arrays[0]
+    if not along_sequence or len(arrays) == 1:
+        return arrays[0]
+    whole = np.concatenate(arrays, axis=1)
+    return whole.view(Bfloat16Array) if isinstance(arrays[0], Bfloat16Array) else whole
 
 
 def _part(array: Array, index: int, parts: int, axis: int) -> Array:

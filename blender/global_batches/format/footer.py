@@ -32,10 +32,10 @@ import numpy as np
 
 from blender.errors import InvalidRequest
 from blender.global_batches.errors import DamagedBatch, NamespaceDiffers
-from blender.global_batches.format.columns import DTYPES, Array, Column, Shape
+from blender.global_batches.format.columns import BFLOAT16, DTYPES, Array, Column, Shape, numpy_dtype
 from blender.global_batches.json_values import Json, compact_json
 
-VERSION = 1
+VERSION = 2  # of batches with a column of bfloat16; the others are written as version 1
 MAGIC = b"TGBATCH\n"
 TRAILER = Struct("<QII8s")
 _FIELDS = {"version", "dp", "chunks", "columns", "crc32", "origin"}
@@ -98,7 +98,7 @@ class Footer:
     def encoded(self) -> bytes:
         """The JSON of the footer: the same bytes for equal footers, in any process."""
         fields = {
-            "version": VERSION,
+            "version": VERSION if any(column.dtype == BFLOAT16 for column in self.columns) else 1,
             "dp": self.dp,
             "chunks": self.chunks,
             "columns": [column._asdict() for column in self.columns],
@@ -137,8 +137,7 @@ class Footer:
         offset = 0
         for column in self.columns:
             if column.within(chunk):
-                shape = column.shape(dp)
-                arrays[column.name] = np.ndarray(shape, np.dtype(column.dtype), view, offset)
+                arrays[column.name] = column.array(dp, view, offset)
                 offset += column.padded_bytes(dp)
         return arrays
 
@@ -201,7 +200,7 @@ def _column(fields: object, dp: int) -> Column:
     if not isinstance(name, str) or dtype not in DTYPES or not isinstance(cut, bool):
         raise ValueError("a column of unknown kind")
     shapes = tuple(tuple(_whole(extent) for extent in _list(shape)) for shape in _list(fields["shapes"]))
-    if len(shapes) not in (1, dp) or any(_impossible(shape, np.dtype(dtype), cut) for shape in shapes):
+    if len(shapes) not in (1, dp) or any(_impossible(shape, numpy_dtype(dtype), cut) for shape in shapes):
         raise ValueError("a column of impossible shapes")
     return Column(name, dtype, cut, shapes)
 

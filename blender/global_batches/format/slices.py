@@ -11,20 +11,22 @@ bytes, whoever writes them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from blender.global_batches.errors import InvalidBatch
 from blender.global_batches.format.columns import (
-    Array,
     Column,
     Shape,
+    column_array,
+    dtype_in_words,
     dtype_of,
     listed,
+    numpy_dtype,
     padded,
-    require_array,
     require_sequence,
 )
 from blender.global_batches.format.footer import (
@@ -49,7 +51,7 @@ class Slices:
     its part. The others are whole, and in the slices of even chunks alone: see `cut`.
     """
 
-    arrays: tuple[Mapping[str, Array], ...]
+    arrays: tuple[Mapping[str, Any], ...]
     dp: int
     chunks: int = 1
     sequence: frozenset[str] = frozenset()
@@ -70,7 +72,8 @@ def encode(slices: Slices, origin: Json = None) -> EncodedBatch:
 
     `origin` is what the producer wants to find again: JSON of at most 4 KiB. Raises InvalidBatch.
     """
-    columns = _columns(slices)
+    slices = _with_arrays(slices)
+    columns = tuple(_column(slices, name) for name in sorted(slices.arrays[0]))
     origin = small_json(origin, "origin")
     pieces: list[memoryview | bytes] = []
     checksums: list[int] = []
@@ -78,7 +81,7 @@ def encode(slices: Slices, origin: Json = None) -> EncodedBatch:
         checksum = 0
         for column in columns:
             if column.within(index % slices.chunks):
-                array = np.asarray(arrays[column.name], dtype=column.dtype, order="C")
+                array = np.asarray(arrays[column.name], dtype=numpy_dtype(column.dtype), order="C")
                 padding = bytes(padded(array.nbytes) - array.nbytes)
                 checksum = crc32(padding, crc32(array.data, checksum))
                 pieces += [array.data, padding]
@@ -90,8 +93,8 @@ def encode(slices: Slices, origin: Json = None) -> EncodedBatch:
     return EncodedBatch(body, footer.length, len(footer_bytes), footer_hash(footer_bytes))
 
 
-def _columns(slices: Slices) -> tuple[Column, ...]:
-    """The columns by name; raises InvalidBatch unless all slices agree on them."""
+def _with_arrays(slices: Slices) -> Slices:
+    """The same with arrays of numpy; raises InvalidBatch unless every slice has the columns it should."""
     if slices.dp < 1 or not possible_chunks(slices.chunks):
         raise InvalidBatch(
             f"A batch cannot have {slices.dp} dp indexes of {slices.chunks} chunks. Use 1 or more, of 1 "
@@ -117,7 +120,14 @@ def _columns(slices: Slices) -> tuple[Column, ...]:
                 f"Slice {_place(slices, index)} has the columns {listed(arrays)}, and should have "
                 f"{listed(expected)}. Give even chunks the columns of slice 0, odd ones those of `sequence`."
             )
-    return tuple(_column(slices, name) for name in sorted(names))
+    with_arrays = tuple(
+        {
+            name: column_array(name, column, least_axes=2 if name in slices.sequence else 0)
+            for name, column in columns.items()
+        }
+        for columns in slices.arrays
+    )
+    return replace(slices, arrays=with_arrays)
 
 
 def _column(slices: Slices, name: str) -> Column:
@@ -127,12 +137,11 @@ def _column(slices: Slices, name: str) -> Column:
         if name not in arrays:
             continue
         array, place = arrays[name], _place(slices, index)
-        require_array(name, array, least_axes=2 if name in slices.sequence else 0)
         dtype = dtype or dtype_of(array)
         if dtype_of(array) != dtype:
             raise InvalidBatch(
-                f"Column `{name}` is {array.dtype} in slice {place}, and {np.dtype(dtype)} in the first. "
-                "Give it one dtype."
+                f"Column `{name}` is {dtype_in_words(dtype_of(array))} in slice {place}, and "
+                f"{dtype_in_words(dtype)} in the first. Give it one dtype."
             )
         if index % slices.chunks == 0:
             shapes.append(array.shape)

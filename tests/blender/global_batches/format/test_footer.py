@@ -104,8 +104,8 @@ def test_a_slice_that_a_batch_does_not_have_is_refused(dp: int, chunk: int) -> N
 
 
 def test_a_footer_of_a_newer_version_says_to_upgrade() -> None:
-    with pytest.raises(NamespaceDiffers, match=f"{NAME} has format 2, .* formats up to 1. Upgrade"):
-        Footer.parse(b'{"version":2,"slices":"other"}', NAME)
+    with pytest.raises(NamespaceDiffers, match=f"{NAME} has format 3, .* formats up to 2. Upgrade"):
+        Footer.parse(b'{"version":3,"slices":"other"}', NAME)
 
 
 @given(data=st.binary() | json_values.map(lambda value: json.dumps(value).encode()))

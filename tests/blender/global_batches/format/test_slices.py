@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blender.global_batches.errors import InvalidBatch
-from blender.global_batches.format.columns import ALIGNMENT, DTYPES, Array
+from blender.global_batches.format.bfloat16 import Bfloat16Array
+from blender.global_batches.format.columns import ALIGNMENT, BFLOAT16, DTYPES, Array, dtype_of
 from blender.global_batches.format.cut import cut
 from blender.global_batches.format.footer import Footer
 from blender.global_batches.format.slices import EncodedBatch, Slices, encode
@@ -30,6 +31,8 @@ extents = st.integers(0, 3)
 def random_array(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> Array:
     """Any bytes that the dtype can have, NaNs included."""
     size = int(np.prod(shape, dtype=np.int64))
+    if dtype == BFLOAT16:
+        return Bfloat16Array.of_bits(random_array(rng, "<u2", shape))
     if np.dtype(dtype) == np.bool_:
         return rng.integers(0, 2, shape).astype(np.bool_)
     return np.frombuffer(rng.bytes(size * np.dtype(dtype).itemsize), dtype=dtype).reshape(shape)
@@ -63,7 +66,7 @@ def decoded(batch: EncodedBatch) -> tuple[dict[str, Array], ...]:
 
 def contents(arrays: Mapping[str, Array]) -> dict[str, tuple[str, tuple[int, ...], bytes]]:
     little = {name: array.astype(array.dtype.newbyteorder("<")) for name, array in arrays.items()}
-    return {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in little.items()}
+    return {name: (dtype_of(array), array.shape, array.tobytes()) for name, array in little.items()}
 
 
 @given(slices=any_slices(), origin=json_values)
@@ -225,6 +228,10 @@ def split(*arrays: dict[str, object], dp: int = 1, chunks: int = 1, sequence: st
         ),
         (split({"a": ROW}, sequence="a"), r"`a` has shape \(4,\). Give it rows as axis 0, and the sequence"),
         (split({"a": ROW}, sequence="b"), "`sequence` names the column `b`. Columns: `a`"),
+        (
+            split({"a": ROW.astype("u2")}, {"a": Bfloat16Array.of_bits(ROW.astype("u2"))}, dp=2),
+            "`a` is bfloat16 in slice dp 1, chunk 0, and uint16 in the first",
+        ),
         (split({"a": [1, 2]}), "`a` is a list. Give it as an array of numpy"),
     ],
 )
@@ -242,12 +249,22 @@ def nested(depth: int) -> Json:
 
 @pytest.mark.parametrize(
     "origin",
-    [{1: 2}, (1, 2), float("nan"), [float("inf")], b"x", np.int64(1), {"a", "b"}, nested(100_000)],
-    ids=["key", "tuple", "nan", "infinity", "bytes", "numpy", "set", "nested"],
+    [{1: 2}, (1, 2), float("nan"), [float("inf")], b"x", np.arange(2), {"a", "b"}, nested(100_000)],
+    ids=["key", "tuple", "nan", "infinity", "bytes", "array", "set", "nested"],
 )
 def test_an_origin_that_would_not_come_back_is_refused(origin: Json) -> None:
     with pytest.raises(InvalidBatch, match="The origin of a batch is not JSON: "):
         encode(golden_slices(), origin)
+
+
+def test_numbers_of_numpy_in_an_origin_come_back_as_those_of_python() -> None:
+    origin = {"row": np.int64(2**53), "at": [np.uint8(3), {"reward": np.float32(0.1)}], "ok": np.bool_(True)}
+    copy = Footer.of_object(encode(golden_slices(), origin).body, "a").origin  # type: ignore[arg-type]
+    assert copy == {"row": 2**53, "at": [3, {"reward": float(np.float32(0.1))}], "ok": True}
+    assert type(copy["row"]) is int  # type: ignore[index, call-overload]
+    assert type(copy["ok"]) is bool  # type: ignore[index, call-overload]
+    with pytest.raises(InvalidBatch, match="The origin of a batch is not JSON: "):
+        encode(golden_slices(), np.float32("nan"))  # type: ignore[arg-type]
 
 
 def test_an_origin_may_have_4_kib() -> None:
