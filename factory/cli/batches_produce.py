@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -30,6 +29,7 @@ from blender.local import LocalBlender
 from blender.named_function import named_function
 from blender.number_ranges import numbers_of
 from blender.serving.metrics import serve_metrics
+from factory.cli import error_boundary
 from factory.cli.batches_tables import counted, seconds, size
 from factory.errors import ConfigurationError
 from factory.settings import Settings
@@ -63,12 +63,12 @@ def run(own: Settings, options: ProduceOptions, console: Console) -> None:
         register_namespace(own, namespace.id, options.uri, options.blend)
     if options.metrics_port is not None:
         serve_metrics("127.0.0.1", options.metrics_port, partial(samples, producer), FAMILIES)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    error_boundary.end_in_order_on_sigterm()
     try:
         with _shown(producer, console):
             producer.run()
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(_summary(producer)) from None
+    except KeyboardInterrupt as interrupt:
+        raise type(interrupt)(_summary(producer)) from None
     console.print(_summary(producer), soft_wrap=True)
 
 

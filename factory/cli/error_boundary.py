@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
 
 import typer
 from pydantic import ValidationError
@@ -18,9 +21,22 @@ from factory.settings import refusal
 
 errors = open_console(stderr=True)
 
-INTERRUPTED = 130  # the shell's exit code for SIGINT
+INTERRUPTED, TERMINATED = 130, 143  # the shell's exit codes for SIGINT and SIGTERM
 
 _DISK_FULL = ("No space left on device", "disk is full")  # messages of the operating system and of SQLite
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, where a command ends its work in order before it ends."""
+
+
+def end_in_order_on_sigterm() -> None:
+    """Let SIGTERM raise Terminated in the main thread, as SIGINT raises KeyboardInterrupt."""
+    signal.signal(signal.SIGTERM, _raise_terminated)
+
+
+def _raise_terminated(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise Terminated
 
 
 def translate(error: BaseException) -> FactoryError | None:
@@ -54,8 +70,10 @@ def sentences() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        errors.print(str(interrupt) or "Interrupted.")
-        raise typer.Exit(INTERRUPTED) from None
+        errors.print(
+            str(interrupt) or ("Terminated." if isinstance(interrupt, Terminated) else "Interrupted.")
+        )
+        raise typer.Exit(TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED) from None
     except typer.TyperException as error:
         if not error.format_message().strip():  # a group without a command prints its help
             raise
@@ -87,10 +105,10 @@ def run(app: Callable[[], None]) -> None:
     try:
         app()
     except SystemExit as ended:
-        if ended.code == INTERRUPTED:
+        if ended.code in (INTERRUPTED, TERMINATED):
             # The run's thread is still alive, and a regular exit would wait for it.
             sys.stdout.flush()
-            os._exit(INTERRUPTED)
+            os._exit(ended.code)
         raise
     except Exception as error:
         import tempfile
