@@ -90,6 +90,17 @@ class Settings(BaseSettings):
             raise ValueError("the path holds ?, #, % with two hex digits, or bytes that are not UTF-8")
         return path
 
+    @field_validator("warehouse")
+    @classmethod
+    def _a_folder_or_s3(cls, warehouse: str | None) -> str | None:
+        scheme, separator, _ = (warehouse or "").partition("://")
+        if separator and scheme not in ("file", "s3"):
+            raise ValueError(
+                f"tables cannot lie at {scheme}://; name a folder or s3://BUCKET, which FACTORY_S3_ENDPOINT "
+                "may place in another cloud that speaks the protocol of S3"
+            )
+        return warehouse
+
     @field_validator("spark_driver_memory", "spark_executor_memory")
     @classmethod
     def _a_size(cls, size: str) -> str:

@@ -70,6 +70,12 @@ def test_a_folder_whose_path_libraries_would_change_is_refused(folder: str) -> N
         Settings(home=Path(folder))
 
 
+@pytest.mark.parametrize("warehouse", ["gs://bucket/lake", "az://container/lake", "s3a://bucket/lake"])
+def test_tables_lie_in_a_folder_or_at_s3(warehouse: str) -> None:
+    with pytest.raises(ValidationError, match=f"tables cannot lie at {warehouse[:3]}.*name a folder or s3"):
+        Settings(warehouse=warehouse)
+
+
 def test_a_wrong_setting_is_refused_without_showing_the_others() -> None:
     with pytest.raises(ValidationError) as refused:
         Settings(catalog="postgres", catalog_uri="mysql://u:hush@h/db", warehouse="/w")

@@ -19,6 +19,7 @@ import obstore
 from obstore.exceptions import BaseError
 
 from blender.global_batches.store.bucket import Bucket
+from blender.global_batches.store.cloud import S3
 from blender.global_batches.store.folder import Folder
 from blender.global_batches.store.objects import Objects
 from factory.lake.store import bucket_store
@@ -41,7 +42,8 @@ class Place:
         """The objects of a namespace below the address."""
         if self.settings.s3_endpoint is None:
             return Folder(Path(self.address) / name)
-        return Bucket(self.settings, BUCKET, name, answer_s=30.0)
+        address = f"s3://{BUCKET}/{name}"
+        return Bucket(S3(self.settings), address, BUCKET, name, answer_s=30.0)
 
     @property
     def environment(self) -> dict[str, str]:

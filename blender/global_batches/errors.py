@@ -50,4 +50,4 @@ class DamagedLog(DamagedFile):
 
 
 class UnsafeStore(MachineError):
-    """The store lets two processes create one name, so nothing durable can be built on it."""
+    """The store lets two processes create one name, or hides a name that was created."""

@@ -9,13 +9,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 
-from obstore.store import LocalStore, ObjectStore, S3Store
+from obstore.store import AzureStore, GCSStore, LocalStore, ObjectStore, S3Store
 
 from factory.lake.files.location import local_path
 from factory.settings import Settings
 
 if TYPE_CHECKING:
-    from obstore.store import S3Config  # exists for type checkers only
+    from obstore.store import ClientConfig, S3Config  # exist for type checkers only
 
 _RETRY_S = 20  # enough for a restart of the store; the default gives up only after three minutes
 
@@ -49,15 +49,39 @@ def single_try_store(settings: Settings, bucket: str, prefix: str, *, answer_s: 
     return S3Store(
         bucket,
         prefix=prefix or None,
-        client_options={
-            "allow_http": _is_plain(settings),
-            "connect_timeout": timedelta(seconds=min(5.0, answer_s)),
-            "read_timeout": timedelta(seconds=answer_s),
-            "timeout": timedelta(minutes=10),  # of a whole answer; the default ends large ones after 30 s
-        },
+        client_options=_single_try(answer_s, allow_http=_is_plain(settings)),
         retry_config={"max_retries": 0},
         config=_s3(settings),
     )
+
+
+def google_store(bucket: str, prefix: str, *, answer_s: float) -> ObjectStore:
+    """Return a bucket of Google Cloud Storage in the same way; who asks is said by the environment."""
+    return GCSStore(
+        bucket,
+        prefix=prefix or None,
+        client_options=_single_try(answer_s, allow_http=True),  # of an endpoint in the environment
+        retry_config={"max_retries": 0},
+    )
+
+
+def azure_store(container: str, prefix: str, *, answer_s: float) -> ObjectStore:
+    """Return a container of Azure Blob Storage in the same way; the environment says who asks, and where."""
+    return AzureStore(
+        container,
+        prefix=prefix or None,
+        client_options=_single_try(answer_s, allow_http=True),
+        retry_config={"max_retries": 0},
+    )
+
+
+def _single_try(answer_s: float, *, allow_http: bool) -> ClientConfig:
+    return {
+        "allow_http": allow_http,
+        "connect_timeout": timedelta(seconds=min(5.0, answer_s)),
+        "read_timeout": timedelta(seconds=answer_s),
+        "timeout": timedelta(minutes=10),  # of a whole answer; the default ends large ones after 30 s
+    }
 
 
 def _is_plain(settings: Settings) -> bool:

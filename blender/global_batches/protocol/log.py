@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from blender.global_batches.errors import DamagedLog, Fenced, NamespaceDiffers, NamespaceEnded
+from blender.global_batches.errors import DamagedLog, Fenced, NamespaceDiffers, NamespaceEnded, UnsafeStore
 from blender.global_batches.json_values import Json
 from blender.global_batches.protocol import checkpoints, floors, names
 from blender.global_batches.protocol.client import Client
@@ -101,6 +101,21 @@ def require_whole(client: Client, state: LogState) -> Routine[None]:
         raise DamagedLog(
             f"{names.log(state.version + 1)} is missing, and {names.log(last)} is there. Restore it from a "
             "copy of the namespace."
+        )
+
+
+def require_read_after_write(client: Client, state: LogState) -> Routine[None]:
+    """Raise UnsafeStore if the newest version, which this process has created or read, is not to be found.
+
+    It was missing a moment before its create, so a store that keeps such answers shows itself here.
+    """
+    if (yield from get(names.log(state.version))) is not None:
+        return
+    floor = yield from floors.current(client)
+    if floor.version < state.version:
+        raise UnsafeStore(
+            f"The store does not show {names.log(state.version)}, which was there before. Batches would be "
+            "lost without a word: take a store that reads after write, with no cache in front of it."
         )
 
 

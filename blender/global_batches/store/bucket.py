@@ -1,4 +1,4 @@
-"""The objects of a namespace below a prefix of an S3-compatible store.
+"""The objects of a namespace below a prefix of a bucket, in any of the clouds.
 
 Every request is sent once. obstore's own retries would turn the lost answer of a create into "already exists"
 although our bytes are stored, and could neither be interrupted nor be logged.
@@ -15,40 +15,40 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 
 from blender.global_batches.protocol.operations import Creation
+from blender.global_batches.store.cloud import Cloud
 from blender.global_batches.store.objects import NoAnswer
 from factory.errors import ConfigurationError, FactoryError, MachineError
-from factory.lake.servers import cause, s3_code, unusable
-from factory.lake.store import single_try_store
-from factory.settings import Settings
+from factory.lake.servers import cause, s3_code
 
 _PART_BYTES = 32 << 20  # larger objects are put in parts of this size, each within the time of one answer
 _PARTS_AT_ONCE = 4
 _GETS_AT_ONCE = 16
 _USER: dict[str, int] = {}  # the process whose first request started obstore's threads
+_TOKEN_REQUEST = "Error performing token request"  # to the machine's own cloud, if nobody names credentials
 _CONFLICT = "status code: 409"
+_BLOB_EXISTS = "BlobAlreadyExists"  # with the same status, by which Azure means that the name is taken
 
 
 class Bucket:
-    """The objects below `prefix` of a bucket; `answer_s` is the longest wait for one answer."""
+    """The objects below `prefix` of a bucket at `address`; `answer_s` is the longest wait for one answer."""
 
-    def __init__(self, settings: Settings, bucket: str, prefix: str, *, answer_s: float) -> None:
-        self._address = f"s3://{bucket}/{prefix}".rstrip("/")
-        self.place = f"The store of {self._address} at {settings.s3_endpoint or 'AWS'}"
-        self._settings = settings
+    def __init__(self, cloud: Cloud, address: str, bucket: str, prefix: str, *, answer_s: float) -> None:
+        self._address = address
+        self.place = f"The store of {address} at {cloud.place}"
+        self._cloud = cloud
         # A thread starts with the first request that needs it.
         self._pool = ThreadPoolExecutor(_GETS_AT_ONCE, thread_name_prefix="batches-get")
-        endpoint = settings.s3_endpoint
-        # Without a scheme, obstore would panic at the first request.
-        if endpoint and not endpoint.startswith(("http://", "https://")):
-            raise ConfigurationError(
-                f"FACTORY_S3_ENDPOINT is `{endpoint}`. Write it with http:// or https:// before the host."
-            )
         try:
-            self._store = single_try_store(settings, bucket, prefix, answer_s=answer_s)
-        except (ValueError, BaseError) as error:
+            self._store = cloud.client(bucket, prefix, answer_s)
+        except ValueError as error:
             raise ConfigurationError(
-                f"{self._address} cannot be the address of objects ({cause(error)}). "
-                "Write s3://BUCKET/PREFIX, without empty or relative parts."
+                f"{address} cannot be the address of objects ({cause(error)}). "
+                f"Write {cloud.address_form}, without empty or relative parts."
+            ) from error
+        except BaseError as error:
+            raise ConfigurationError(
+                f"{address} cannot be opened ({cause(error)}). Write {cloud.address_form}, and set "
+                f"{cloud.credentials}."
             ) from error
 
     def get(self, name: str) -> bytes | None:
@@ -57,7 +57,7 @@ class Bucket:
             try:
                 return obstore.get(self._store, name).bytes().to_bytes()
             except FileNotFoundError as error:
-                _require_missing(error)
+                self._require_missing(error)
                 return None
 
     def get_all(self, names: Sequence[str]) -> list[bytes | None]:
@@ -79,7 +79,7 @@ class Bucket:
             try:
                 return memoryview(obstore.get_range(self._store, name, start=offset, length=length))
             except FileNotFoundError as error:
-                _require_missing(error)
+                self._require_missing(error)
                 return None
             except BaseError as error:
                 if s3_code(error) != "InvalidRange":
@@ -93,7 +93,8 @@ class Bucket:
                 obstore.put(self._store, name, body, mode="create", use_multipart=False)
             except AlreadyExistsError as error:
                 # Two creates met, and S3 says so even if it stored neither. It is an answer: no outage.
-                return Creation.UNCLEAR if _CONFLICT in str(error) else Creation.TAKEN
+                is_unclear = _CONFLICT in str(error) and s3_code(error) != _BLOB_EXISTS
+                return Creation.UNCLEAR if is_unclear else Creation.TAKEN
         return Creation.STORED
 
     def put(self, name: str, body: bytes) -> None:
@@ -107,7 +108,7 @@ class Bucket:
             try:
                 obstore.delete(self._store, name)
             except FileNotFoundError as error:
-                _require_missing(error)
+                self._require_missing(error)
 
     def list(self, prefix: str) -> list[str]:
         """The names that begin with `prefix`, in any order."""
@@ -127,8 +128,17 @@ class Bucket:
             raise self._problem(error) from error
 
     def _problem(self, error: Exception) -> FactoryError | NoAnswer:
-        problem = unusable(error, self._settings, self._address)
-        return problem if isinstance(problem, ConfigurationError) else NoAnswer(cause(error))
+        task = "asked for credentials: " if _TOKEN_REQUEST in str(error) else ""
+        return self._cloud.refusal(error, self._address) or NoAnswer(f"{task}{cause(error)}")
+
+    def _require_missing(self, error: FileNotFoundError) -> None:
+        """Raise `error` unless the store itself says that the key is missing.
+
+        A gateway that cannot reach its store answers 404 too, and a name believed missing would end a chain
+        too early.
+        """
+        if not self._cloud.is_missing(error):
+            raise error
 
 
 def _refuse_after_fork() -> None:
@@ -138,13 +148,3 @@ def _refuse_after_fork() -> None:
             "This process was forked from one that had used a bucket, and cannot use buckets. "
             "Start workers by `spawn` or `forkserver`, or open the store in the workers alone."
         )
-
-
-def _require_missing(error: FileNotFoundError) -> None:
-    """Raise `error` unless the store itself says that the key is missing.
-
-    A gateway that cannot reach its store answers 404 too, and a name believed missing would end a chain too
-    early.
-    """
-    if s3_code(error) != "NoSuchKey":
-        raise error

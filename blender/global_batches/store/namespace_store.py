@@ -32,6 +32,7 @@ from blender.global_batches.protocol.operations import (
     Routine,
 )
 from blender.global_batches.store.bucket import Bucket
+from blender.global_batches.store.cloud import cloud_of
 from blender.global_batches.store.folder import Folder
 from blender.global_batches.store.objects import NoAnswer, Objects
 from blender.global_batches.store.outage import Outage, StorePatience
@@ -50,7 +51,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
 class NamespaceStore:
-    """The objects of one namespace: a folder or a prefix of an S3-compatible store; safe for many threads."""
+    """The objects of one namespace: a folder or a prefix of a bucket; safe for many threads."""
 
     def __init__(self, uri: str, objects: Objects, patience_s: float) -> None:
         self.uri = uri
@@ -136,20 +137,24 @@ class NamespaceStore:
 def open_store(
     uri: str | os.PathLike[str], settings: Settings | None = None, *, patience_s: float = PATIENCE_S
 ) -> NamespaceStore:
-    """The store at an address: `s3://BUCKET/PREFIX`, `file:///FOLDER` or a path; nothing is read or made yet.
+    """The store at an address: a path, `file:///FOLDER`, or a prefix of a bucket in one of the clouds.
 
-    Endpoint and keys of S3 come from `settings`, those of this process by default. Raises ConfigurationError
-    for any other address.
+    `s3://BUCKET/PREFIX` takes endpoint and keys from `settings`, those of this process by default;
+    `gs://BUCKET/PREFIX` and `az://CONTAINER/PREFIX` take theirs from the environment. Nothing is read or made
+    yet. Raises ConfigurationError for any other address.
     """
     uri = os.fspath(uri)
-    if uri.startswith("s3://"):
-        bucket, _, prefix = uri.removeprefix("s3://").partition("/")
+    scheme, separator, rest = uri.partition("://")
+    cloud = cloud_of(scheme, settings or settings_of_process()) if separator else None
+    if cloud is not None:
+        bucket, _, prefix = rest.partition("/")
         if not bucket:
-            raise ConfigurationError(f"`{uri}` names no bucket. Write s3://BUCKET/PREFIX.")
+            raise ConfigurationError(f"`{uri}` names no bucket. Write {cloud.address_form}.")
+        address = f"{scheme}://{bucket}/{prefix}".rstrip("/")
         objects: Objects = Bucket(
-            settings or settings_of_process(), bucket, prefix.strip("/"), answer_s=min(_ANSWER_S, patience_s)
+            cloud, address, bucket, prefix.strip("/"), answer_s=min(_ANSWER_S, patience_s)
         )
-        return NamespaceStore(f"s3://{bucket}/{prefix}".rstrip("/"), objects, patience_s)
+        return NamespaceStore(address, objects, patience_s)
     folder = _folder(uri)
     return NamespaceStore(f"file://{folder}", Folder(folder), patience_s)
 
@@ -160,6 +165,7 @@ def _folder(uri: str) -> Path:
         return Path("/", uri.removeprefix("file:").lstrip("/"))
     if not uri or _SCHEME.match(uri):
         raise ConfigurationError(
-            f"`{uri}` is not the address of a namespace. Give a folder, file:///FOLDER or s3://BUCKET/PREFIX."
+            f"`{uri}` is not the address of a namespace. Give a folder, file:///FOLDER, s3://BUCKET/PREFIX, "
+            "gs://BUCKET/PREFIX or az://CONTAINER/PREFIX."
         )
     return Path(uri).expanduser().absolute()

@@ -1,6 +1,9 @@
-"""Whether a store lets only one of many concurrent creates win, measured before anything durable rests on it.
+"""Whether durable batches are safe in a store, measured before any are written.
 
 probe(open_store("s3://bucket/run7"))       # StoreFacts(winner_s=0.021, loser_s=0.048)
+
+Of many concurrent creates of a name only one may win. Who reads a name after its create must find it, even if
+it was missing the moment before.
 """
 
 from __future__ import annotations
@@ -15,16 +18,30 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
 from blender.global_batches.errors import UnsafeStore
-from blender.global_batches.protocol.operations import Create, Creation, Routine, delete, get
+from blender.global_batches.protocol.operations import (
+    Create,
+    Creation,
+    Routine,
+    Verdict,
+    create,
+    delete,
+    get,
+    get_all,
+)
 from blender.global_batches.store.namespace_store import NamespaceStore
 from factory.errors import MachineError
 
 _CREATORS = 32
+_NAMES = 8  # that are read before their create and after it
 _START_S = 60.0  # for a process that cannot start that many threads
 _BODY_BYTES = 1024  # as a small version of a log
 _REMEDY = (
     "Batches would be lost without a word. Take a store with conditional writes (If-None-Match), or a folder "
     "on a local disk."
+)
+_STALE_REMEDY = (
+    "Batches would be lost without a word. Take a store that reads after write, with no cache in front of "
+    "it, or a folder on a local disk."
 )
 
 
@@ -56,9 +73,10 @@ class _Attempt:
 
 
 def probe(store: NamespaceStore) -> StoreFacts:
-    """Race 32 creates of one name, then create it once more; leaves nothing behind.
+    """Race 32 creates of one name, create it once more, then read other names after their creates.
 
-    Raises UnsafeStore unless exactly one wins and its bytes stay. An unclear answer counts by what is stored.
+    Leaves nothing behind. Raises UnsafeStore unless exactly one wins, its bytes stay, and every read finds
+    what was created before. An unclear answer of a create counts by what is stored.
     """
     name = f"probe-{uuid.uuid4().hex}"
     attempts = _race(store, name)
@@ -71,6 +89,7 @@ def probe(store: NamespaceStore) -> StoreFacts:
     if late.creation is Creation.STORED or last_stored != winner.body:
         raise UnsafeStore(f"{store.uri} overwrites an object that a create-only put must keep. {_REMEDY}")
     refused = [attempt.seconds for attempt in [*attempts, late] if attempt.creation is Creation.TAKEN]
+    _require_read_after_write(store)
     losers = sorted(refused or [late.seconds])
     return StoreFacts(winner_s=winner.seconds, loser_s=losers[len(losers) // 2])
 
@@ -92,6 +111,26 @@ def _race(store: NamespaceStore, name: str) -> list[_Attempt]:
         # First something harmless: opening connections, and a refusal, are no part of the race.
         list(pool.map(lambda _: store.run(get(name)), range(_CREATORS)))
         return list(pool.map(attempt, [_body() for _ in range(_CREATORS)]))
+
+
+def _require_read_after_write(store: NamespaceStore) -> None:
+    bodies = {f"probe-{uuid.uuid4().hex}": _body() for _ in range(_NAMES)}
+    names = tuple(bodies)
+    store.run(get_all(names))  # a cache may keep for a while that a name is missing
+    verdicts = {name: store.run(create(name, body)) for name, body in bodies.items()}
+    answers = [dict(zip(names, store.run(get_all(names)), strict=True)) for _ in range(2)]
+    for name in names:
+        store.run(delete(name))
+    misses = [
+        name
+        for name, verdict in verdicts.items()
+        if verdict is Verdict.OURS and any(answer[name] != bodies[name] for answer in answers)
+    ]
+    if misses:
+        raise UnsafeStore(
+            f"{store.uri} did not show {len(misses)} of {_NAMES} objects after it had confirmed their "
+            f"creates. {_STALE_REMEDY}"
+        )
 
 
 def _winner(store: NamespaceStore, attempts: Sequence[_Attempt], stored: bytes | None) -> _Attempt:

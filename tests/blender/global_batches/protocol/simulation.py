@@ -70,9 +70,13 @@ class Process:
 class World:
     """One run of the simulation; `run` returns the invariants that it broke, by the times of each."""
 
-    def __init__(self, seed: int, order: Arrival | Assigned = ARRIVAL) -> None:
+    def __init__(self, seed: int, order: Arrival | Assigned = ARRIVAL, *, stale_floors: bool = False) -> None:
         self.random = random.Random(seed)
         self.order = order
+        self.stale_floors = stale_floors
+        """Whether half of the GETs of a floor miss one that was created in the last 500 turns."""
+        self.floor_turns: dict[str, int] = {}
+        """When each floor was created."""
         self.forgetful = seed % 2 == 1
         """Whether a LIST forgets a fifth of the names."""
         self.checkpoint_versions = self.random.choice((1, 2, 4))
@@ -115,7 +119,7 @@ class World:
         """The answer of a store that works."""
         match operation:
             case Get(name):
-                return self.objects.get(name)
+                return None if self.is_hidden(name) else self.objects.get(name)
             case Create(name, body):
                 if name in self.objects:
                     return Creation.TAKEN
@@ -131,6 +135,11 @@ class World:
                 list_names = sorted(name for name in self.objects if name.startswith(prefix))
                 return [name for name in list_names if not self.forgetful or self.random.random() > 0.2]
         return None
+
+    def is_hidden(self, name: str) -> bool:
+        """Whether the store does not show a floor yet."""
+        turn = self.floor_turns.get(name) if self.stale_floors else None
+        return turn is not None and self.turn < turn + 500 and self.random.random() < 0.5
 
     def record(self, name: str, body: bytes) -> None:
         """Check what a name that counts does to the history."""
@@ -149,6 +158,7 @@ class World:
             if names.checkpoint(floor.version) not in self.objects:
                 self.broken["a floor without its checkpoint"] += 1
             self.floor = max(self.floor, floor.version)
+            self.floor_turns[name] = self.turn
 
     # The processes
 

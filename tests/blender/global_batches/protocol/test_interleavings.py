@@ -33,6 +33,11 @@ def test_every_rule_is_needed(rule: Rule) -> None:
         assert World(rule.seed).run()
 
 
+def test_a_floor_that_is_read_late_loses_acknowledged_batches() -> None:
+    """Why a store must read after write; docs/batches.md says in how many worlds."""
+    assert "acknowledged, and not visible" in World(2, stale_floors=True).run()
+
+
 def test_a_world_is_a_function_of_its_seed() -> None:
     first, second = World(7), World(7)
     assert first.run() == second.run()

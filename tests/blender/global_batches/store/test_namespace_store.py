@@ -92,17 +92,19 @@ def test_a_path_is_taken_literally(tmp_path: Path) -> None:
     "uri",
     [
         "",
-        "gs://bucket/run",
+        "gcs://bucket/run",
         "http://host/run",
         "s3:/bucket",
         "file://run",
         "file://host/run",
         "s3://",
         "s3:///run",
+        "gs://",
+        "az:///run",
     ],
 )
 def test_any_other_address_is_refused_in_one_sentence(uri: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"Give a folder|Write s3://BUCKET/PREFIX") as raised:
+    with pytest.raises(ConfigurationError, match=r"Give a folder|names no bucket\. Write") as raised:
         open_store(uri)
     assert f"`{uri}`" in str(raised.value)
 

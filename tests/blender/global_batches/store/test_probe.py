@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -12,11 +12,16 @@ from typing import cast
 import pytest
 
 from blender.global_batches.errors import UnsafeStore
+from blender.global_batches.namespace import create_namespace
 from blender.global_batches.protocol.operations import Creation, list_names
+from blender.global_batches.store import namespace_store
 from blender.global_batches.store import probe as probe_module
+from blender.global_batches.store.folder import Folder
 from blender.global_batches.store.namespace_store import NamespaceStore, open_store
 from blender.global_batches.store.objects import Objects
 from blender.global_batches.store.probe import StoreFacts, probe
+from blender.global_batches.writer import BatchWriter
+from blender.spec.mesh import Mesh
 from factory.errors import MachineError
 
 
@@ -46,6 +51,9 @@ class Faulty:
     def get(self, name: str) -> bytes | None:
         return self.bodies.get(name)
 
+    def get_all(self, names: Sequence[str]) -> list[bytes | None]:
+        return [self.bodies.get(name) for name in names]
+
     def create(self, name: str, body: bytes) -> Creation:
         if next(self._numbers) not in self._confirmed:
             return Creation.TAKEN
@@ -67,6 +75,41 @@ def test_a_store_that_breaks_the_rule_is_refused_and_left_empty(faulty: Faulty, 
     with pytest.raises(UnsafeStore, match=f"^memory {sentence}"):
         probe(NamespaceStore("memory", cast("Objects", faulty), patience_s=1))
     assert faulty.bodies == {}
+
+
+class Stale(Folder):
+    """A folder whose reads of `least` names or more go through a cache of names that were missing."""
+
+    def __init__(self, root: Path, least: int = 1) -> None:
+        super().__init__(root)
+        self._least = least
+        self._missing: set[str] = set()
+
+    def get_all(self, names: Sequence[str]) -> list[bytes | None]:
+        bodies = super().get_all(names)
+        if len(names) < self._least:
+            return bodies
+        cached, self._missing = self._missing & set(names), self._missing - set(names)
+        self._missing |= {name for name, body in zip(names, bodies, strict=True) if body is None}
+        return [None if name in cached else body for name, body in zip(names, bodies, strict=True)]
+
+
+def test_a_store_that_hides_what_was_created_is_refused_and_left_empty(tmp_path: Path) -> None:
+    store = NamespaceStore("memory", Stale(tmp_path, least=2), patience_s=1)
+    with pytest.raises(
+        UnsafeStore, match=r"^memory did not show 8 of 8 objects after it had confirmed their"
+    ):
+        probe(store)
+    assert store.run(list_names("")) == []
+
+
+def test_a_writer_notices_a_cache_in_front_of_its_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_namespace(tmp_path, Mesh())
+    monkeypatch.setattr(namespace_store, "Folder", Stale)
+    with pytest.raises(UnsafeStore, match=r"does not show log/0{19}1, which was there before"):
+        BatchWriter(tmp_path)
 
 
 def test_a_process_that_cannot_start_all_creators_is_told(
