@@ -104,7 +104,7 @@ def run(place: Place, n_producers: int, pace: Pace, goal: Goal, progress: Consol
     """Let producers commit until a goal is reached, and compare the log with what they noted."""
     label = f"{place.name}, {n_producers} producers {pace}"
     uri = f"{place.address}/commits-{n_producers}-{pace.replace(' ', '-')}"
-    create_namespace(uri, Mesh(dp=DP), lanes=n_producers, settings=place.settings)
+    create_namespace(uri, Mesh(dp=DP), lanes=n_producers, settings=place.settings, order="arrival")
     with tempfile.TemporaryDirectory() as name:
         notes = Path(name)
         processes = [_start(place, uri, lane, notes, pace) for lane in range(n_producers)]

@@ -22,7 +22,7 @@ from blender.global_batches.follower import Follower
 from blender.global_batches.format.footer import Footer
 from blender.global_batches.namespace import Namespace, create_namespace
 from blender.global_batches.protocol.state import Descriptor
-from blender.global_batches.rank_slice import read_slice
+from blender.global_batches.rank_slice import read_footer, read_slice
 from blender.global_batches.store.namespace_store import NamespaceStore
 from blender.global_batches.store.objects import Objects
 from blender.global_batches.writer import BatchWriter
@@ -95,7 +95,7 @@ def read_both_ways(place: Place, kib: int, n_batches: int, rounds: int) -> Reads
     namespace = create_namespace(uri, Mesh(dp=DP), lanes=1, settings=place.settings)
     dice = np.random.default_rng(kib)
     written = [dice.integers(0, 2**16, (DP, kib << 9), dtype=np.uint16) for _ in range(n_batches)]
-    with BatchWriter(uri, "bench", settings=place.settings) as writer:
+    with BatchWriter(uri, settings=place.settings) as writer:
         for number, tokens in enumerate(written):
             writer.put([{"tokens": tokens[dp]} for dp in range(DP)], offset=number)
         writer.finish()
@@ -155,7 +155,8 @@ def _timed(
 
 def _slice(store: NamespaceStore, namespace: Namespace, batch: Descriptor, dp: int) -> np.ndarray:
     place = namespace.mesh.coordinate(dp)
-    return read_slice(store, namespace, batch, place).arrays["tokens"]
+    footer = read_footer(store, namespace, batch)
+    return read_slice(store, namespace, batch, footer, place).arrays["tokens"]
 
 
 def _batches(store: NamespaceStore, namespace: Namespace, n: int) -> list[Descriptor]:

@@ -8,8 +8,8 @@ library over an object store or a folder, without a server (BatchWeave, sections
     from blender.global_batches import BatchDataset, BatchReader, BatchWriter, Mesh, create_namespace, cut
 
     mesh = Mesh(dp=32, cp=2)
-    create_namespace("s3://bucket/run7", mesh, lanes=4)         # the data end when 4 lanes are finished
-    with BatchWriter("s3://bucket/run7", lane="rollouts-0") as writer:
+    create_namespace("s3://bucket/run7", mesh, lanes=4)         # step i is of lane i mod 4
+    with BatchWriter("s3://bucket/run7", lane=0) as writer:
         for columns, row in rollouts(start=writer.offset or 0):
             writer.put(cut(columns, mesh, sequence={"tokens"}), offset=row)
         writer.finish()
@@ -26,10 +26,11 @@ with its last batch. A trainer reads from any step on, while producers write:
 
 The steps of a blend are written without a loop of one's own, by any number of processes:
 
-    create_namespace("s3://bucket/run8", mesh, lanes=8, order="assigned")     # step i is of lane i mod 8
+    create_namespace("s3://bucket/run8", mesh, lanes=8)
     Producer("s3://bucket/run8", BlendProduction(open_blend("4f1c...")), [0, 1]).run()
 
-Endpoint and keys of a bucket are those of the lake (`FACTORY_S3_ENDPOINT` and its neighbors), or `settings`.
+An address is a folder, or a prefix at `s3://`, `gs://` or `az://`. Endpoint and keys of S3 are those of the
+lake (`FACTORY_S3_ENDPOINT` and its neighbors), or `settings`; of the other clouds, those in the environment.
 What can go wrong is in `blender.global_batches.errors`, `blender.errors` and `factory.errors`. A reader waits
 for steps that are not committed yet; `with use_context(CallContext(timeout_s=600))` of `blender.call_context`
 bounds the wait.
@@ -40,6 +41,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from blender.global_batches.blend_production import BlendProduction as BlendProduction
     from blender.global_batches.ending import end_namespace as end_namespace
+    from blender.global_batches.ending import finish_lane as finish_lane
     from blender.global_batches.format.cut import cut as cut
     from blender.global_batches.format.slices import Slices as Slices
     from blender.global_batches.namespace import Namespace as Namespace
@@ -63,6 +65,7 @@ else:
         {
             "create_namespace": "blender.global_batches.namespace",
             "end_namespace": "blender.global_batches.ending",
+            "finish_lane": "blender.global_batches.ending",
             "Namespace": "blender.global_batches.namespace",
             "Mesh": "blender.spec.mesh",
             "Slices": "blender.global_batches.format.slices",

@@ -1,17 +1,46 @@
-"""The end of a namespace that was created without a number of lanes."""
+"""Ends by hand: of a lane whose producer is gone, and of a namespace whose lanes come and go."""
 
 from __future__ import annotations
 
 import os
 
+from blender.errors import InvalidRequest
 from blender.global_batches.errors import Fenced
 from blender.global_batches.namespace import open_namespace
 from blender.global_batches.protocol import checkpoints, log
 from blender.global_batches.protocol.client import incarnation_of_process
 from blender.global_batches.protocol.state import END
 from blender.global_batches.store.namespace_store import PATIENCE_S, open_store
+from blender.global_batches.writer import BatchWriter
+from factory.counted import counted
 from factory.errors import ConfigurationError
 from factory.settings import Settings
+
+
+def finish_lane(
+    uri: str | os.PathLike[str],
+    lane: str | int,
+    *,
+    settings: Settings | None = None,
+    patience_s: float = PATIENCE_S,
+) -> int:
+    """Close a lane in place of its producer, which can commit no more; return the number of its batches.
+
+    What the producer has not committed is lost. Once more does nothing. Raises InvalidRequest for a lane that
+    nobody has opened, UnevenLanes if steps of other lanes would never be read, and Fenced if its producer is
+    started again at this moment.
+    """
+    store = open_store(uri, settings, patience_s=patience_s)
+    state = store.run(log.load(open_namespace(store).client()))
+    names = sorted(state.lanes.keys() - {END})
+    if f"{lane}" not in names:
+        raise InvalidRequest(
+            f"Nobody has opened lane `{lane}` of {store.uri}. Give one of its lanes: "
+            f"{', '.join(f'`{name}`' for name in names) or 'none yet'}."
+        )
+    with BatchWriter(uri, lane, settings=settings, patience_s=patience_s) as writer:
+        writer.finish()
+    return writer.committed
 
 
 def end_namespace(
@@ -25,10 +54,11 @@ def end_namespace(
     store = open_store(uri, settings, patience_s=patience_s)
     namespace = open_namespace(store)
     if namespace.lanes is not None:
-        finish = "Let its producers run to their end" if namespace.order == "assigned" else "Finish them"
+        finish = "Let its producers run to their end" if namespace.order == "assigned" else "Finish each"
         raise ConfigurationError(
-            f"The namespace at {store.uri} has {namespace.order} order and ends when its {namespace.lanes} "
-            f"lanes are finished. {finish}, and its readers come to the end of data."
+            f"The namespace at {store.uri} has {namespace.order} order and "
+            f"{counted(namespace.lanes, 'lane')}, and ends once these are finished. {finish} (`factory "
+            "batches finish` does it for a producer that is gone), and its readers come to the end of data."
         )
     client = namespace.client()
     is_ended = False

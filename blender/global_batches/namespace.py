@@ -1,6 +1,6 @@
 """A namespace: what all its writers and readers agree on, written once.
 
-create_namespace("s3://bucket/run7", Mesh(dp=32, cp=2), lanes=8)
+create_namespace("s3://bucket/run7", Mesh(dp=32, cp=2), lanes=8)     # step i is that of lane i mod 8
 store = open_store("s3://bucket/run7")
 open_namespace(store)                           # Namespace(id="0c5e...", dp=32, cp=2, lanes=8, ...)
 """
@@ -27,6 +27,7 @@ from blender.global_batches.store.probe import StoreFacts, probe
 from blender.rows.checksummed_json import verified_content, with_checksum
 from blender.spec.mesh import Mesh
 from blender.spec.whole_number import whole_number
+from factory.counted import counted
 from factory.errors import ConfigurationError
 from factory.settings import Settings
 
@@ -99,18 +100,18 @@ def create_namespace(
     *,
     layout: ChunkLayout = "zigzag",
     lanes: int | None = None,
-    order: OrderName = "arrival",
+    order: OrderName = "assigned",
     settings: Settings | None = None,
     patience_s: float = PATIENCE_S,
 ) -> Namespace:
     """Create the namespace at an address, after a probe of its store; one that is there and equal is kept.
 
-    With `lanes`, that many may be opened, and the data end when all of them are finished; without, lanes
-    come and go, and the data end by `end_namespace`. Assigned `order` needs `lanes`, which are named by the
-    numbers from 0 on: step i is that of lane i mod lanes, and the data end at the first step of a finished
-    lane. Tensor and pipeline parallel ranks read what their peers
-    read, so only dp and cp of the mesh count. Raises NamespaceDiffers if another one is there, and
-    UnsafeStore if the store lets two processes create a name.
+    In assigned order the lanes, by default one, are named by the numbers from 0 on: step i is that of lane
+    i mod `lanes`, and the data end at the first step of a finished lane. In arrival order they have any
+    names. With `lanes`, that many may be opened, and the data end when all of them are finished; without,
+    lanes come and go, and the data end by `end_namespace`. Tensor and pipeline parallel ranks read what their
+    peers read, so only dp and cp of the mesh count. Raises NamespaceDiffers if another one is there, and
+    UnsafeStore if the store lets two processes create a name, or hides one from a process that reads it.
     """
     if layout not in get_args(ChunkLayout):
         raise ConfigurationError(f"`{layout}` is not a layout of chunks. Use zigzag or contiguous.")
@@ -119,10 +120,7 @@ def create_namespace(
     if lanes is not None:
         lanes = whole_number(lanes, "lanes", least=1, most=MOST_LANES)
     elif order == "assigned":
-        raise ConfigurationError(
-            "Assigned order deals the steps to a fixed number of lanes. Give a number of lanes, such as 4, "
-            "or choose arrival order, in which lanes come and go."
-        )
+        lanes = 1
     store = open_store(uri, settings, patience_s=patience_s)
     if store.run(get(names.NAMESPACE)) is None:
         namespace = Namespace(
@@ -131,17 +129,22 @@ def create_namespace(
         store.run(ensure(names.NAMESPACE, _to_bytes(namespace)))
     namespace = open_namespace(store)
     namespace.require_mesh(mesh)
-    for name, requested, stored in (
-        ("layout", layout, namespace.layout),
-        ("lanes", lanes, namespace.lanes),
-        ("order", order, namespace.order),
+    for requested, stored in (
+        (f"{layout} layout", f"{namespace.layout} layout"),
+        (f"{order} order", f"{namespace.order} order"),
+        (lanes_in_words(lanes), lanes_in_words(namespace.lanes)),
     ):
         if requested != stored:
             raise NamespaceDiffers(
-                f"{store.uri} holds a namespace with {name} {stored}, and {requested} was asked for. Create "
-                "one at another address, or use the one that is there."
+                f"{store.uri} holds a namespace with {stored}, and one with {requested} was asked for. "
+                "Create that at another address, or use the one that is there."
             )
     return namespace
+
+
+def lanes_in_words(lanes: int | None) -> str:
+    """The lanes of a namespace in a sentence: `1 lane`, `4 lanes`, `lanes that come and go`."""
+    return "lanes that come and go" if lanes is None else counted(lanes, "lane")
 
 
 def open_namespace(store: NamespaceStore) -> Namespace:

@@ -173,9 +173,10 @@ class Producer:
         numbers = self.dealt if lanes is None else sorted(set(lanes))
         outside = [number for number in numbers if number not in self.dealt]
         if outside or not numbers:
+            lanes_there = "lane 0 alone" if len(self.dealt) == 1 else f"lanes 0 to {len(self.dealt) - 1}"
             raise InvalidRequest(
                 f"Lane {outside[0] if outside else '(none)'} was asked for, and the namespace at {self.uri} "
-                f"has lanes 0 to {len(self.dealt) - 1}. Produce these, or create a namespace with more."
+                f"has {lanes_there}. Produce what it has, or create a namespace with more."
             )
         return list(numbers)
 

@@ -166,8 +166,9 @@ def _waits_for(namespace: Namespace, state: LogState, lanes: tuple[LaneStatus, .
         )
     opened = [lane for lane in lanes if not lane.is_closed]
     if not opened:
-        unopened = "a lane" if namespace.lanes is None else f"one of {namespace.lanes - len(lanes)} lanes"
-        return f"Step {state.steps:,} is that of {unopened} that nobody has opened."
+        unopened = 1 if namespace.lanes is None else namespace.lanes - len(lanes)
+        lane_of = "a lane" if unopened == 1 else f"one of {unopened:,} lanes"
+        return f"Step {state.steps:,} is that of {lane_of} that nobody has opened."
     latest = max(opened, key=lambda lane: lane.committed_at or 0)
     return (
         f"Step {state.steps:,} is that of the lane that commits next; the latest, `{latest.name}`, "

@@ -1,7 +1,7 @@
 """Writes batches from any Python iterator, each exactly once, whoever is killed.
 
     create_namespace("s3://bucket/run7", Mesh(dp=32), lanes=4)
-    with BatchWriter("s3://bucket/run7", lane="rollouts-0") as writer:
+    with BatchWriter("s3://bucket/run7", lane=0) as writer:
         for columns, offset in rollouts(start=writer.offset):       # {"tokens": [256, 4096]}, 12800
             writer.put(cut(columns, Mesh(dp=32)), offset)
         writer.finish()                                             # no batch follows on this lane
@@ -43,14 +43,14 @@ class BatchWriter:
     """The producer of one lane of a namespace, for one thread; opening it takes the lane over.
 
     `policy` decides how often batches are committed. The writer waits up to `patience_s` for a store that
-    does not answer. Raises NamespaceNotFound, NamespaceDiffers if the namespace has no such lane, and Fenced
-    if another process opens the lane at this moment.
+    does not answer. Raises NamespaceNotFound, NamespaceDiffers if the namespace has no such lane, Fenced if
+    another process opens the lane at this moment, and UnsafeStore if the store hides what was just written.
     """
 
     def __init__(
         self,
         uri: str | os.PathLike[str],
-        lane: str | int,
+        lane: str | int = 0,
         *,
         settings: Settings | None = None,
         policy: Policy | None = None,
@@ -64,6 +64,7 @@ class BatchWriter:
         """What the attempts of this writer came to."""
         report = self.figures.report()
         claim, state = self._store.run(log.take(client, lane, incarnation_of_process(), report))
+        self._store.run(log.require_read_after_write(client, state))
         state = self._store.run(checkpoints.maintain(client, state))
         self._opened = state.lane(lane)
         self.is_finished = claim is None

@@ -20,7 +20,9 @@ batches_app = typer.Typer(
     cls=root.Commands, help="Write durable batches, and see how far they have come.", no_args_is_help=True
 )
 
-Address = Annotated[str, typer.Argument(help="The address of a namespace: s3://bucket/run7, or a folder.")]
+Address = Annotated[
+    str, typer.Argument(help="The address of a namespace: a folder, or s3://bucket/run7 (also gs:, az:).")
+]
 
 _WATCH_S = 2.0
 _PATIENCE_S = 30.0  # of a person who looks, with a store that does not answer
@@ -31,7 +33,12 @@ def create(
     uri: Address,
     mesh: Annotated[str, typer.Option(help="The mesh that reads: dp=32,cp=2; tp and pp do not matter.")],
     lanes: Annotated[
-        int | None, typer.Option(min=1, help="The number of lanes, after whose end the data end.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="The number of lanes, after whose end the data end: by default 1; in arrival order lanes "
+            "come and go by default.",
+        ),
     ] = None,
     order: Annotated[
         Literal["assigned", "arrival"],
@@ -45,18 +52,22 @@ def create(
     ] = "zigzag",
 ) -> None:
     """Create a namespace, after a probe of its store; one that is there and equal is kept."""
-    from blender.global_batches.namespace import create_namespace
-    from factory.cli.batches_tables import counted
+    from blender.global_batches.namespace import create_namespace, lanes_in_words
 
     namespace = create_namespace(
         uri, Mesh.parse(mesh), lanes=lanes, order=order, layout=layout, settings=settings()
     )
-    n_lanes = "lanes that come and go" if namespace.lanes is None else counted(namespace.lanes, "lane")
+    fill = (
+        f"Fill it by BatchWriter, and end it: factory batches end {uri}"
+        if namespace.lanes is None
+        else f"Fill it: factory batches produce {uri} --blend ID, or by BatchWriter"
+    )
     _console().print(
-        f"Namespace {namespace.id} at {uri}: {namespace.order} order, {n_lanes}, for dp={namespace.dp},"
+        f"Namespace {namespace.id} at {uri}: {namespace.order} order, {lanes_in_words(namespace.lanes)}, "
+        f"for dp={namespace.dp},"
         f"cp={namespace.cp}.\nOf 32 creates of one name one wins, after {_ms(namespace.store.winner_s)}; the "
         f"others know after {_ms(namespace.store.loser_s)}.\n"
-        f"Fill it: factory batches produce {uri} --blend ID",
+        f"{fill}",
         soft_wrap=True,
     )
 
@@ -102,6 +113,20 @@ def produce(
         uri, blend, lane, chunking, server, strategy, microbatches, model, transform, metrics_port
     )
     run(settings(), options, _console())
+
+
+@batches_app.command("finish")
+def finish(uri: Address, lane: Annotated[str, typer.Argument(help="A lane that was opened.")]) -> None:
+    """Finish a lane whose producer is gone: it commits no more, and what it had not committed is lost."""
+    from blender.global_batches.ending import finish_lane
+    from factory.cli.batches_tables import counted
+
+    n_batches = finish_lane(uri, lane, settings=settings(), patience_s=_PATIENCE_S)
+    _console().print(
+        f"Lane {lane} of {uri} is finished, after {counted(n_batches, 'batch', 'batches')}.",
+        soft_wrap=True,
+        markup=False,
+    )
 
 
 @batches_app.command("end")
@@ -157,7 +182,10 @@ def show_batch(
 
 @batches_app.command("probe")
 def probe(uri: Address, as_json: Json = False) -> None:
-    """Race 32 creates of one name in a store, which must let exactly one win; nothing is left there."""
+    """Race 32 creates of one name in a store, which must let exactly one win, and read what was created.
+
+    Nothing is left there.
+    """
     from blender.global_batches.store.namespace_store import open_store
     from blender.global_batches.store.probe import probe as probe_store
 
@@ -167,7 +195,8 @@ def probe(uri: Address, as_json: Json = False) -> None:
     else:
         _console().print(
             f"Of 32 creates of one name at {uri} exactly one won, after {_ms(facts.winner_s)}; the others "
-            f"know after {_ms(facts.loser_s)}. Durable batches are safe here.",
+            f"know after {_ms(facts.loser_s)}. What was created was read at once. Durable batches are safe "
+            "here.",
             soft_wrap=True,
         )
 

@@ -57,7 +57,7 @@ def bucket(object_store: ObjectStore) -> str:
 def uri(bucket: str, unique: str, settings: Settings) -> str:
     """The address of a namespace of its own."""
     address = f"{bucket}/{unique}"
-    create_namespace(address, Mesh(), settings=settings)
+    create_namespace(address, Mesh(), settings=settings, order="arrival")
     return address
 
 
@@ -262,5 +262,5 @@ def test_no_namespace_is_created_on_a_store_that_ignores_conditions(
     proxy.strips_conditions = True
     address = f"{bucket}/{unique}"
     with pytest.raises(UnsafeStore, match="concurrent creates of one name"):
-        create_namespace(address, Mesh(), settings=faulty)
+        create_namespace(address, Mesh(), settings=faulty, order="arrival")
     assert open_store(address, settings).run(list_names("")) == []

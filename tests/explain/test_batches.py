@@ -102,7 +102,7 @@ def test_namespaces_that_are_gone_or_replaced_are_named_and_left_out(
     gone, replaced = (filled(lake, blend, tmp_path / name, "assigned") for name in ("gone", "replaced"))
     shutil.rmtree(gone)
     shutil.rmtree(replaced)
-    create_namespace(replaced, Mesh())
+    create_namespace(replaced, Mesh(), order="arrival")
     unread = add_stored_steps(lake.settings, traced(lake))
     assert len(unread) == 2
     assert any("is left out: There is no namespace at file://" in sentence for sentence in unread)
@@ -110,7 +110,7 @@ def test_namespaces_that_are_gone_or_replaced_are_named_and_left_out(
 
 
 def test_a_batch_of_another_producer_says_what_its_origin_is(tmp_path: Path, lake: Lake) -> None:
-    create_namespace(tmp_path / "run", Mesh(), lanes=1)
+    create_namespace(tmp_path / "run", Mesh(), lanes=1, order="arrival")
     with BatchWriter(tmp_path / "run", "rollouts") as writer:
         writer.put([{"tokens": np.arange(4)}], offset=1, origin={"policy": "step-812"})
         writer.finish()

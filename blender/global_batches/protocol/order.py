@@ -15,6 +15,7 @@ from typing import Protocol
 
 from blender.global_batches.errors import NamespaceDiffers, UnevenLanes
 from blender.global_batches.protocol.state import END, Lane, LogState
+from factory.counted import counted
 
 
 class Order(Protocol):
@@ -55,9 +56,9 @@ class Arrival:
         opened = sorted(state.lanes.keys() - {END})
         if self.lanes is not None and lane not in {*opened, END} and len(opened) >= self.lanes:
             raise NamespaceDiffers(
-                f"Lane `{lane}` would be one more than the {self.lanes} of the namespace: "
-                f"{', '.join(f'`{name}`' for name in opened)}. Take over one of them, or create a namespace "
-                "with more lanes."
+                f"Lane `{lane}` would be one too many: the namespace is for {counted(self.lanes, 'lane')}, "
+                f"and has {', '.join(f'`{name}`' for name in opened)}. Take over one of them, or create a "
+                "namespace with more lanes."
             )
 
     def require_one_end(self, state: LogState, lane: str, progress: Lane) -> None:
@@ -92,8 +93,8 @@ class Assigned:
         """See `Order.require_lane`."""
         if not lane.isdecimal() or f"{int(lane)}" != lane or int(lane) >= self.lanes:
             raise NamespaceDiffers(
-                f"Lane `{lane}` is not one of this namespace, whose steps are dealt to {self.lanes} lanes: "
-                f"`0` to `{self.lanes - 1}`. Write to one of them."
+                f"Lane `{lane}` is not one of this namespace, which deals its steps to {self._listed()}. "
+                "Write to what it has, or create a namespace of arrival order, whose lanes have any names."
             )
 
     def require_one_end(self, state: LogState, lane: str, progress: Lane) -> None:
@@ -119,6 +120,10 @@ class Assigned:
     def has_ended(self, state: LogState) -> bool:
         """See `Order.has_ended`: the lane of the first step that is missing will never commit it."""
         return state.lane(str(state.steps % self.lanes)).closed
+
+    def _listed(self) -> str:
+        """The lanes in a sentence."""
+        return "lane `0` alone" if self.lanes == 1 else f"{self.lanes:,} lanes: `0` to `{self.lanes - 1}`"
 
     def step(self, lane: str, sequence: int) -> int:
         """The step of a batch by its number in its lane."""

@@ -210,7 +210,7 @@ class Run:
 
 def check_run(uri: str, folder: Path, kills: int, seed: int, settings: Settings, **environment: str) -> Run:
     """Hit the processes of a run at random instants, let it finish, and compare everybody's notes."""
-    create_namespace(uri, MESH, lanes=len(LANES), settings=settings)
+    create_namespace(uri, MESH, lanes=len(LANES), settings=settings, order="arrival")
     run = Run(uri, folder, environment, random.Random(seed))
     try:
         for lane in LANES:

@@ -54,7 +54,7 @@ def start(program: str, *arguments: str) -> subprocess.Popen[str]:
 
 def test_both_read_the_same_steps_while_four_producers_write(tmp_path: Path) -> None:
     uri = f"{tmp_path}/run"
-    create_namespace(uri, MESH, lanes=LANES)
+    create_namespace(uri, MESH, lanes=LANES, order="arrival")
     numpy_reader = start(READ, uri)
     producers = [start(PRODUCE, uri, f"{lane}") for lane in range(LANES)]
     try:

@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from blender.global_batches.ending import end_namespace
 from blender.global_batches.errors import (
     DamagedLog,
     NamespaceDiffers,
-    NamespaceEnded,
     NamespaceNotFound,
 )
 from blender.global_batches.namespace import create_namespace, open_namespace
+from blender.global_batches.reader import BatchReader
 from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.writer import BatchWriter
 from blender.rows.checksummed_json import with_checksum
@@ -45,8 +44,9 @@ def test_concurrent_creators_agree_on_one_namespace(tmp_path: Path) -> None:
     "arguments, sentence",
     [
         ({"mesh": Mesh(dp=4, cp=2)}, "made for dp=2,cp=2, and the mesh is pp=1,dp=4,cp=2,tp=1"),
-        ({"mesh": MESH, "layout": "contiguous"}, "with layout zigzag, and contiguous was asked for"),
-        ({"mesh": MESH, "lanes": 2}, "with lanes None, and 2 was asked for"),
+        ({"mesh": MESH, "layout": "contiguous"}, "with zigzag layout, and one with contiguous layout was"),
+        ({"mesh": MESH, "lanes": 2}, "with 1 lane, and one with 2 lanes was asked for"),
+        ({"mesh": MESH, "order": "arrival"}, "with assigned order, and one with arrival order was asked for"),
     ],
 )
 def test_another_namespace_is_refused(tmp_path: Path, arguments: dict[str, object], sentence: str) -> None:
@@ -54,6 +54,23 @@ def test_another_namespace_is_refused(tmp_path: Path, arguments: dict[str, objec
     create_namespace(uri, MESH)
     with pytest.raises(NamespaceDiffers, match=sentence):
         create_namespace(uri, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_namespace_without_further_words_takes_the_writer_without_further_words(tmp_path: Path) -> None:
+    namespace = create_namespace(tmp_path, Mesh())
+    assert (namespace.order, namespace.lanes) == ("assigned", 1)
+    with BatchWriter(tmp_path) as writer:
+        writer.put([{"x": np.arange(3)}], 1)
+        writer.finish()
+    assert BatchReader(str(tmp_path)).end() == 1
+
+
+def test_a_named_lane_is_told_which_namespace_takes_it(tmp_path: Path) -> None:
+    create_namespace(tmp_path / "assigned", Mesh())
+    with pytest.raises(NamespaceDiffers, match=r"deals its steps to lane `0` alone\. .* of arrival order"):
+        BatchWriter(tmp_path / "assigned", "rollouts-0")
+    create_namespace(tmp_path / "arrival", Mesh(), order="arrival")
+    BatchWriter(tmp_path / "arrival", "rollouts-0").close()
 
 
 @pytest.mark.parametrize("arguments", [{"layout": "spiral"}, {"lanes": 0}, {"lanes": "two"}])
@@ -80,34 +97,3 @@ def test_a_damaged_namespace_is_named(tmp_path: Path, body: bytes) -> None:
     (tmp_path / "namespace.json").write_bytes(body)
     with pytest.raises(DamagedLog, match=r"namespace\.json of file://.* is damaged"):
         open_namespace(open_store(f"{tmp_path}"))
-
-
-def test_an_ended_namespace_takes_no_more(tmp_path: Path) -> None:
-    uri = f"{tmp_path}/run"
-    create_namespace(uri, Mesh())
-    writer = BatchWriter(uri, "a")
-    writer.put([{"x": np.arange(3)}], 1)
-    writer.flush()
-    end_namespace(uri)
-    end_namespace(uri)
-    writer.put([{"x": np.arange(3)}], 2)
-    with pytest.raises(NamespaceEnded, match="The namespace was ended"):
-        writer.close()
-    with pytest.raises(NamespaceEnded, match="The namespace was ended"):
-        BatchWriter(uri, "b")
-
-
-def test_end_namespace_refuses_a_number_of_lanes(tmp_path: Path) -> None:
-    uri = f"{tmp_path}/run"
-    create_namespace(uri, Mesh(), lanes=2)
-    with pytest.raises(ConfigurationError, match="ends when its 2 lanes are finished"):
-        end_namespace(uri)
-
-
-def test_two_that_end_a_namespace_at_once_both_succeed(tmp_path: Path) -> None:
-    uri = f"{tmp_path}/run"
-    create_namespace(uri, Mesh())
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: end_namespace(uri), range(8)))
-    with pytest.raises(NamespaceEnded):
-        BatchWriter(uri, "a")

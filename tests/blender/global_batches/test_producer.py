@@ -198,7 +198,7 @@ def test_lanes_outside_the_namespace_are_refused(
 
 
 def test_lanes_that_come_and_go_cannot_share_a_blend(tmp_path: Path, blend: BlendHandle) -> None:
-    create_namespace(str(tmp_path), Mesh(dp=2))
+    create_namespace(str(tmp_path), Mesh(dp=2), order="arrival")
     with pytest.raises(InvalidRequest, match=r"lets lanes come and go, .* Create one with a number of lanes"):
         producer(str(tmp_path), blend)
 

@@ -92,10 +92,11 @@ def test_a_namespace_whose_lanes_are_finished_has_ended(uri: str) -> None:
 
 
 def test_in_arrival_order_the_next_step_is_that_of_any_lane(tmp_path: Path) -> None:
-    create_namespace(tmp_path, Mesh(dp=2), lanes=2)
+    create_namespace(tmp_path, Mesh(dp=2), lanes=2, order="arrival")
     status = namespace_status(tmp_path)
     assert status.waits_for == "Step 0 is that of one of 2 lanes that nobody has opened."
     write(str(tmp_path), "a", 1, finish=True)
+    assert namespace_status(tmp_path).waits_for == "Step 1 is that of a lane that nobody has opened."
     write(str(tmp_path), "b", 2)
     status = namespace_status(tmp_path)
     assert status.waits_for is not None

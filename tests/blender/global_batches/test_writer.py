@@ -39,7 +39,7 @@ from tests.blender.global_batches.written import small_log
 @pytest.fixture
 def uri(tmp_path: Path) -> str:
     address = f"{tmp_path}/run"
-    create_namespace(address, Mesh())
+    create_namespace(address, Mesh(), order="arrival")
     return address
 
 
@@ -162,7 +162,7 @@ def test_equal_batches_have_equal_content_in_any_lanes(tmp_path: Path) -> None:
     contents = set()
     for name, lanes in (("one", "a"), ("two", "ab")):
         address = f"{tmp_path}/{name}"
-        create_namespace(address, Mesh())
+        create_namespace(address, Mesh(), order="arrival")
         writers = [BatchWriter(address, lane) for lane in lanes]
         for row in range(6):
             writer = writers[row % len(writers)]
@@ -216,15 +216,17 @@ def test_a_name_that_no_object_can_have_is_refused(uri: str, lane: str) -> None:
 
 
 def test_a_lane_too_many_is_refused(tmp_path: Path) -> None:
-    create_namespace(f"{tmp_path}/two", Mesh(), lanes=1)
+    create_namespace(f"{tmp_path}/two", Mesh(), lanes=1, order="arrival")
     BatchWriter(f"{tmp_path}/two", "a").close()
-    with pytest.raises(NamespaceDiffers, match="Lane `b` would be one more than the 1 of the namespace"):
+    with pytest.raises(
+        NamespaceDiffers, match="Lane `b` would be one too many: the namespace is for 1 lane, and has `a`"
+    ):
         BatchWriter(f"{tmp_path}/two", "b")
 
 
 def test_what_cannot_be_stored_is_refused_and_the_lane_goes_on(tmp_path: Path) -> None:
     address = f"{tmp_path}/cp"
-    create_namespace(address, Mesh(dp=2, cp=2))
+    create_namespace(address, Mesh(dp=2, cp=2), order="arrival")
     columns = {"x": np.zeros((4, 8), dtype=np.uint16)}
     with BatchWriter(address, "a") as writer:
         for slices, sentence in (
@@ -265,7 +267,7 @@ def test_in_assigned_order_a_writer_knows_the_step_of_its_next_batch(tmp_path: P
 
 
 def test_in_arrival_order_the_log_numbers_the_batches(tmp_path: Path) -> None:
-    create_namespace(tmp_path, Mesh())
+    create_namespace(tmp_path, Mesh(), order="arrival")
     with BatchWriter(tmp_path, 2) as writer, pytest.raises(InvalidRequest, match="gets its step when it is"):
         _ = writer.next_step
 

@@ -44,7 +44,7 @@ def new_namespace(
     folder: Path, mesh: Mesh | None = None, *, lanes: int | None = None, layout: ChunkLayout = "zigzag"
 ) -> str:
     """The address of a namespace in a folder."""
-    create_namespace(str(folder), mesh or Mesh(), lanes=lanes, layout=layout)
+    create_namespace(str(folder), mesh or Mesh(), lanes=lanes, layout=layout, order="arrival")
     return str(folder)
 
 

@@ -169,7 +169,10 @@ def test_a_namespace_of_two_lanes_takes_no_third() -> None:
     store = MemoryStore()
     for lane in ("a", "b", "a"):
         store.run(log.take(Client(order=Arrival(2)), lane, "first"))
-    with pytest.raises(NamespaceDiffers, match=r"Lane `c` would be one more than the 2 .*: `a`, `b`"):
+    with pytest.raises(
+        NamespaceDiffers,
+        match="Lane `c` would be one too many: the namespace is for 2 lanes, and has `a`, `b`",
+    ):
         store.run(log.take(Client(order=Arrival(2)), "c", "first"))
 
 

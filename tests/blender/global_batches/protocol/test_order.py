@@ -65,7 +65,7 @@ def test_a_lane_outside_the_namespace_is_refused() -> None:
     store = MemoryStore()
     for lane in ("4", "-1", "a", "01"):
         with pytest.raises(
-            NamespaceDiffers, match=f"Lane `{lane}` is not one .* dealt to 4 lanes: `0` to `3`"
+            NamespaceDiffers, match=f"Lane `{lane}` is not one .* its steps to 4 lanes: `0` to `3`"
         ):
             store.run(log.take(Client(order=Assigned(4)), lane, "me"))
     assert not store.objects
