@@ -32,14 +32,14 @@ DATA_PARALLEL = (8, 64)
 MICROBATCHES, STAGES = 8, 8
 STEPS = 20
 AIMED = (32_768, 2_048, 64)
-FASTER = 1.4
+FASTER = 1.3
 PIPELINE_MICROBATCHES, SPREAD = 32, 0.3
 MOST_OF_HILL = 1.1
 DATA = f"`balance`: the Python files of this installation, {MICROBATCHES} microbatches of one packed row"
 CAVEATS = (
     f"`balance`: times are computed from FLOPs, none is measured; means of {STEPS} shuffled steps. "
-    f"The backbone has {LAYERS} layers, a pipeline {STAGES} stages. A token stands for 4 bytes. `equal sums` "
-    "balances ranks alone: `balance` at level `inter`, whose microbatches keep the blend's order.",
+    f"The backbone is causal and has {LAYERS} layers, a pipeline {STAGES} stages. A token is 4 bytes. "
+    "`equal sums` balances ranks alone: level `inter`, whose microbatches keep the order of the blend.",
     f"1F1B is simulated: {PIPELINE_MICROBATCHES} microbatches, lognormal costs of spread {SPREAD}.",
 )
 
@@ -49,7 +49,7 @@ def measure(report: Report, progress: Console) -> None:
     progress.print("reading the sizes of Python files")
     lengths = file_lengths()
     shown = table(
-        f"Time over equal microbatches, as given > planned for the barrier; {len(lengths):,} files",
+        f"Time over equal microbatches, as given > planned for the barrier (bound); {len(lengths):,} files",
         "tokens | rows | hidden | dp | step | microbatch | pipeline | equal sums: microbatch | FSDP faster",
     )
     for row_length in ROW_LENGTHS:
@@ -159,9 +159,14 @@ def _mean(plans_of_steps: list[Plan], barrier: Barrier, *, before: bool = False)
     return mean(figure.before if before else figure.after for figure in figures)
 
 
+def _bound(plans_of_steps: list[Plan], barrier: Barrier) -> float:
+    return mean(plan.figures[barrier].bound for plan in plans_of_steps)
+
+
 def _cells(planned: dict[Barrier, list[Plan]], sums: list[Plan]) -> list[str]:
     pairs = [
-        f"{_mean(steps, barrier, before=True):.3f} > {_mean(steps, barrier):.3f}"
+        f"{_mean(steps, barrier, before=True):.3f} > {_mean(steps, barrier):.3f} "
+        f"({_bound(steps, barrier):.3f})"
         for barrier, steps in planned.items()
     ]
     return [*pairs, f"{_mean(sums, 'microbatch'):.3f}", f"{_faster(planned):.2f}x"]
@@ -180,9 +185,12 @@ def _rows(name: str, planned: dict[Barrier, list[Plan]], sums: list[Plan], *, ai
             Row(f"{name}.{barrier}.as_given", round(_mean(steps, barrier, before=True), 4), "ratio"),
             Row(f"{name}.{barrier}.planned", round(_mean(steps, barrier), 4), "ratio"),
         ]
-    bound = mean(plan.figures["microbatch"].bound for plan in planned["microbatch"])
+    bounds = [
+        Row(f"{name}.{barrier}.bound", round(_bound(steps, barrier), 4), "ratio")
+        for barrier, steps in planned.items()
+    ]
     return [
         *rows,
-        Row(f"{name}.microbatch.bound", round(bound, 4), "ratio"),
+        *bounds,
         Row(f"{name}.microbatch.equal_sums", round(_mean(sums, "microbatch"), 4), "ratio"),
     ]

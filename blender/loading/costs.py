@@ -4,10 +4,12 @@
     backbone({"n_tokens": n_tokens, "squared_lengths": squared_lengths})     # array of uint64
 
 FLOPs of a forward pass, from the inputs that MegaScale-Data names (section 4.2). In each layer an encoder of
-L patches takes 24 h^2 L + 4 h L^2, and a backbone with document masks 4 h per pair of tokens of one document,
-8 h^2 per token for the projections of attention and 16 h^2 per token and expert; the logits take 2 h V per
-token. Floats would differ in their last digits from machine to machine and break ties differently, so a cost
-is the FLOPs over `flops`, a whole number.
+L patches takes 24 h^2 L + 4 h L^2. A layer of a backbone takes 8 h^2 per token for the projections of
+attention, 2 h f per token for each matrix of a feed-forward block of width f (two, or three of a gated one)
+and for each expert that the token passes, and 4 h per pair of tokens of one document. Causal attention
+computes half of the pairs, as kernels with a causal mask skip the others. The logits take 2 h V per token.
+Floats would differ in their last digits from machine to machine and break ties differently, so a cost is the
+FLOPs over `flops`, a whole number.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +30,7 @@ Columns = Mapping[str, Costs]
 CostFunction = Callable[[Columns], Costs]
 MOST_TOTAL = 2.0**63
 """Costs of a step sum to less, so that no sum of them wraps around."""
-_FIELDS = ("hidden", "layers", "topk", "vocabulary")
+_SIZES, _SWITCHES = ("hidden", "layers", "ffn", "topk", "vocabulary"), ("gated", "causal")
 _SIZE = re.compile(r"[0-9]{1,18}")
 
 
@@ -38,27 +41,42 @@ class Backbone:
     hidden: int
     layers: int
     topk: int = 1
+    """Experts that a token passes in a layer, shared ones included; 1 for a dense model."""
     vocabulary: int = 0
+    ffn: int | None = None
+    """The width of the feed-forward block, or of one expert; None for four times `hidden`."""
+    gated: bool = False
+    """Whether the feed-forward block has three matrices, as SwiGLU has, and not two."""
+    causal: bool = True
+    """Whether a token attends only to those before it, which halves the cost of attention."""
 
     def __post_init__(self) -> None:
         _require_sizes(self, "hidden", "layers", "topk")
         _require_sizes(self, "vocabulary", least=0)
+        if self.ffn is not None:
+            _require_sizes(self, "ffn")
+        for name in _SWITCHES:
+            switch = getattr(self, name)
+            if not isinstance(switch, bool | np.bool_):
+                raise InvalidRequest(f"`{name}` of the model is {str(switch)[:40]}. Give True or False.")
+            object.__setattr__(self, name, bool(switch))
 
     @classmethod
     def parse(cls, text: str, vocabulary: int = 0) -> Backbone:
-        """The model that `text` describes, such as `hidden=2048,layers=24,topk=2`.
+        """The model that `text` describes, such as `hidden=2048,layers=24,ffn=8192,gated=1`.
 
         Raises InvalidRequest for any other text.
         """
-        values: dict[str, int] = {}
+        values: dict[str, Any] = {}
         for part in text.split(","):
             name, _, value = (word.strip() for word in part.partition("="))
-            if name not in _FIELDS or name in values or not _SIZE.fullmatch(value):
+            if name in values or not _is_value(name, value):
                 raise InvalidRequest(
-                    f"`{part.strip()}` in the model `{text}` is not a size. Give {', '.join(_FIELDS)} as "
-                    "whole numbers, each at most once: hidden=2048,layers=24."
+                    f"`{part.strip()}` in the model `{text}` is not a size. Give {', '.join(_SIZES)} as "
+                    f"whole numbers, and {' and '.join(_SWITCHES)} as 0 or 1, each at most once: "
+                    "hidden=2048,layers=24."
                 )
-            values[name] = int(value)
+            values[name] = int(value) if name in _SIZES else value == "1"
         missing = [name for name in ("hidden", "layers") if not values.get(name)]
         if missing:
             raise InvalidRequest(
@@ -74,9 +92,12 @@ class Backbone:
     def __call__(self, columns: Columns) -> Costs:
         """The cost of each row, from `n_tokens` and `squared_lengths`; raises InvalidRequest above 2^63."""
         n_tokens, squared_lengths = columns["n_tokens"], columns["squared_lengths"]
-        per_token = self.layers * (4 + 8 * self.topk) * self.hidden + self.vocabulary
-        _require_summable(self, (per_token, n_tokens), (2 * self.layers, squared_lengths))
-        return np.uint64(per_token) * n_tokens + np.uint64(2 * self.layers) * squared_lengths
+        ffn = 4 * self.hidden if self.ffn is None else self.ffn
+        matrices = 3 if self.gated else 2
+        per_token = self.layers * (4 * self.hidden + matrices * ffn * self.topk) + self.vocabulary
+        per_pair = self.layers if self.causal else 2 * self.layers
+        _require_summable(self, (per_token, n_tokens), (per_pair, squared_lengths))
+        return np.uint64(per_token) * n_tokens + np.uint64(per_pair) * squared_lengths
 
 
 @dataclass(frozen=True)
@@ -116,6 +137,11 @@ def sums(values: Costs, places: npt.NDArray[np.int64], n: int) -> Costs:
 def tokens(columns: Columns) -> Costs:
     """The memory of a row: its tokens, to which the activations that a model keeps are proportional."""
     return columns["n_tokens"]
+
+
+def _is_value(name: str, text: str) -> bool:
+    """Whether `text` may be the value of a field of `Backbone`."""
+    return bool(_SIZE.fullmatch(text)) if name in _SIZES else name in _SWITCHES and text in ("0", "1")
 
 
 def _require_sizes(model: Backbone | Encoder, *names: str, least: int = 1) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from blender.loading.costs import Costs, total_cost
 from blender.loading.order import BARRIERS, Barrier
-from blender.loading.pipeline import pipelined, time_of_equal
+from blender.loading.pipeline import BACKWARD, pipelined, time_of_equal
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,27 @@ def bounds(
     if equal_counts and len(costs) == buckets * bins:  # a row a bin: like rows side by side are the best
         slots = np.sort(costs.astype(np.float64)).reshape(bins, buckets)
         microbatch = float(slots.max(axis=1).sum() * buckets / total)
-    # each stage works through its bucket, and may wait for nothing if other bins cost nothing
-    pipeline = largest * bins / (bins + stages - 1)
-    return {"step": largest, "microbatch": microbatch, "pipeline": pipeline}
+    pipeline = _least_of_pipeline(costs, buckets, bins, equal_counts=equal_counts, stages=stages)
+    return {"step": largest, "microbatch": microbatch, "pipeline": pipeline / total}
+
+
+def _least_of_pipeline(costs: Costs, buckets: int, bins: int, *, equal_counts: bool, stages: int) -> float:
+    """The least time of the slowest bucket in a pipeline, in the unit in which equal bins take all costs.
+
+    The last stage works through its bucket. Before it, the first microbatch passes the other stages forward,
+    and after it the last one passes them backward, which takes `BACKWARD` times as long. At the ends of all
+    buckets stand at best the microbatches of the cheapest rows. The costliest row passes all stages both
+    ways.
+    """
+    total = total_cost(costs)
+    in_bin = 1
+    if equal_counts:
+        in_bin = len(costs) // (buckets * bins)
+    elif len(costs) < buckets * bins:
+        in_bin = 0  # bins without rows may stand at the ends
+    end = in_bin * buckets  # the rows at one end of all buckets
+    cheapest = np.sort(costs)[: 2 * end]
+    last, first = total_cost(cheapest[:end]), total_cost(cheapest[end:] if bins > 1 else cheapest[:end])
+    last_stage = (total + (stages - 1) * (first + BACKWARD * last) / (1 + BACKWARD)) / buckets
+    slowest = max(last_stage, stages * float(costs.max()))
+    return slowest * buckets * bins / (bins + stages - 1)

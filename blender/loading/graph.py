@@ -82,7 +82,10 @@ class DGraph:
         self._to("sampled", "mix")
 
     def distribute(self, axis: Level, group_size: int | None = None) -> None:
-        """Give each node of a level a bucket; rows move between `group_size` neighboring buckets, or all.
+        """Give each node of a level a bucket.
+
+        `group_size` neighboring buckets are balanced with the other groups as if they were one bucket, and
+        then with each other; None balances all buckets at once.
 
         Raises InvalidRequest for another level, for a group without buckets, and after `balance`.
         """
@@ -124,8 +127,8 @@ class DGraph:
     ) -> None:
         """Put the rows of each bucket in `bins` microbatches of like cost.
 
-        `inter` moves rows between the buckets of a group and fills microbatches in the blend's order, `intra`
-        moves rows between the microbatches of a bucket, `both` does both at once. `reorder` puts the
+        `inter` moves rows between buckets and fills microbatches in the blend's order, `intra` moves rows
+        between the microbatches of a bucket, `both` does both at once. `reorder` puts the
         microbatches of a bucket in the order that is fastest at `barrier`; without it they stand in the
         order of the method. `limit` is the most memory of a microbatch, whose rows keep the blend's order.
 

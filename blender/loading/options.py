@@ -44,12 +44,12 @@ def add_spec_options(add: Callable[..., None], positive: Callable[[str], int]) -
     """Add the options of a spec, except switches, by a function that adds one."""
     add("--mesh", "extents of the axes: dp=8,cp=2,tp=4,pp=2", MESH)
     add("--order", "the axes, first the one whose neighbors have consecutive ranks", MEGATRON_ORDER)
-    add("--model", "sizes of the model, whose FLOPs are the costs", MODEL)
+    add("--model", "the model, whose FLOPs are the costs: hidden, layers, ffn, topk, gated, causal", MODEL)
     add("--strategy", "llm, plain, or your own module:function", "llm")
     add("--microbatches", "microbatches of a bucket in a step", 1, positive)
     add("--barrier", "where ranks wait: step, microbatch or pipeline; by default pipeline if pp > 1")
     add("--limit", "the most tokens of a microbatch", kind=positive)
-    add("--group-size", "neighboring buckets that exchange rows; by default all", kind=positive)
+    add("--group-size", "neighboring buckets that are balanced as one; by default all at once", kind=positive)
     add("--chunking", "what context parallel ranks divide: row or document", "row")
     add("--broadcast", "axes on which the first rank reads for the others: tp, tp/4, or none", BROADCAST)
 

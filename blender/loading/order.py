@@ -59,13 +59,19 @@ def hill(n: int) -> Ints:
 
 
 def dealt(loads: Costs, buckets: int, barrier: Barrier) -> Ints:
-    """The bucket of each bin of a group, all buckets with the same number of bins; shape [bins]."""
+    """The bucket of each bin in its group, all with the same number of bins; shapes [groups, bins]."""
+    n_groups, n_bins = loads.shape
     if barrier != "microbatch":
-        placed = _native.balance_greedy(as_arrow(loads), [len(loads)], buckets, equal_counts=True)
-        return as_numpy(placed).astype(np.int64)
-    bucket_of_bin = np.empty(len(loads), dtype=np.int64)
-    sums = np.zeros(buckets, dtype=np.uint64)
-    for bins in np.argsort(np.iinfo(np.uint64).max - loads, kind="stable").reshape(-1, buckets):
-        bucket_of_bin[bins] = np.argsort(sums, kind="stable")  # the costliest bin to the least loaded bucket
-        np.add.at(sums, bucket_of_bin[bins], loads[bins])
+        ends = [n_bins * (group + 1) for group in range(n_groups)]
+        placed = _native.balance_greedy(as_arrow(loads.reshape(-1)), ends, buckets, equal_counts=True)
+        return as_numpy(placed).astype(np.int64).reshape(loads.shape)
+    bucket_of_bin = np.empty(loads.shape, dtype=np.int64)
+    sums = np.zeros((n_groups, buckets), dtype=np.uint64)
+    descending = np.argsort(np.iinfo(np.uint64).max - loads, axis=1, kind="stable")
+    for first in range(0, n_bins, buckets):
+        bins = descending[:, first : first + buckets]
+        by_sum = np.argsort(sums, axis=1, kind="stable")  # the costliest bin to the least loaded bucket
+        np.put_along_axis(bucket_of_bin, bins, by_sum, axis=1)
+        with_bin = np.take_along_axis(sums, by_sum, axis=1) + np.take_along_axis(loads, bins, axis=1)
+        np.put_along_axis(sums, by_sum, with_bin, axis=1)
     return bucket_of_bin

@@ -4,8 +4,9 @@
     as_given(1_024, grid).bucket                # array([0, 0, ...]): a share of the rows for each, in order
     Balance(grid, "greedybinpacking", costs).place(as_given(1_024, grid).bucket, "both")
 
-Rows as given fit every group and level, so they replace what a method makes worse, and what it cannot fit
-below a limit.
+A group of neighboring buckets is balanced with the other groups as if it were one bucket, and then its rows
+among its buckets (MegaScale-Data, section 4.2). Rows as given replace what a method makes worse, and what it
+cannot fit below a limit.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ MOST_PASSES = 1 << 16  # forward passes of a pipeline, which is simulated in sec
 
 @dataclass(frozen=True)
 class Grid:
-    """The bins of a step: so many in each bucket, and the neighboring buckets that exchange rows.
+    """The bins of a step: so many in each bucket, and the neighboring buckets that are balanced as one.
 
     Raises InvalidRequest for more bins, or more stages times bins, than a plan may have.
     """
@@ -61,6 +62,11 @@ class Grid:
     def size(self) -> int:
         """The number of bins of all buckets."""
         return self.buckets * self.bins
+
+    @property
+    def last_group(self) -> int:
+        """The buckets of a last group that has fewer than the others; 0 if all have as many."""
+        return self.buckets % self.group_size
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,7 @@ class Balance:
         return balancer(self.name)
 
     def place(self, bucket: Ints, level: Moves, *, reorder: bool = True) -> Placement:
-        """The rows of each bucket moved between the buckets of its group, the bins of a bucket, or both.
+        """The rows of each bucket moved between buckets, between the bins of a bucket, or both.
 
         With `reorder`, bins stand in the order of the barrier, and rows stay as given where that is faster.
         Raises InvalidRequest for unequal counts, and OverLimit unless rows as given keep the limit.
@@ -129,10 +135,11 @@ class Balance:
                 return Placement(bucket, self._in_bins(bucket))
             case "inter":
                 limit = None if self.limit is None else min(MOST, self.limit * self.grid.bins)
-                moved = self._first_bucket(bucket) + self._in_groups(bucket, 1, limit)
+                group = self._group_of_row(1, limit)
+                moved = group * self.grid.group_size + self._in_groups(group, 1, limit)
                 return Placement(moved, self._filled_in_order(moved))
             case "both":
-                return self._in_both(bucket)
+                return self._in_both()
 
     def _faster(self, placement: Placement) -> Placement:
         """The placement with its bins in the order of the barrier, or the rows as given."""
@@ -152,35 +159,59 @@ class Balance:
         bins[by_bucket] = self._placed(by_bucket, ends, self.grid.bins, self.limit)
         return bins
 
-    def _in_both(self, bucket: Ints) -> Placement:
+    def _in_both(self) -> Placement:
         grid = self.grid
-        first = self._first_bucket(bucket)
-        placed = first * grid.bins + self._in_groups(bucket, grid.bins, self.limit)
+        group = self._group_of_row(grid.bins, self.limit)
+        placed = group * grid.group_size * grid.bins + self._in_groups(group, grid.bins, self.limit)
         loads = sums(self.costs, placed, grid.size)
-        bucket_of_bin = np.empty(grid.size, dtype=np.int64)
-        for begin in range(0, grid.buckets, grid.group_size):
-            end = min(begin + grid.group_size, grid.buckets)
-            bins = slice(begin * grid.bins, end * grid.bins)
-            bucket_of_bin[bins] = begin + order.dealt(loads[bins], end - begin, self.barrier)
+        n_whole = grid.buckets - grid.last_group
+        bucket_of_bin = self._dealt(0, loads[: n_whole * grid.bins], grid.group_size)
+        if grid.last_group:
+            of_last = self._dealt(n_whole, loads[n_whole * grid.bins :], grid.last_group)
+            bucket_of_bin = np.concatenate([bucket_of_bin, of_last])
         by_bucket = np.argsort(bucket_of_bin, kind="stable")
         bin_in_bucket = np.empty_like(by_bucket)
         bin_in_bucket[by_bucket] = np.arange(grid.size) % grid.bins
         return Placement(bucket_of_bin[placed], bin_in_bucket[placed])
 
-    def _in_groups(self, bucket: Ints, bins_of_bucket: int, limit: int | None) -> Ints:
+    def _dealt(self, first: int, loads: Costs, group_size: int) -> Ints:
+        """The bucket of each bin of groups of one size, of which `first` is the first bucket."""
+        by_group = loads.reshape(-1, group_size * self.grid.bins)
+        begins = first + group_size * np.arange(len(by_group))[:, None]
+        return (begins + order.dealt(by_group, group_size, self.barrier)).reshape(-1)
+
+    def _group_of_row(self, bins_of_bucket: int, limit: int | None) -> Ints:
+        """The group of each row: groups are balanced with each other as buckets of as many bins."""
+        grid, n_rows = self.grid, len(self.costs)
+        n_whole = grid.buckets // grid.group_size
+        group = np.zeros(n_rows, dtype=np.int64)
+        in_whole = np.arange(n_rows)
+        if grid.last_group:  # has its share of the rows by descending cost, at equal distances
+            number = np.arange(n_rows + 1) * grid.last_group // grid.buckets
+            is_last = np.empty(n_rows, dtype=bool)
+            is_last[np.argsort(np.iinfo(np.uint64).max - self.costs, kind="stable")] = np.diff(number) > 0
+            group[is_last] = n_whole
+            in_whole = np.flatnonzero(~is_last)
+        if n_whole > 1:
+            of_group = None if limit is None else min(MOST, limit * grid.group_size * bins_of_bucket)
+            group[in_whole] = self._placed(in_whole, [len(in_whole)], n_whole, of_group)
+        return group
+
+    def _in_groups(self, group: Ints, bins_of_bucket: int, limit: int | None) -> Ints:
         """The bin of each row among all bins of its group; groups of one size are placed at once."""
-        group_size, buckets = self.grid.group_size, self.grid.buckets
-        group = bucket // group_size
-        by_group = np.argsort(group, kind="stable")
-        ends = np.cumsum(np.bincount(group, minlength=-(-buckets // group_size)))
-        n_whole, rest = divmod(buckets, group_size)
+        grid = self.grid
+        n_whole = grid.buckets // grid.group_size
+        narrow = group.astype(np.min_scalar_type(n_whole))  # numpy sorts 16 bits by radix
+        by_group = np.argsort(narrow, kind="stable")
+        ends = np.cumsum(np.bincount(group, minlength=n_whole + 1))
         whole = int(ends[n_whole - 1])
-        placed = np.empty_like(bucket)
+        placed = np.empty_like(group)
         chosen = by_group[:whole]
-        placed[chosen] = self._placed(chosen, ends[:n_whole].tolist(), group_size * bins_of_bucket, limit)
-        if rest:
+        n_bins = grid.group_size * bins_of_bucket
+        placed[chosen] = self._placed(chosen, ends[:n_whole].tolist(), n_bins, limit)
+        if grid.last_group:
             chosen = by_group[whole:]
-            placed[chosen] = self._placed(chosen, [len(chosen)], rest * bins_of_bucket, limit)
+            placed[chosen] = self._placed(chosen, [len(chosen)], grid.last_group * bins_of_bucket, limit)
         return placed
 
     def _placed(self, chosen: Ints, ends: Sequence[int], bins: int, limit: int | None) -> Ints:
@@ -189,10 +220,6 @@ class Balance:
             return self.method(RowGroups(self.costs[chosen], ends, bins, self.equal_counts, memory, limit))
         except NoRoom as refusal:  # numbers its row among the chosen ones
             raise NoRoom(str(refusal), int(chosen[refusal.row])) from refusal.__cause__
-
-    def _first_bucket(self, bucket: Ints) -> Ints:
-        """The first bucket of each row's group."""
-        return bucket - bucket % self.grid.group_size
 
     def _filled_in_order(self, bucket: Ints) -> Ints:
         by_bucket = np.argsort(bucket, kind="stable")

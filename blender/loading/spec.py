@@ -29,7 +29,7 @@ from blender.spec.validated import sentences
 from blender.spec.whole_number import MOST
 from factory.errors import first_line
 
-FORMAT = 1  # of a plan's rows; another way to balance the same spec needs another format
+FORMAT = 2  # of a plan's rows; another way to balance the same spec needs another format
 
 
 class LoadingSpec(BaseModel):
@@ -52,7 +52,7 @@ class LoadingSpec(BaseModel):
     barrier: Barrier | None = None
     """Where ranks wait for each other; None for `pipeline` if the mesh has stages, else `microbatch`."""
     group_size: int | None = Field(None, ge=1, le=MOST)
-    """Neighboring buckets that exchange rows; None for all."""
+    """Neighboring buckets that are balanced as one before rows are dealt to them; None for all at once."""
     chunking: Chunking = "row"
     """What context parallel ranks divide: whole rows, or each document."""
     broadcast: tuple[str, ...] = ("tp",)

@@ -35,7 +35,7 @@ def plan(
     model: Annotated[
         str,
         typer.Option(
-            help="Sizes of the model: hidden, layers, topk; vocabulary is the blend's.",
+            help="The model: hidden, layers, ffn, topk, gated, causal; vocabulary is the blend's.",
             show_default=MODEL.replace(",", ", "),
         ),
     ] = MODEL,
@@ -48,7 +48,8 @@ def plan(
         bool, typer.Option("--ragged", help="Allow microbatches of different numbers of rows.")
     ] = False,
     group_size: Annotated[
-        int | None, typer.Option(min=1, help="Neighboring buckets that exchange rows; by default all.")
+        int | None,
+        typer.Option(min=1, help="Neighboring buckets that are balanced as one; by default all at once."),
     ] = None,
     strategy: Annotated[str, typer.Option(help="llm, plain, or your own module:function.")] = "llm",
     broadcast: Annotated[

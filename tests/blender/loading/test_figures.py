@@ -112,10 +112,31 @@ def test_rows_that_cost_nothing_take_the_time_of_equal_ones() -> None:
 
 
 def test_a_pipeline_may_take_less_than_that_of_equal_microbatches() -> None:
-    times_of_one = times(np.array([[0, 0, 9, 0, 0]], dtype=np.uint64), stages=2)
-    least = bounds(np.array([0, 0, 9, 0, 0], dtype=np.uint64), 1, 5, equal_counts=True, stages=2)
-    assert least["pipeline"] == pytest.approx(5 / 6)
-    assert times_of_one["pipeline"] >= 5 / 6
+    costs = np.array([0, 0, 9, 9, 0, 0], dtype=np.uint64)
+    least = bounds(costs, 1, 6, equal_counts=True, stages=2)
+    assert least["pipeline"] == pytest.approx(6 / 7)
+    assert times(costs[None], stages=2)["pipeline"] >= 6 / 7
+
+
+@pytest.mark.parametrize("bins", [1, 2, 8])
+@pytest.mark.parametrize("rows_in_bin", [1, 3])
+def test_equal_rows_are_at_the_bound_of_a_pipeline(bins: int, rows_in_bin: int) -> None:
+    costs = np.full(2 * bins * rows_in_bin, 5, dtype=np.uint64)
+    assert bounds(costs, 2, bins, equal_counts=True, stages=8)["pipeline"] == pytest.approx(1)
+
+
+def test_the_bound_of_a_pipeline_is_near_the_plan_of_like_rows() -> None:
+    draw = np.random.default_rng(5)
+    costs = draw.lognormal(8, 0.02, (4, 8)).astype(np.uint64)
+    planned = times(moved(costs, ordered(costs, "pipeline", 8)), stages=8)["pipeline"]
+    least = bounds(costs.reshape(-1), 4, 8, equal_counts=True, stages=8)["pipeline"]
+    assert 0.97 * planned < least <= planned
+
+
+def test_the_costliest_row_passes_every_stage_both_ways() -> None:
+    costs = np.array([1, 1, 1, 97], dtype=np.uint64)
+    least = bounds(costs, 1, 4, equal_counts=True, stages=8)["pipeline"]
+    assert least == pytest.approx(97 * 8 / (25 * (4 + 7)))
 
 
 @pytest.mark.parametrize("bins", range(1, 7))

@@ -108,9 +108,6 @@ def test_a_limit_that_the_rows_as_given_keep_is_never_refused(
         refusal = ""
         plan = graph.plan()
         assert max(map(max, tokens_of_bins(plan))) <= limit
-        group = min(drawn["group_size"] or mesh.dp, mesh.dp)
-        given_bucket = np.arange(len(step)) * mesh.dp // max(1, len(step))
-        assert (plan.bucket // group == given_bucket // group).all()
     assert not refusal or "rows in a microbatch" in refusal
 
 
@@ -140,11 +137,16 @@ def test_rows_as_given_are_shares_in_the_order_of_the_blend(n_rows: int, buckets
 
 
 def test_a_row_without_room_is_named_by_its_source_with_the_options_that_help() -> None:
-    n = [1] * 8 + [5, 5, 5, 5]  # the last bucket is a group of its own, and its rows need 20
+    n = [1] * 8 + [
+        7,
+        7,
+        7,
+        7,
+    ]  # three of four large rows are in the group of two buckets, each with room for one
     graph = graph_of(step_of_costs(n), Mesh(dp=3), group_size=2)
     with pytest.raises(
         InvalidRequest,
-        match=r"^Row 10 of step 5 .ordinal 5 of source `packed.a`. takes 5, and no microbatch of its group "
+        match=r"^Row 11 of step 5 .ordinal 5 of source `packed.b`. takes 7, and no microbatch of its group "
         r"has room for it below the limit of 12\. Raise `limit`, plan more `microbatches`, or allow "
         r"different numbers of rows .`equal_counts=False`, `--ragged`.\.$",
     ):

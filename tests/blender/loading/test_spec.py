@@ -39,7 +39,7 @@ def test_other_data_is_no_spec(data: bytes, sentence: str) -> None:
         LoadingSpec.from_json(data)
 
 
-@pytest.mark.parametrize("written", ["1", True, 2, None, 1.0, [1]])
+@pytest.mark.parametrize("written", ["2", True, 1, 3, None, 2.0, [2]])
 def test_another_format_is_refused(written: Any) -> None:
     with pytest.raises(InvalidRequest, match="This spec has format"):
         LoadingSpec.from_json(json.dumps({**FIELDS, "format": written}).encode())
@@ -58,6 +58,9 @@ def test_another_format_is_refused(written: Any) -> None:
         {"mesh": {"dp": 1.5}},
         {"model": {"hidden": -1, "layers": 2}},
         {"model": {"hidden": 64, "layers": 2.5}},
+        {"model": {"hidden": 64, "layers": 2, "ffn": 0}},
+        {"model": {"hidden": 64, "layers": 2, "causal": "sometimes"}},
+        {"model": {"hidden": 64, "layers": 2, "experts": 8}},
         {"microbatches": 10**18},
         {"microbatches": 10**18, "equal_counts": False},
         {"mesh": {"dp": 2**20}, "microbatches": 2**5},
