@@ -30,7 +30,11 @@ class UnknownLength(InvalidRequest, TypeError):
 
 
 class PlanChanged(ConfigurationError):
-    """A loader plans a step that a rank has read in another way: its strategy was changed in mid-run."""
+    """A step has two plans: its strategy was changed in mid-run, or differs between processes."""
+
+
+class InvalidStrategy(InvalidRequest):
+    """A strategy plans a step in two ways, or for other ranks than step 0."""
 
 
 class Unauthenticated(ConfigurationError):

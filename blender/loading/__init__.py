@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from blender.loading.spec import LoadingSpec as LoadingSpec
     from blender.loading.step import LoadedStep as LoadedStep
     from blender.loading.torch import LoadingDataset as LoadingDataset
+    from blender.loading.torch import require_same_plan as require_same_plan
     from blender.loading.tree import ClientPlaceTree as ClientPlaceTree
     from blender.spec.mesh import Mesh as Mesh
 else:
@@ -65,5 +66,6 @@ else:
             "planned_step": "blender.loading.durable",
             "planned_tensors": "blender.loading.durable_torch",
             "LoadingDataset": "blender.loading.torch",
+            "require_same_plan": "blender.loading.torch",
         },
     )

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from blender.errors import InvalidRequest, UnknownLength
 from blender.loading.step import LoadedStep
 from blender.reader import BlendHandle
 from blender.spec.mesh import Mesh
@@ -46,5 +47,18 @@ class LoadingHandle(StepSource[int]):
         return self.blend.state(offset)
 
     def offset_of(self, state: Mapping[str, Any]) -> int:
-        """The next step of a state of this blend, or of one that it updates at that step or later."""
-        return self.blend.offset_of(state)
+        """The next step of a state of this blend, or of one that it updates at that step or later.
+
+        Raises InvalidRequest for any other state, and for one behind the end of the data.
+        """
+        offset = self.blend.offset_of(state)
+        try:
+            end = self.end()
+        except UnknownLength:
+            return offset
+        if offset > end:
+            raise InvalidRequest(
+                f"The state is at step {offset:,} of blend {self.id}, whose data end after {end:,} steps. "
+                "Load the state of a step up to that one, or update the blend with more data."
+            )
+        return offset

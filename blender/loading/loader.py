@@ -21,6 +21,7 @@ from blender.loading.roles.constructor import DataConstructor
 from blender.loading.roles.planner import KEPT, PlannerRole
 from blender.loading.roles.shared import MEMORY_BYTES, SharedBatches
 from blender.loading.roles.source_loader import SourceLoader
+from blender.loading.run_planner import RunPlanner
 from blender.loading.runtime.threads import Mailbox
 from blender.loading.spec import LoadingSpec
 from blender.loading.tree import ClientPlaceTree, Consumer
@@ -57,8 +58,8 @@ class Loader(Generic[Encoded]):
     ) -> None:
         """Raises InvalidRequest for another blend, a spec that cannot be planned, and buckets it lacks."""
         self.blend, self.spec, self._ahead = blend, spec, ahead
-        planner = Planner(blend, spec, tree)
-        self.first_plan = planner.plan(0)
+        planner = RunPlanner(Planner(blend, spec, tree))
+        self.first_plan = planner.first
         self.buckets = (
             tuple(range(self.first_plan.buckets)) if buckets is None else tuple(sorted(set(buckets)))
         )

@@ -6,17 +6,18 @@
             train(microbatch["tokens"], microbatch["targets"], microbatch["position_ids"])
         checkpoint["data"] = loader.state_dict()        # {"blend": "4f1c...", "offset": 1200}
 
-The state is the blend's, so a run may go on by `BlendDataset`.
+The state is the blend's, so a run may go on by `BlendDataset`. `require_same_plan(step)` in the loop compares
+the plans of all ranks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from blender.errors import InvalidRequest
+from blender.errors import InvalidRequest, PlanChanged
 from blender.launch import launched_rank
 from blender.loading.handle import LoadingHandle
 from blender.loading.step import LoadedStep
@@ -27,16 +28,44 @@ NEED_TOKENS = ("tokens", "targets")
 
 
 def step_tensors(step: LoadedStep, fields: Sequence[str] = FIELDS) -> dict[str, Any]:
-    """The arrays of each microbatch as tensors over the same memory, and the `offset` of the step.
+    """The arrays of each microbatch as tensors over the same memory, and the step's `offset` and `plan`.
 
-    A pipeline stage between the first and the last gets neither tokens nor targets. Do not write into them.
+    `require_same_plan` compares the plans of all ranks. A pipeline stage between the first and the last gets
+    neither tokens nor targets. Do not write into them.
     """
     kept = [name for name in fields if step.has_tokens or name not in NEED_TOKENS]
     microbatches = [
         {name: torch.from_dlpack(getattr(microbatch, name)) for name in kept}
         for microbatch in step.microbatches
     ]
-    return {"offset": step.offset, "microbatches": microbatches}
+    return {"offset": step.offset, "plan": step.plan, "microbatches": microbatches}
+
+
+def require_same_plan(step: Mapping[str, Any]) -> None:
+    """Raise PlanChanged on every rank of `torch.distributed` unless all have this step under one plan.
+
+    A collective of 24 bytes a rank. Ranks of different plans read some rows twice and others never, which no
+    rank sees by itself.
+    """
+    device = torch.device("cuda" if torch.distributed.get_backend() == "nccl" else "cpu")
+    high, low = divmod(int(step["plan"]), 1 << 32)
+    own = torch.tensor([step["offset"], high, low], dtype=torch.int64, device=device)
+    ranks = [torch.empty_like(own) for _ in range(torch.distributed.get_world_size())]
+    torch.distributed.all_gather(ranks, own)
+    offset, plan = _step_and_plan(ranks[0])
+    for rank, other in enumerate(ranks):
+        other_offset, other_plan = _step_and_plan(other)
+        if (other_offset, other_plan) != (offset, plan):
+            raise PlanChanged(
+                f"Rank 0 reads step {offset:,} under plan {plan:016x}, and rank {rank} reads step "
+                f"{other_offset:,} under plan {other_plan:016x}. Start all ranks from one state, and use one "
+                "version of the strategy on all constructors."
+            )
+
+
+def _step_and_plan(numbers: torch.Tensor) -> tuple[int, int]:
+    offset, high, low = numbers.tolist()
+    return offset, high << 32 | low
 
 
 class LoadingDataset(StepDataset[int]):
@@ -64,7 +93,7 @@ class LoadingDataset(StepDataset[int]):
                     f"This run has {ranks} ranks, and the mesh of spec {loading.spec} has "
                     f"{loading.mesh.ranks}. Start as many, give `rank`, or make a spec with the run's mesh."
                 )
-        loading.mesh.coordinate(rank)  # refuses one outside it
+        loading.mesh.coordinate(rank)  # refuses a rank that the mesh lacks
         super().__init__(loading, rank, offset=offset, stop=stop, transform=transform, launch=launch)
         self.loading = loading
 

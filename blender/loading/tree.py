@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property
 from typing import Literal, get_args
 
 from blender.errors import InvalidRequest
@@ -82,11 +82,16 @@ class ClientPlaceTree:
 
     def nodes(self, level: Level) -> tuple[tuple[int, ...], ...]:
         """The ranks of each node of a level, ascending; raises InvalidRequest for another level."""
-        return _nodes(self, level)
+        if level not in self._nodes:
+            self._nodes[level] = _nodes(self, level)
+        return self._nodes[level]
 
     def consumers(self, level: Level, broadcasts: Collection[Broadcast] = ()) -> tuple[Consumer, ...]:
         """The ranks that read, ascending; the others get what their reader broadcasts."""
-        return _consumers(self, level, tuple(broadcasts))
+        key = level, tuple(broadcasts)
+        if key not in self._consumers:
+            self._consumers[key] = _consumers(self, *key)
+        return self._consumers[key]
 
     def reader(self, rank: int, broadcasts: Collection[Broadcast]) -> int:
         """The rank that reads for `rank`; itself without a broadcast."""
@@ -97,8 +102,18 @@ class ClientPlaceTree:
         }
         return self.mesh.rank(replace(place, **firsts))
 
+    # A planner asks for the same level at every step. Each tree keeps answers of its own: trees of a class
+    # that overrides `index` may be equal by their mesh and assign ranks in different ways.
 
-@lru_cache(64)  # a planner asks for the same level at every step
+    @cached_property
+    def _nodes(self) -> dict[Level, tuple[tuple[int, ...], ...]]:
+        return {}
+
+    @cached_property
+    def _consumers(self) -> dict[tuple[Level, tuple[Broadcast, ...]], tuple[Consumer, ...]]:
+        return {}
+
+
 def _nodes(tree: ClientPlaceTree, level: Level) -> tuple[tuple[int, ...], ...]:
     if level not in LEVELS:
         raise InvalidRequest(f"`{level}` is not a level of the mesh. Distribute rows over {_names(LEVELS)}.")
@@ -108,7 +123,6 @@ def _nodes(tree: ClientPlaceTree, level: Level) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(ranks[node]) for node in sorted(ranks))
 
 
-@lru_cache(64)
 def _consumers(
     tree: ClientPlaceTree, level: Level, broadcasts: tuple[Broadcast, ...]
 ) -> tuple[Consumer, ...]:

@@ -19,6 +19,7 @@ from blender.errors import (
     EndOfData,
     InvalidBlend,
     InvalidRequest,
+    InvalidStrategy,
     PlanChanged,
     ServerStopping,
     SourceGone,
@@ -40,11 +41,13 @@ from factory.errors import (
 )
 
 ERROR_KEY = "factory-error"
+SERVE = "factory serve"  # the command that starts a Blender
 
 STATUS: tuple[tuple[type[FactoryError], grpc.StatusCode], ...] = (  # the first matching class counts
     (BlendNotFound, grpc.StatusCode.NOT_FOUND),
     (BrokenBlend, grpc.StatusCode.DATA_LOSS),
     (InvalidBlend, grpc.StatusCode.INVALID_ARGUMENT),
+    (InvalidStrategy, grpc.StatusCode.INVALID_ARGUMENT),
     (InvalidRequest, grpc.StatusCode.INVALID_ARGUMENT),
     (PlanChanged, grpc.StatusCode.FAILED_PRECONDITION),
     (Busy, grpc.StatusCode.RESOURCE_EXHAUSTED),
@@ -104,15 +107,20 @@ def is_transient(error: grpc.RpcError) -> bool:
     return evicted or any(sign in (error.details() or "") for sign in _BROKEN)
 
 
-def to_error(error: grpc.RpcError, address: str, tls: Tls | None = None) -> FactoryError:
-    """The error to raise for a failed call of a client that connects with `tls`."""
+def to_error(
+    error: grpc.RpcError, address: str, tls: Tls | None = None, command: str = SERVE
+) -> FactoryError:
+    """The error to raise for a failed call of a client that connects with `tls`.
+
+    `command` starts a server of the kind that was called.
+    """
     code, details = error.code(), error.details() or ""
     named = next(
         (str(entry.value) for entry in error.trailing_metadata() or () if entry.key == ERROR_KEY), ""
     )
     if named in _CLASS:
         return _CLASS[named](details)
-    if code is grpc.StatusCode.UNAVAILABLE and (sentence := misdirection(details, address, tls)):
+    if code is grpc.StatusCode.UNAVAILABLE and (sentence := misdirection(details, address, tls, command)):
         return BlenderUnavailable(sentence)
     if tls is not None and all(sign in details for sign in _CERTIFICATE_REFUSED):
         shown = "this client shows none" if tls.certificate is None else f"it may not trust {tls.certificate}"
@@ -141,7 +149,7 @@ def to_error(error: grpc.RpcError, address: str, tls: Tls | None = None) -> Fact
     if code in TRANSIENT:
         return BlenderUnavailable(
             f"Blender at {address} does not answer ({details.rpartition(_NOT_CONNECTED)[2]}). Start it with "
-            f"`factory serve`, or correct the address.{proxy_clause(address)}"
+            f"`{command}`, or correct the address.{proxy_clause(address)}"
         )
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return BlenderUnavailable(

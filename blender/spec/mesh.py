@@ -17,7 +17,7 @@ from math import prod
 from typing import Literal, get_args
 
 from blender.errors import InvalidRequest
-from blender.spec.whole_number import whole_number
+from blender.spec.whole_number import as_integer, whole_number
 
 Axis = Literal["pp", "dp", "cp", "tp"]
 
@@ -98,14 +98,15 @@ class Mesh:
 
     def coordinate(self, rank: int) -> Coordinate:
         """The place of a rank; raises InvalidRequest unless it is among the mesh's."""
-        if not 0 <= rank < self.ranks:
+        number = as_integer(rank)
+        if number is None or not 0 <= number < self.ranks:
             raise InvalidRequest(
-                f"Rank {rank} was asked for, and the mesh {self} has ranks 0 to {self.ranks - 1}. Start as "
+                f"Rank {rank!r} was asked for, and the mesh {self} has ranks 0 to {self.ranks - 1}. Start as "
                 "many ranks as the mesh has, or use a mesh of theirs."
             )
         indexes: dict[str, int] = {}
         for axis in self._axes():
-            rank, indexes[axis] = divmod(rank, self.extent(axis))
+            number, indexes[axis] = divmod(number, self.extent(axis))
         return Coordinate(**indexes)
 
     def rank(self, coordinate: Coordinate) -> int:

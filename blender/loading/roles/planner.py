@@ -12,7 +12,7 @@ KEPT = 8  # plans: a step, those ahead of it, and those of ranks that lag behind
 
 
 class Plans(Protocol):
-    """What makes plans: `blender.loading.planner.Planner`, or anything with its method."""
+    """What makes plans, such as `blender.loading.run_planner.RunPlanner`."""
 
     def plan(self, offset: int) -> Plan:
         """The plan of a step."""

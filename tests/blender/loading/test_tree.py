@@ -90,6 +90,24 @@ def test_a_tree_may_assign_ranks_in_another_way() -> None:
     assert Halves(Mesh(dp=4)).nodes("DP") == ((0, 2), (1, 3))
 
 
+def test_trees_of_one_class_and_mesh_have_nodes_of_their_own() -> None:
+    class Dealt(ClientPlaceTree):
+        def __init__(self, mesh: Mesh, n_nodes: int) -> None:
+            super().__init__(mesh)
+            object.__setattr__(self, "n_nodes", n_nodes)
+
+        def index(self, level: Level, rank: int) -> int:
+            return int(rank % self.n_nodes) if level == "DP" else rank  # type: ignore[attr-defined]
+
+    two, four = Dealt(Mesh(dp=4), 2), Dealt(Mesh(dp=4), 4)
+    assert two == four
+    assert two.nodes("DP") == ((0, 2), (1, 3))
+    assert four.nodes("DP") == ((0,), (1,), (2,), (3,))
+    assert [one.bucket for one in two.consumers("DP")] == [0, 1, 0, 1]
+    assert [one.bucket for one in four.consumers("DP")] == [0, 1, 2, 3]
+    assert two.consumers("DP") is two.consumers("DP")
+
+
 def test_another_level_is_refused() -> None:
     with pytest.raises(InvalidRequest, match=r"`TP` is not a level of the mesh. Distribute rows over `DP`"):
         TREE.nodes("TP")  # type: ignore[arg-type]

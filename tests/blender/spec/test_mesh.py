@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import permutations, product
 
 import numpy as np
@@ -77,8 +78,10 @@ def test_impossible_meshes_and_places_are_refused() -> None:
     for order in ("tp-cp-dp", "tp-cp-dp-dp", "tp,cp,dp,pp", "tp-cp-ep-dp-pp"):
         with pytest.raises(InvalidRequest, match="is not an order of a mesh"):
             Mesh(order=order)
-    for rank in (-1, 4):
-        with pytest.raises(InvalidRequest, match=rf"Rank {rank} was asked for, and the mesh .* 0 to 3"):
+    for rank in (-1, 4, "3", None, 1.0, True, [1]):
+        with pytest.raises(
+            InvalidRequest, match=rf"Rank {re.escape(repr(rank))} was asked for, and the mesh .* 0 to 3"
+        ):
             Mesh(dp=4).coordinate(rank)
     with pytest.raises(InvalidRequest, match="`tp` is outside"):
         Mesh(dp=4).rank(Coordinate(tp=1))
