@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import grpc
 
@@ -30,6 +30,7 @@ from blender.protocol.keepalive import SILENCE_S, client_options
 from blender.protocol.patience import Endpoint, Patience
 from blender.protocol.records import to_record, to_request
 from blender.protocol.resume import Resumed
+from blender.protocol.status import SERVE
 from blender.protocol.stubs import stub
 from blender.protocol.wire import parse
 from blender.reader import PREFETCH_BYTES, Blender, BlendHandle
@@ -79,6 +80,9 @@ class BlenderClient(Blender):
     Raises the classes of `blender.errors`; logs a warning to `blender.client` while no Blender answers.
     """
 
+    command = SERVE
+    """What starts a server of this client."""
+
     def __init__(
         self,
         address: str,
@@ -92,7 +96,7 @@ class BlenderClient(Blender):
     ) -> None:
         self.address = checked_address(address)
         self._tls = tls
-        self._endpoint = Endpoint(address, tls)
+        self._endpoint = Endpoint(address, tls, self.command)
         self._metadata = bearer(token)
         self._timeout_s = timeout_s
         self._patience_s = patience_s
@@ -113,7 +117,7 @@ class BlenderClient(Blender):
         self.__dict__.update(state)
         self._opened = _Connection(self.address, self._tls, self._silence_s)
 
-    def __enter__(self) -> BlenderClient:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -155,7 +159,7 @@ class BlenderClient(Blender):
     def _rows(self, blend: str, steps: StepRange, share: RankSlice) -> tuple[Resumed, Callable[[], None]]:
         stop = steps.stop
 
-        def stream(first: int) -> Any:
+        def stream(first: int, _waited_s: float) -> Any:  # the server begins anew, and may need all its time
             request = pb.FetchRequest(
                 blend=blend,
                 offset=first,
@@ -166,23 +170,8 @@ class BlenderClient(Blender):
             )
             return self._connection.fetch(request, timeout=self._timeout_s, metadata=self._metadata)
 
-        resumed = self._resumed(stream, steps.offset, stop)
+        resumed = Resumed(stream, steps.offset, stop, self._patience(), self._endpoint)
         return resumed, resumed.cancel
-
-    def spec(self) -> Any:
-        """What the loader at the address serves, a `SpecResponse`."""
-        return self._call(self._connection.loading.Spec, pb.SpecRequest())
-
-    def load(self, request_at: Callable[[int], Any], offset: int, stop: int | None) -> Resumed:
-        """The rows of planned steps; `request_at` makes the `LoadRequest` of a stream from a step on."""
-
-        def stream(first: int) -> Any:
-            return self._connection.load(request_at(first), timeout=self._timeout_s, metadata=self._metadata)
-
-        return self._resumed(stream, offset, stop)
-
-    def _resumed(self, stream: Callable[[int], Any], offset: int, stop: int | None) -> Resumed:
-        return Resumed(stream, offset, stop, self._patience(), self._endpoint)
 
     def _patience(self) -> Patience:
         return Patience(self._endpoint, self._patience_s)

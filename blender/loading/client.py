@@ -4,29 +4,33 @@
         loading = client.open()                 # the spec that they serve; open(spec) refuses another
         for step in loading.read(StepRange(0, 1_000), rank): ...
 
-Every address is asked once for its spec and its ranks. A constructor that goes away is asked again from the
-first step that did not arrive whole, so a restart goes unnoticed; one whose strategy plans otherwise than
-before is refused. Importing this module imports neither PyIceberg nor pydantic.
+A rank asks one address for the spec, and then the addresses from its own place in the list on for one that
+serves it (`constructors`). A constructor that goes away is asked again from the first step that did not
+arrive whole, so a restart goes unnoticed, and another one of the same bucket takes over at once; one whose
+strategy plans otherwise than before is refused. Importing this module imports neither PyIceberg nor pydantic.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
 from blender.arrays import as_numpy
-from blender.client import BlenderClient
-from blender.errors import InvalidRequest, PlanChanged
+from blender.errors import InvalidRequest
+from blender.loading.constructors import ConstructorAnswer, ConstructorClient, Constructors
 from blender.loading.handle import LoadingHandle
 from blender.loading.step import PLAN, LoadedStep
 from blender.prefetch import Prefetcher
 from blender.proto.blender.v1 import blender_pb2 as pb
+from blender.protocol.address import checked_address
 from blender.protocol.credentials import Tls
 from blender.protocol.keepalive import SILENCE_S
+from blender.protocol.patience import Endpoint, Patience
 from blender.protocol.resume import Resumed
-from blender.reader import PREFETCH_BYTES
+from blender.reader import PREFETCH_BYTES, BlendHandle
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
 from blender.steps import StepRows, batches
@@ -40,8 +44,16 @@ drop it, and make it again for the others.
 """
 
 
+class SpecWithId(Protocol):
+    """A `LoadingSpec`, whose module a trainer does not import."""
+
+    @property
+    def id(self) -> str:
+        """The hash of the spec."""
+
+
 class LoadingClient:
-    """Connections to the constructors of one spec; see `BlenderClient` for the options."""
+    """The constructors of one spec; see `BlenderClient` for the options."""
 
     def __init__(
         self,
@@ -56,23 +68,22 @@ class LoadingClient:
     ) -> None:
         """`addresses` is a list, or text with commas between."""
         names = addresses.split(",") if isinstance(addresses, str) else addresses
-        names = [name.strip() for name in names if name.strip()]
+        names = [checked_address(name.strip()) for name in names if name.strip()]
         if not names:
             raise InvalidRequest(
                 "No address of a constructor was given. Write them as `host:50052,host:50053`."
             )
-        self.constructors = [
-            BlenderClient(
-                address,
-                tls=tls,
-                token=token,
-                timeout_s=timeout_s,
-                patience_s=patience_s,
-                silence_s=silence_s,
-                prefetch_bytes=prefetch_bytes,
-            )
-            for address in names
-        ]
+        connect = partial(
+            ConstructorClient,
+            tls=tls,
+            token=token,
+            timeout_s=timeout_s,
+            patience_s=patience_s,
+            silence_s=silence_s,
+        )
+        self._new = partial(Constructors, tuple(names), connect, patience_s)
+        self._opened: list[Constructors] = []
+        self._reading = _Reading(tls, patience_s, prefetch_bytes)
 
     def __enter__(self) -> LoadingClient:
         return self
@@ -82,79 +93,118 @@ class LoadingClient:
 
     def close(self) -> None:
         """Close the connections; reads under way fail."""
-        for constructor in self.constructors:
-            constructor.close()
+        for constructors in self._opened:
+            constructors.close()
 
-    def open(self, spec: str | None = None) -> ServedLoading:
-        """The loader, whose spec must have the id `spec` if one is given.
+    def open(self, spec: str | SpecWithId | None = None) -> ServedLoading:
+        """The loader of the spec that the constructors serve, which must be `spec`, or have this id.
 
-        Raises InvalidRequest for another spec, for constructors of different ones and for a Blender that
-        loads none, PlanChanged for constructors that plan differently, BlenderUnavailable and
+        Raises InvalidRequest for another spec and for a Blender that loads none, BlenderUnavailable and
         Unauthenticated.
         """
-        answers = [constructor.spec() for constructor in self.constructors]
-        wanted = spec or answers[0].spec
-        for constructor, answer in zip(self.constructors, answers, strict=True):
-            if answer.spec != wanted:
-                raise InvalidRequest(
-                    f"The constructor at {constructor.address} loads spec {answer.spec}, and this rank reads "
-                    f"spec {wanted}. Give the addresses of its constructors, or start them with `factory "
-                    "loading serve`."
-                )
-            if answer.first_plan != answers[0].first_plan:
-                raise PlanChanged(
-                    f"The constructors at {self.constructors[0].address} and {constructor.address} plan step "
-                    f"0 of spec {wanted} differently. Use one version of its strategy on all constructors."
-                )
-        return ServedLoading(wanted, self.constructors, answers)
+        wanted = getattr(spec, "id", spec)
+        if not isinstance(wanted, str | None):
+            raise InvalidRequest(
+                f"`open` got a {type(spec).__name__}. Give a spec or its id, or nothing for the one that is "
+                "served."
+            )
+        constructors = self._new()
+        self._opened.append(constructors)
+        address, answer = constructors.open()
+        if wanted not in (None, answer.spec):
+            raise InvalidRequest(
+                f"The constructor at {address} loads spec {answer.spec}, and this rank reads spec {wanted}. "
+                "Give the addresses of its constructors, or start them with `factory loading serve`."
+            )
+        blend = BlendHandle(constructors.client(address), answer.blend)
+        return ServedLoading(answer, blend, constructors, self._reading)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """How a rank reads."""
+
+    tls: Tls | None
+    patience_s: float
+    prefetch_bytes: int
 
 
 class ServedLoading(LoadingHandle):
     """The steps of a spec from its constructors; safe for many threads, and may be pickled."""
 
-    def __init__(self, spec: str, constructors: Sequence[BlenderClient], answers: Sequence[Any]) -> None:
-        super().__init__(spec, constructors[0].open(answers[0].blend))
-        self._spec_json = bytes(answers[0].spec_json)
-        self._constructor_of = {
-            rank: constructor
-            for constructor, answer in zip(constructors, answers, strict=True)
-            for rank in answer.ranks
-        }
-        self._addresses = [constructor.address for constructor in constructors]
+    def __init__(
+        self, answer: ConstructorAnswer, blend: BlendHandle, constructors: Constructors, reading: _Reading
+    ) -> None:
+        super().__init__(answer.spec, blend)
+        self._spec_json = answer.spec_json
+        self._constructors, self._reading = constructors, reading
 
     @cached_property
     def mesh(self) -> Mesh:
         return Mesh(**json.loads(self._spec_json)["mesh"])
 
     def read(self, steps: StepRange, share: int) -> Iterator[LoadedStep]:
-        constructor = self._constructor(share)
+        self.mesh.coordinate(share)
+        rank = int(share)
         steps.require_whole()
         if steps.steps == 0:
             return
-        received = _Received(self.spec, share, steps)
-        rows = constructor.load(received.request_at, steps.offset, received.stop)
-        noted = received.noted(rows)
-        budget = constructor.prefetch_bytes
+        address = self._constructors.of_rank(rank, self.mesh.ranks, steps.offset)
+        progress = _Progress(self.spec, rank, steps)
+        streams = _Streams(self._constructors, address, self._reading.tls, progress)
+        rows = streams.rows(steps.offset, self._reading.patience_s)
+        budget = self._reading.prefetch_bytes
         size = partial(_size, least=budget // PREFETCH_STEPS)
-        with Prefetcher(noted, budget, size, rows.cancel) as prefetched:
+        with Prefetcher(streams.noted(rows), budget, size, rows.cancel) as prefetched:
             for batch in batches(prefetched, steps):
                 yield LoadedStep(batch.offset, batch.arrow)
 
-    def _constructor(self, rank: int) -> BlenderClient:
-        if rank in self._constructor_of:
-            return self._constructor_of[rank]
-        self.mesh.coordinate(rank)
-        raise InvalidRequest(
-            f"No constructor at {', '.join(self._addresses)} serves rank {rank}. Give the address of the one "
-            "that serves its bucket, or, if its rows come by a broadcast, read on the rank that sends them."
-        )
+
+class _Streams:
+    """The streams of a rank's steps, one after the other, each from a constructor of its bucket."""
+
+    def __init__(
+        self, constructors: Constructors, address: str, tls: Tls | None, progress: _Progress
+    ) -> None:
+        self._constructors, self._progress = constructors, progress
+        self._endpoint = Endpoint(address, tls, ConstructorClient.command)
+        self._endpoint.has_answered = True  # when it was asked for its ranks
+        self._failed: set[str] = set()
+        """Addresses that failed since a row arrived."""
+
+    def rows(self, offset: int, patience_s: float) -> Resumed:
+        """The rows from step `offset` on."""
+        endpoint, patience = self._endpoint, Patience(self._endpoint, patience_s)
+        return Resumed(self._open, offset, self._progress.stop, patience, endpoint, self._take_over)
+
+    def noted(self, rows: Resumed) -> Iterator[StepRows]:
+        """The rows, while the plan of each whole step is kept."""
+        for part in rows:
+            self._failed.clear()
+            self._progress.note(part)
+            yield part
+
+    def _open(self, first: int, waited_s: float) -> Any:
+        client = self._constructors.client(self._endpoint.address)
+        return client.load(self._progress.request_at(first), waited_s)
+
+    def _take_over(self) -> bool:
+        """Whether another constructor continues; without one the last one is asked again."""
+        self._failed.add(self._endpoint.address)
+        address = self._constructors.stand_in(self._progress.rank, self._failed)
+        if address is None:
+            self._failed.clear()
+            return False
+        self._endpoint.address = address
+        return True
 
 
-class _Received:
+class _Progress:
     """The last step that arrived whole and its plan, which the next stream must go on with."""
 
     def __init__(self, spec: str, rank: int, steps: StepRange) -> None:
-        self._spec, self._rank, self._steps = spec, rank, steps
+        self.rank = rank
+        self._spec, self._steps = spec, steps
         self._plan: tuple[int, int] | None = None
 
     @property
@@ -173,20 +223,18 @@ class _Received:
             spec=self._spec,
             offset=first,
             steps=0 if self.stop is None else self.stop - first,
-            rank=self._rank,
+            rank=self.rank,
             stride=stride,
         )
         if self._plan is not None and self._plan[0] == first - stride:
             request.last_plan = self._plan[1]
         return request
 
-    def noted(self, rows: Resumed) -> Iterator[StepRows]:
-        """The rows, while the plan of each whole step is kept."""
-        for part in rows:
-            offset = int(as_numpy(part.batch.column("offset"))[-1])
-            if offset < part.next_offset:
-                self._plan = offset, part.batch.column(PLAN)[-1].as_py()
-            yield part
+    def note(self, part: StepRows) -> None:
+        """Keep the plan of the last step if it is whole with these rows."""
+        offset = int(as_numpy(part.batch.column("offset"))[-1])
+        if offset < part.next_offset:
+            self._plan = offset, part.batch.column(PLAN)[-1].as_py()
 
 
 def _size(rows: StepRows, least: int) -> int:

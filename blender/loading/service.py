@@ -9,13 +9,14 @@ A service has one spec, whose id every request names.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import Any
 
 import grpc
 import pyarrow as pa
 
 from blender.call_context import use_context
-from blender.errors import InvalidRequest, PlanChanged
+from blender.errors import EndOfData, InvalidRequest, PlanChanged
 from blender.ipc import to_ipc
 from blender.loading.loader import Loader
 from blender.loading.roles.shared import MEMORY_BYTES
@@ -105,9 +106,12 @@ class BlendLoading:
                     call.entry.count(offset + (not unsent), bytes=size)
                     self._calls.mark_read(call)
 
-    def spec(self, _request: Any) -> Any:
-        """The spec, and the ranks that read here."""
-        spec = self._loader.spec
+    def spec(self, request: Any) -> Any:
+        """The spec, the ranks that read here, and the hashes of the plans of step 0 and of a step."""
+        spec, plan = self._loader.spec, None
+        if request.HasField("offset"):
+            with suppress(EndOfData):
+                plan = self._loader.plan_hash(request.offset)
         return pb.SpecResponse(
             spec=spec.id,
             blend=spec.blend,
@@ -115,6 +119,7 @@ class BlendLoading:
             buckets=self._loader.buckets,
             ranks=self._loader.ranks,
             first_plan=self._loader.first_plan.hash,
+            plan=plan,
         )
 
     def handlers(self) -> grpc.GenericRpcHandler:

@@ -25,8 +25,11 @@ _PROXY_VARIABLES = ("grpc_proxy", "https_proxy", "http_proxy")  # in gRPC's orde
 _NO_PROXY_VARIABLES = ("no_grpc_proxy", "no_proxy")
 
 
-def misdirection(details: str, address: str, tls: Tls | None) -> str | None:
-    """A sentence about a client that no further try connects, by the details of its failure; else None."""
+def misdirection(details: str, address: str, tls: Tls | None, command: str) -> str | None:
+    """A sentence about a client that no further try connects, by the details of its failure; else None.
+
+    `command` starts a server of this kind.
+    """
     if any(words in details for words in _UNKNOWN_HOST):
         return f"The host of the Blender at {address} is unknown. Correct the address, or the name server."
     if tls is not None and any(words in details for words in _NO_TLS):
@@ -53,7 +56,7 @@ def misdirection(details: str, address: str, tls: Tls | None) -> str | None:
         )
     if any(words in details for words in _OTHER_PROTOCOL):
         return (
-            f"What answers at {address} does not speak gRPC. Give the address that `factory serve` prints, "
+            f"What answers at {address} does not speak gRPC. Give the address that `{command}` prints, "
             "not that of its metrics or of a page."
         )
     return None

@@ -12,7 +12,7 @@ import grpc
 
 from blender.protocol.credentials import Tls
 from blender.protocol.diagnosis import accepts_connections, misdirection, proxy_clause
-from blender.protocol.status import is_transient, to_error
+from blender.protocol.status import SERVE, is_transient, to_error
 from factory.errors import FactoryError
 
 NOTICE_S = 2.0
@@ -24,17 +24,18 @@ _LOG = logging.getLogger("blender.client")
 
 
 class Endpoint:
-    """The server of a client, as the client knows it."""
+    """The server of a client, as the client knows it; `command` starts one."""
 
-    def __init__(self, address: str, tls: Tls | None) -> None:
+    def __init__(self, address: str, tls: Tls | None, command: str = SERVE) -> None:
         self.address = address
         self.tls = tls
+        self.command = command
         self.has_answered = False
         """Whether a call of this client was ever answered."""
 
     def error(self, failure: grpc.RpcError) -> FactoryError:
         """The error to raise for a failed call."""
-        return to_error(failure, self.address, self.tls)
+        return to_error(failure, self.address, self.tls, self.command)
 
 
 class Patience:
@@ -103,7 +104,10 @@ class Patience:
             return not self._changed.wait_for(lambda: self._given_up, seconds)
 
     def _is_misdirected(self, error: grpc.RpcError) -> bool:
-        return misdirection(error.details() or "", self._endpoint.address, self._endpoint.tls) is not None
+        endpoint = self._endpoint
+        return (
+            misdirection(error.details() or "", endpoint.address, endpoint.tls, endpoint.command) is not None
+        )
 
     def _notice_silence(self) -> None:
         """Log the warning if the first call waits for a connection, not for the answer of a server."""
@@ -120,8 +124,9 @@ class Patience:
             _LOG.warning("Blender at %s is busy; trying for %g s.", address, seconds)
             return
         _LOG.warning(
-            "No Blender answers at %s yet; trying for %g s. `factory serve` starts one.%s",
+            "No Blender answers at %s yet; trying for %g s. `%s` starts one.%s",
             address,
             seconds,
+            self._endpoint.command,
             proxy_clause(address),
         )

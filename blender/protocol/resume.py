@@ -1,11 +1,13 @@
 """The rows of a fetch, resumed over as many streams as it takes.
 
 A broken stream is reopened at the first step that did not arrive whole. Errors that the server states are
-raised at once; a server that is unreachable or busy is asked again until patience runs out.
+raised at once; a server that is unreachable or busy is asked again until patience runs out, unless another
+one takes its stream over.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,27 +16,32 @@ import grpc
 from blender.errors import BlenderFailure
 from blender.ipc import from_ipc
 from blender.protocol.patience import Endpoint, Patience
+from blender.protocol.status import is_transient
 from blender.steps import StepRows
 
 
 class Resumed:
     """Rows from step `offset` up to `stop`; None reads to the end of data.
 
-    `open_stream(offset)` starts a call that yields `ReceivedBlock`s. Iterate once; any thread may `cancel`.
+    `open_stream(offset, waited_s)` starts a call that yields `ReceivedBlock`s, and gets the seconds for which
+    this object has waited for the first of them already, by a stream whose deadline passed. `take_over` is
+    asked after a failure whether another server continues at once. Iterate once; any thread may `cancel`.
     """
 
     def __init__(
         self,
-        open_stream: Callable[[int], Any],
+        open_stream: Callable[[int, float], Any],
         offset: int,
         stop: int | None,
         patience: Patience,
         endpoint: Endpoint,
+        take_over: Callable[[], bool] = lambda: False,
     ) -> None:
         self._open = open_stream
         self._offset, self._stop = offset, stop
         self._patience = patience
         self._endpoint = endpoint
+        self._take_over = take_over
         self._stream: Any = None
         self._cancelled = False
 
@@ -46,9 +53,10 @@ class Resumed:
         self._patience.give_up()
 
     def __iter__(self) -> Iterator[StepRows]:
+        waited_s = 0.0
         while self._has_more():
-            stream = self._stream = self._open(self._offset)
-            arrived = False
+            stream = self._stream = self._open(self._offset, waited_s)
+            arrived, waited_s, wait_began = False, 0.0, time.monotonic()
             try:
                 if self._cancelled:
                     return
@@ -58,6 +66,7 @@ class Resumed:
                     self._offset = block.next_offset
                     self._patience.restart()
                     yield rows
+                    wait_began = time.monotonic()
                 if self._stop is None:
                     return
                 if self._has_more():
@@ -66,11 +75,14 @@ class Resumed:
                         "without a reason. Check the proxies between it and this client."
                     )
             except grpc.RpcError as error:
-                # A deadline that passes after rows arrived is the stream's alone.
-                expired = arrived and error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
                 if self._cancelled:
                     return
-                if not expired and not self._patience.again(error):
+                expired = error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+                if expired and arrived:  # the deadline is the stream's alone
+                    waited_s = time.monotonic() - wait_began
+                elif (expired or is_transient(error)) and self._take_over():
+                    continue
+                elif not self._patience.again(error):
                     raise self._endpoint.error(error) from error
             finally:
                 stream.cancel()  # does nothing once the stream has ended

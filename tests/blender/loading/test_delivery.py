@@ -21,6 +21,7 @@ from blender.errors import CallCancelled, EndOfData, InvalidRequest, PlanChanged
 from blender.ipc import from_ipc
 from blender.loading import service
 from blender.loading.client import LoadingClient
+from blender.loading.constructors import ConstructorClient
 from blender.loading.costs import Backbone, tokens
 from blender.loading.embedded import EmbeddedLoading, open_loading
 from blender.loading.graph import DGraph
@@ -314,7 +315,7 @@ def test_a_loader_of_other_buckets_or_of_another_spec_is_refused(shared_lake: Se
         assert len(read(loading, 4)) == 3
         with pytest.raises(InvalidRequest, match="serves rank 0"):
             read(loading, 0)
-        stub = client.constructors[0]._connection.load
+        stub = ConstructorClient(server.address)._connection.load
         for request, sentence in (
             (
                 pb.LoadRequest(spec=spec.id, steps=1, rank=0),
@@ -340,7 +341,7 @@ def test_another_plan_in_mid_run_is_refused(shared_lake: Settings, blend: str) -
     with BlenderServer([*blend_services(blends), loading_service(loader)]) as server:
         client = LoadingClient(server.address)
         (step,) = read(client.open(), 0, offset=3, steps=1)
-        stub = client.constructors[0]._connection.load
+        stub = ConstructorClient(server.address)._connection.load
         request = pb.LoadRequest(spec=spec.id, offset=4, steps=1, rank=0, last_plan=step.plan)
         assert len(list(stub(request, timeout=10))) == 1
         request.last_plan ^= 1
@@ -451,9 +452,9 @@ def test_constructors_that_plan_differently_are_refused(
     with (
         BlenderServer(services) as one,
         BlenderServer(others) as other,
-        pytest.raises(PlanChanged, match=f"{one.address} and {other.address} plan step 0"),
+        pytest.raises(PlanChanged, match=r"The constructors at \S+ and \S+ plan step 0 of spec"),
     ):
-        LoadingClient([one.address, other.address]).open()
+        read(LoadingClient([one.address, other.address]).open(), 4)
 
 
 METHOD = "greedybinpacking"

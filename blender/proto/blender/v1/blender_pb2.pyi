@@ -287,21 +287,25 @@ class LoadRequest(_message.Message):
     def __init__(self, spec: _Optional[str] = ..., offset: _Optional[int] = ..., steps: _Optional[int] = ..., rank: _Optional[int] = ..., stride: _Optional[int] = ..., last_plan: _Optional[int] = ...) -> None: ...
 
 class SpecRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("offset",)
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    offset: int
+    def __init__(self, offset: _Optional[int] = ...) -> None: ...
 
 class SpecResponse(_message.Message):
-    __slots__ = ("spec", "blend", "spec_json", "buckets", "ranks", "first_plan")
+    __slots__ = ("spec", "blend", "spec_json", "buckets", "ranks", "first_plan", "plan")
     SPEC_FIELD_NUMBER: _ClassVar[int]
     BLEND_FIELD_NUMBER: _ClassVar[int]
     SPEC_JSON_FIELD_NUMBER: _ClassVar[int]
     BUCKETS_FIELD_NUMBER: _ClassVar[int]
     RANKS_FIELD_NUMBER: _ClassVar[int]
     FIRST_PLAN_FIELD_NUMBER: _ClassVar[int]
+    PLAN_FIELD_NUMBER: _ClassVar[int]
     spec: str
     blend: str
     spec_json: bytes
     buckets: _containers.RepeatedScalarFieldContainer[int]
     ranks: _containers.RepeatedScalarFieldContainer[int]
     first_plan: int
-    def __init__(self, spec: _Optional[str] = ..., blend: _Optional[str] = ..., spec_json: _Optional[bytes] = ..., buckets: _Optional[_Iterable[int]] = ..., ranks: _Optional[_Iterable[int]] = ..., first_plan: _Optional[int] = ...) -> None: ...
+    plan: int
+    def __init__(self, spec: _Optional[str] = ..., blend: _Optional[str] = ..., spec_json: _Optional[bytes] = ..., buckets: _Optional[_Iterable[int]] = ..., ranks: _Optional[_Iterable[int]] = ..., first_plan: _Optional[int] = ..., plan: _Optional[int] = ...) -> None: ...
