@@ -8,6 +8,8 @@ the highest score, and a model of whole words has it as a word. A copy of the to
 - A unigram model loses the spellings, because SentencePiece never matches its control pieces either. Scores
   and ids stay, so any other text has the same pieces.
 - Any other model gets a last pre-tokenizer that cuts each spelling behind its first character.
+- So does a model that finds `<0x41>` in a text: its tokens of single bytes are for characters that it lacks,
+  and would decode to another text.
 
 A tokenizer without the gap is used as it is. Unknown characters still yield their token.
 """
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -27,6 +29,10 @@ from spark_udfs.models.tokenizer import load, tokenizer_for_text
 
 _NEIGHBORS = ("", " ", "\n", "a", "0")
 _BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")  # what a model with byte fallback yields for unknown characters
+_BYTE_CUT = "(?<=<)0x[0-9A-F]{2}>"
+
+Trials = list[tuple[str, int, str]]
+"""Control tokens with their ids, and texts that may yield them."""
 
 
 @lru_cache(maxsize=2)
@@ -37,15 +43,16 @@ def text_encoder(tokenizer: str, around: tuple[int, ...]) -> Tokenizer:
     without a control token, as with a newline after each document.
     """
     encoder = load(tokenizer)
-    control_tokens = _control_tokens(encoder, around)
-    reachable = _reachable(encoder, control_tokens)
-    if not reachable:
+    trials = _trials(encoder, _control_tokens(encoder, around))
+    reachable = _reachable(encoder, trials)
+    cuts = [_BYTE_CUT] if _finds_bytes(encoder) else []
+    if not reachable and not cuts:
         return encoder
     content = json.loads(tokenizer)
     unknown = _unknown_piece(content["model"])
-    _close(content, reachable)
+    _close(content, reachable, cuts)
     encoder = tokenizer_for_text(json.dumps(content))
-    for token in _yielded(encoder, control_tokens):
+    for token in _yielded(encoder, trials):
         if token != unknown:
             raise ConfigurationError(
                 f"The tokenizer has `{token}` as a special token or around documents, but ordinary text "
@@ -63,28 +70,39 @@ def _control_tokens(tokenizer: Tokenizer, around: Iterable[int]) -> dict[str, in
     return {token: number for number, token in spellings.items() if token and token != unknown}
 
 
-def _reachable(tokenizer: Tokenizer, control_tokens: Mapping[str, int]) -> set[str]:
-    """Return the spellings that a text can turn into their tokens.
-
-    A unigram model weighs a piece against its neighbors, so whatever is in its vocabulary counts.
-    """
-    reachable = _yielded(tokenizer, control_tokens)
-    if isinstance(tokenizer.model, models.Unigram):
-        reachable |= {token for token in control_tokens if tokenizer.model.token_to_id(token) is not None}
-    return reachable
-
-
-def _yielded(tokenizer: Tokenizer, control_tokens: Mapping[str, int]) -> set[str]:
-    """Return the spellings that yield their tokens, alone or between neighbors, or decoded."""
-    trials = [
-        (token, f"{beside}{text}{beside}")
+def _trials(tokenizer: Tokenizer, control_tokens: Mapping[str, int]) -> Trials:
+    """Return each control token as it is spelled and as it is decoded, alone and between neighbors."""
+    return [
+        (token, number, f"{beside}{text}{beside}")
         for token, number in control_tokens.items()
         for text in (token, tokenizer.decode([number], skip_special_tokens=False))
         for beside in _NEIGHBORS
     ]
-    encodings = tokenizer.encode_batch_fast([text for _, text in trials], add_special_tokens=False)
+
+
+def _reachable(tokenizer: Tokenizer, trials: Trials) -> set[str]:
+    """Return the control tokens that a text can yield.
+
+    A unigram model weighs a piece against its neighbors, so whatever is in its vocabulary counts.
+    """
+    reachable = _yielded(tokenizer, trials)
+    if isinstance(tokenizer.model, models.Unigram):
+        reachable |= {token for token, *_ in trials if tokenizer.model.token_to_id(token) is not None}
+    return reachable
+
+
+def _yielded(tokenizer: Tokenizer, trials: Trials) -> set[str]:
+    """Return the control tokens that their trials yield."""
+    encodings = tokenizer.encode_batch_fast([text for *_, text in trials], add_special_tokens=False)
     pairs = zip(trials, encodings, strict=True)
-    return {token for (token, _), encoding in pairs if control_tokens[token] in encoding.ids}
+    return {token for (token, number, _), encoding in pairs if number in encoding.ids}
+
+
+def _finds_bytes(tokenizer: Tokenizer) -> bool:
+    """Whether a text that spells a byte's token yields it."""
+    spelling = "<0x41>"
+    number = tokenizer.model.token_to_id(spelling)
+    return number in tokenizer.encode(f"0{spelling}", add_special_tokens=False).ids
 
 
 def _unknown_piece(model: Mapping[str, Any]) -> str | None:
@@ -93,8 +111,11 @@ def _unknown_piece(model: Mapping[str, Any]) -> str | None:
     return None if number is None else model["vocab"][number][0]
 
 
-def _close(content: dict[str, Any], spellings: Collection[str]) -> None:
-    """Change the content of a `tokenizer.json` so that no text yields the tokens of these `spellings`."""
+def _close(content: dict[str, Any], spellings: Collection[str], cuts: Sequence[str]) -> None:
+    """Change the content of a `tokenizer.json` so that no text yields the tokens of these `spellings`.
+
+    Words are cut before what matches the patterns `cuts`.
+    """
     model = content["model"]
     if model["type"] == "Unigram":
         pieces = [piece for piece in model["vocab"] if piece[0] in spellings]
@@ -107,14 +128,18 @@ def _close(content: dict[str, Any], spellings: Collection[str]) -> None:
         for piece in pieces:
             piece[0] = ""  # matches nothing
     else:
-        cuts = [_cut(spelling) for spelling in sorted(spellings) if len(spelling) > 1]
-        steps = [content["pre_tokenizer"], *cuts] if content["pre_tokenizer"] else cuts
-        content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": steps}
+        cuts = [*cuts, *(_cut(spelling) for spelling in sorted(spellings) if len(spelling) > 1)]
+    if cuts:
+        first = [content["pre_tokenizer"]] if content["pre_tokenizer"] else []
+        last = [
+            {"type": "Split", "pattern": {"Regex": cut}, "behavior": "Isolated", "invert": False}
+            for cut in cuts
+        ]
+        content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [*first, *last]}
     for token in content["added_tokens"]:
         token["special"] |= token["content"] in spellings  # left out of the search in texts
 
 
-def _cut(spelling: str) -> dict[str, Any]:
-    """Return a pre-tokenizer that cuts a spelling behind its first character."""
-    pattern = f"(?<={re.escape(spelling[0])}){re.escape(spelling[1:])}"
-    return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+def _cut(spelling: str) -> str:
+    """Return the pattern of a spelling behind its first character."""
+    return f"(?<={re.escape(spelling[0])}){re.escape(spelling[1:])}"

@@ -37,6 +37,15 @@ def unigram() -> Tokenizer:
     return tokenizer
 
 
+def unigram_with_bytes() -> Tokenizer:
+    """A unigram model with a token for each byte, which it yields for characters that it lacks: llm-jp."""
+    content = json.loads(unigram().to_str())
+    content["model"]["vocab"] += [[f"<0x{byte:02X}>", 0.0] for byte in range(256)]
+    content["model"]["byte_fallback"] = True
+    content["decoder"] = {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, content["decoder"]]}
+    return Tokenizer.from_str(json.dumps(content))
+
+
 def byte_level() -> Tokenizer:
     """Merges of bytes, with special tokens in the vocabulary: GPT-2."""
     tokenizer = Tokenizer(models.BPE())
@@ -97,6 +106,7 @@ def words() -> Tokenizer:
 
 WITH_GAP: dict[str, Callable[[], Tokenizer]] = {
     "unigram": unigram,
+    "unigram with bytes": unigram_with_bytes,
     "whole words first": whole_words_first,
     "word pieces between blanks": lambda: word_pieces(pre_tokenizers.WhitespaceSplit()),
     "words": words,
@@ -145,6 +155,13 @@ def test_pieces_of_a_special_token_decode_to_its_spelling(text: str) -> None:
     known = "".join(character for character in text if character in KNOWN).strip()
     (tokens,) = encode([known], content_of("unigram"), None, 1)
     assert decode(tokens.tobytes(), content_of("unigram"), None, 1) == known
+
+
+@given(text=texts())
+def test_a_spelling_of_a_byte_decodes_to_itself(text: str) -> None:
+    (tokens,) = encode([text.strip(" ▁")], content_of("unigram with bytes"), None, 1)
+    decoded = decode(tokens.tobytes(), content_of("unigram with bytes"), None, 1)
+    assert decoded == text.strip(" ▁").replace("▁", " ")
 
 
 def test_the_pieces_of_a_special_token_are_those_of_its_characters() -> None:
