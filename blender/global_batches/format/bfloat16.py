@@ -37,6 +37,12 @@ class Bfloat16Array(np.ndarray):
         """A copy with the same values: each is a float32, whose lower bits are zero."""
         return (self._bits().astype(np.uint32) << 16).view(np.float32)
 
+    def view(self, *options: Any, **named_options: Any) -> Any:  # type: ignore[override]
+        """As numpy's; a view as another dtype is a plain array, with which numpy may compute."""
+        if options or named_options:
+            return np.asarray(self).view(*options, **named_options)
+        return super().view()
+
     def __dlpack__(self, **options: Any) -> Any:
         capsule = self._bits().__dlpack__(**options)
         _described(capsule).code = _BFLOAT

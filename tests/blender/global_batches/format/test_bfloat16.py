@@ -39,13 +39,17 @@ def test_ml_dtypes_are_stored_with_the_same_bytes() -> None:
     bodies = {encode(Slices(({"x": column},), 1)).body for column in (array, Bfloat16Array.of_bits(BITS))}
     (body,) = bodies
     (copy,) = Footer.of_object(body, "a").decode(0, 0, body[:64]).values()
-    np.testing.assert_array_equal(copy.view(ml_dtypes.bfloat16), array)
+    values = copy.view(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(values, array)
+    assert type(values + np.float32(1)) is np.ndarray  # whose bytes are no bits of bfloat16
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("mesh", [Mesh(dp=2), Mesh(cp=2)])
 def test_tensors_of_torch_come_back_as_they_were(tmp_path: Path, mesh: Mesh) -> None:
     torch = pytest.importorskip("torch")
+    from blender.global_batches.torch import slice_tensors
+
     create_namespace(tmp_path, mesh)
     columns = {
         "logprobs": torch.randn(4, 8, generator=torch.Generator().manual_seed(1)).to(torch.bfloat16),
@@ -59,7 +63,7 @@ def test_tensors_of_torch_come_back_as_they_were(tmp_path: Path, mesh: Mesh) -> 
     reader = BatchReader(str(tmp_path))
     ranks = [next(reader.read(StepRange(), rank)) for rank in range(mesh.ranks)]
     for name, column in columns.items():
-        tensors = [torch.from_dlpack(step.arrays[name]) for step in ranks]
+        tensors = [slice_tensors(step)[name] for step in ranks]
         if mesh.dp == 2:
             whole = torch.cat(tensors)
         elif name == "scores":
