@@ -37,7 +37,7 @@ class Bfloat16Array(np.ndarray):
         """A copy with the same values: each is a float32, whose lower bits are zero."""
         return (self._bits().astype(np.uint32) << 16).view(np.float32)
 
-    def view(self, *options: Any, **named_options: Any) -> Any:  # type: ignore[override]
+    def view(self, *options: Any, **named_options: Any) -> Any:
         """As numpy's; a view as another dtype is a plain array, with which numpy may compute."""
         if options or named_options:
             return np.asarray(self).view(*options, **named_options)
