@@ -195,9 +195,10 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
         """As `_items`, where the process is a worker of a DataLoader, which alone knows its next step."""
         if number >= LARGEST_WORKERS:
             raise InvalidRequest(f"Steps are dealt to at most {LARGEST_WORKERS:,} workers. Give fewer.")
-        start: int | None = NEVER  # of a loop that a state of this worker continues
-        if not self._has_own_state:
-            start = self._workers.begin(number)
+        start = self._workers.begin(number)
+        if self._has_own_state:
+            start = NEVER  # the loop goes on
+        else:
             self._offset = number + (start or 0)
         self._has_own_state = False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -37,6 +38,7 @@ from tests.blender.global_batches.reading import (
     reading_threads,
 )
 from tests.blender.global_batches.written import Lane, batch, end, new_namespace, small_log
+from tests.blender.programs import eventually
 
 
 def test_ranks_see_the_same_steps_while_four_lanes_write(tmp_path: Path) -> None:
@@ -65,22 +67,34 @@ def test_ranks_see_the_same_steps_while_four_lanes_write(tmp_path: Path) -> None
     assert sorted(orders[0]) == [100 * lane + number for lane in range(4) for number in range(8)]
 
 
-def test_iterators_of_one_reader_share_its_polls(tmp_path: Path) -> None:
-    polls_a_second = []  # a busy machine takes longer, and polls all the while
-    for iterators in (1, 4):
-        uri = new_namespace(tmp_path / str(iterators), lanes=1)
-        lane = Lane(uri)
-        reader = BatchReader(uri, longest_pause_s=0.1)
-        requests, begin = counted(reader), time.monotonic()
-        with ThreadPoolExecutor(iterators) as pool:
-            readers = [pool.submit(read, reader) for _ in range(iterators)]
-            for number in range(10):
-                lane.put(batch(number))
-                time.sleep(0.1)
-            lane.close()
-            assert [one.result(60) for one in readers] == [list(range(10))] * iterators
-        polls_a_second.append(requests.operations["floor"] / (time.monotonic() - begin))
-    assert polls_a_second[1] < 2 * polls_a_second[0]
+def test_iterators_of_one_reader_share_its_polls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    uri = new_namespace(tmp_path, lanes=1)
+    lane = Lane(uri)
+    lane.put(batch(0))
+    reader = BatchReader(uri)
+    shared, waits, polls = reader._follower, Counter[int](), iter(range(100))
+    poll, wait_for = shared._poll, shared.wait_for
+    may_poll = threading.Event(), threading.Event()
+
+    def held_poll() -> None:
+        assert may_poll[min(next(polls), 1)].wait(60)
+        poll()
+
+    def counted_wait(step: int) -> bool:
+        waits[step] += 1
+        return wait_for(step)
+
+    shared.poll()
+    monkeypatch.setattr(shared, "_poll", held_poll)
+    monkeypatch.setattr(shared, "wait_for", counted_wait)
+    iterators = [reader.read(StepRange(), 0) for _ in range(4)]
+    assert [first_number(next(steps)) for steps in iterators] == [0] * 4
+    all_wait = eventually(lambda: waits[1] == 4)
+    lane.put(batch(1))
+    may_poll[0].set()
+    assert all_wait
+    assert [first_number(next(steps)) for steps in iterators] == [1] * 4  # by that poll; the next one is held
+    may_poll[1].set()
 
 
 def test_a_reader_that_slept_while_the_log_was_trimmed_goes_on(
