@@ -19,7 +19,7 @@ from functools import cached_property, partial
 from typing import Any, Protocol
 
 from blender.arrays import as_numpy
-from blender.errors import InvalidRequest
+from blender.errors import EndOfData, InvalidRequest
 from blender.loading.constructors import ConstructorAnswer, ConstructorClient, Constructors
 from blender.loading.handle import LoadingHandle
 from blender.loading.step import PLAN, LoadedStep
@@ -179,10 +179,14 @@ class _Streams:
 
     def noted(self, rows: Resumed) -> Iterator[StepRows]:
         """The rows, while the plan of each whole step is kept."""
-        for part in rows:
-            self._failed.clear()
-            self._progress.note(part)
-            yield part
+        try:
+            for part in rows:
+                self._failed.clear()
+                self._progress.note(part)
+                yield part
+        except EndOfData:  # also if the stream broke after the last step, and the next one began behind it
+            if self._progress.stop is not None or not self._progress.has_begun:
+                raise
 
     def _open(self, first: int, waited_s: float) -> Any:
         client = self._constructors.client(self._endpoint.address)
@@ -206,6 +210,11 @@ class _Progress:
         self.rank = rank
         self._spec, self._steps = spec, steps
         self._plan: tuple[int, int] | None = None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a step has arrived whole."""
+        return self._plan is not None
 
     @property
     def stop(self) -> int | None:

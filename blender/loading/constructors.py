@@ -108,7 +108,8 @@ class Constructors:
 
         Raises InvalidRequest for a Blender that loads nothing, BlenderUnavailable and Unauthenticated.
         """
-        first = random.randrange(len(self.addresses))  # or all ranks would ask the same one
+        # Or all ranks would ask the same one; a draw of `random` would change the numbers of a trainer.
+        first = random.SystemRandom().randrange(len(self.addresses))
         answer, failures = self._ask_in_turn(self._from(first), lambda _: True)
         if answer is None:
             raise self._silent("No constructor answers", failures)

@@ -128,7 +128,7 @@ class Loader(Generic[Encoded]):
         """What a rank reads of each step of a range, with the step; waits within the call of this thread.
 
         A step counts as taken when the next one is asked for. Raises what `consumer` raises, Stalled, the
-        errors of reading, and EndOfData if the range has an end beyond that of the data.
+        errors of reading, and EndOfData if the range begins or ends beyond the end of the data.
         """
         self.blend.order.check(steps, WHOLE_STEP)
         self.consumer(rank)
@@ -137,7 +137,8 @@ class Loader(Generic[Encoded]):
             try:
                 step = [self._shared.batch(offset, rank)]
             except EndOfData:
-                if stop is None:
+                begins_behind = offset == steps.offset > (self.blend.steps or offset)
+                if stop is None and not begins_behind:
                     return
                 raise
             for later in range(offset + stride, offset + (self._ahead + 1) * stride, stride):

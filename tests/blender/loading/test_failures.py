@@ -139,6 +139,26 @@ def test_a_constructor_that_stops_answering_is_reported_in_time(
     client.close()
 
 
+@pytest.mark.slow
+def test_another_constructor_takes_over_from_one_that_stops_answering(
+    shared_lake: Settings, blend: str
+) -> None:
+    spec, (port,) = spec_of(blend, mesh=Mesh(dp=2)), free_ports(1)
+    process = constructor(shared_lake.home, port, blend, "--mesh", "dp=2", "--microbatches", "2")
+    blends = open_blends(shared_lake)
+    loader = served_loader(blends.open(blend), spec)
+    with BlenderServer([*blend_services(blends), loading_service(loader)]) as other:
+        addresses = [f"127.0.0.1:{port}", other.address]
+        with LoadingClient(addresses, prefetch_bytes=1, timeout_s=2, patience_s=1) as client:
+            steps = client.open(spec.id).read(StepRange(0, STEPS), 0)
+            assert next(steps).offset == 0
+            process.send_signal(signal.SIGSTOP)
+            assert [step.offset for step in steps] == list(range(1, STEPS))
+    process.kill()
+    process.wait()
+    loader.close()
+
+
 STRATEGY = """
 from blender.loading import DGraph, tokens
 

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("torch")
 
 from blender.catalog.blends import open_blends
-from blender.errors import InvalidRequest
+from blender.errors import EndOfData, InvalidRequest
 from blender.loading.client import LoadingClient
 from blender.loading.costs import Backbone
 from blender.loading.embedded import open_loading
@@ -79,6 +79,9 @@ def test_a_state_behind_the_end_of_the_data_is_refused(loading: LoadingHandle, b
     assert [step["offset"] for step in dataset] == [END - 1]
     dataset.load_state_dict({"blend": blend, "offset": END})  # a run that has read everything
     assert list(dataset) == []
+    with pytest.raises(EndOfData, match=f"ends after {END} steps"):
+        list(LoadingDataset(loading, rank=0, offset=900))
+    assert list(loading.read(StepRange(END), 0)) == []
 
 
 def test_a_state_of_a_blend_without_an_end_is_loaded_at_any_step(shared_lake: Settings) -> None:
