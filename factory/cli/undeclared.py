@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from factory.counted import counted
 from factory.errors import FactoryError
-from factory.lake.names import TableName
+from factory.lake.names import TableName, raw
 from factory.settings import Settings
 
 if TYPE_CHECKING:  # importing Dagster takes half a second, which a listing without a datasets file need not
@@ -35,7 +35,12 @@ def undeclared_tables(
             return []
         definitions = defs
     keys = {key.to_user_string() for key in definitions.resolve_asset_graph().get_all_asset_keys()}
-    return [table for table in tables if str(table) not in keys]
+    return [table for table in tables if str(_made_with(table)) not in keys]
+
+
+def _made_with(table: TableName) -> TableName:
+    """The table whose asset makes this one: rows of registered files come with the raw table."""
+    return raw(table.name) if table.namespace == "registered" else table
 
 
 def undeclared_line(settings: Settings, tables: list[TableName]) -> str:

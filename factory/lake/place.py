@@ -78,14 +78,18 @@ def require_place(settings: Settings) -> None:
             f"{settings.warehouse_uri}, and its metadata holds paths to {location}. Rewrite these paths "
             "with `factory relocate`, or set FACTORY_HOME and FACTORY_WAREHOUSE to where it was made."
         )
-    require_claim(settings, record)
+    if is_outside(settings) and require_claim(settings, record) is None and record is not None:
+        raise LakeMoved(
+            f"The warehouse {settings.warehouse_uri} has lost its {CLAIM}, which names the one home that "
+            f"may use it. If no copy of {settings.home} does, write it again: `factory relocate --take`."
+        )
     require_catalog_file(settings)
 
 
-def require_claim(settings: Settings, record: LakeRecord | None) -> None:
-    """Raise LakeMoved if the warehouse is outside the home and another home may use it."""
+def require_claim(settings: Settings, record: LakeRecord | None) -> WarehouseClaim | None:
+    """The claim of a warehouse outside the home, if any; raises LakeMoved if another home may use it."""
     if not is_outside(settings):
-        return
+        return None
     claim = read_claim(settings)
     if claim is not None and not is_ours(claim, record, settings):
         raise LakeMoved(
@@ -94,6 +98,7 @@ def require_claim(settings: Settings, record: LakeRecord | None) -> None:
             "that home, or hand the warehouse to this one, which shuts that one out: "
             "`factory relocate --take`."
         )
+    return claim
 
 
 def record_place(settings: Settings) -> None:
@@ -149,6 +154,8 @@ def read_record(settings: Settings) -> LakeRecord | None:
         return _parsed(LakeRecord, file.read_bytes(), str(file))
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except IsADirectoryError as error:
+        raise _is_folder(file) from error
 
 
 def read_claim(settings: Settings) -> WarehouseClaim | None:
@@ -161,6 +168,8 @@ def read_claim(settings: Settings) -> WarehouseClaim | None:
             content = obstore.get(object_store(settings), CLAIM).bytes().to_bytes()
     except FileNotFoundError:
         return None
+    except IsADirectoryError as error:
+        raise _is_folder(Path(folder or "", CLAIM)) from error
     except BaseError as error:
         raise unusable(error, settings) from error
     return _parsed(WarehouseClaim, content, f"{settings.warehouse_uri}/{CLAIM}")
@@ -247,6 +256,12 @@ def _put_claim(settings: Settings, lake: str, mode: str) -> bool:
     except (BaseError, FileNotFoundError) as error:  # the second where the bucket is missing
         raise unusable(error, settings) from error
     return True
+
+
+def _is_folder(file: Path) -> DamagedFile:
+    return DamagedFile(
+        f"{file}, which says where the lake was made, is a folder. Restore the file of that name from a copy."
+    )
 
 
 def _parsed(kind: type[Record], content: bytes, name: str) -> Record:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
+from factory.cli.undeclared import undeclared_tables
+from factory.lake.names import TableName
+from factory.settings import Settings
 from tests.blender.lakes import make_lake
 from tests.cli.command import process
 
@@ -40,6 +44,14 @@ def test_a_listing_marks_them(home: Path) -> None:
         "packed.code": True,
         "packed.prose": False,
     }
+
+
+def test_rows_of_registered_files_are_declared_with_their_raw_table(home: Path) -> None:
+    key = dg.AssetKey(["raw.prose"])
+    definitions = dg.Definitions(assets=[dg.AssetSpec(key)])
+    settings = Settings(home=home, datasets=home / "datasets.yaml")
+    tables = [TableName(*name.split(".")) for name in ("raw.prose", "registered.prose", "registered.code")]
+    assert list(map(str, undeclared_tables(settings, tables, definitions))) == ["registered.code"]
 
 
 def test_without_a_file_that_can_be_read_nothing_is_marked(home: Path) -> None:

@@ -25,6 +25,7 @@ from factory.lake.place import (
     require_place,
     take_claim,
 )
+from factory.lake.relocation.relocate import relocate
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from tests.blender.lakes import make_lake
@@ -236,6 +237,32 @@ MOUNTS = {
 )
 def test_a_home_on_a_file_server_is_one_home_on_every_machine(home: str, server: str | None) -> None:
     assert file_server(Path(home), MOUNTS) == server
+
+
+def test_a_warehouse_that_has_lost_its_claim_is_opened_by_no_copy_of_its_home(tmp_path: Path) -> None:
+    lake, copy = outside(tmp_path, "home"), outside(tmp_path, "copy")
+    Lake(lake).names()
+    shutil.copytree(lake.home, copy.home)
+    (tmp_path / "warehouse" / CLAIM).unlink()
+    for home in (lake, copy):
+        for using in (require_place, record_place):
+            with pytest.raises(LakeMoved, match=r"has lost its claim\.json, .* `factory relocate --take`"):
+                using(home)
+    assert read_claim(lake) is None
+    relocate(copy, take=True, settle=lambda files: None, observe=lambda *_: None)
+    Lake(copy).names()
+    with pytest.raises(LakeMoved, match=r"belongs to the lake in .*/copy"):
+        Lake(lake).names()
+
+
+@pytest.mark.parametrize("name", ["home/lake.json", "warehouse/claim.json"])
+def test_a_folder_in_place_of_a_record_is_named(tmp_path: Path, name: str) -> None:
+    lake = outside(tmp_path, "home")
+    Lake(lake).names()
+    (tmp_path / name).unlink()
+    (tmp_path / name).mkdir()
+    with pytest.raises(DamagedFile, match=rf"{name}, which says where the lake was made, is a folder"):
+        require_place(lake)
 
 
 def test_a_home_made_again_continues_under_its_claim(tmp_path: Path) -> None:
