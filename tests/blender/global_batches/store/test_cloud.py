@@ -10,7 +10,17 @@ import pytest
 from blender.errors import StoreUnavailable
 from blender.global_batches.errors import NamespaceNotFound
 from blender.global_batches.namespace import create_namespace, open_namespace
-from blender.global_batches.protocol.operations import Verdict, create, delete, get, list_names, put
+from blender.global_batches.protocol.operations import (
+    Create,
+    Creation,
+    Routine,
+    Verdict,
+    create,
+    delete,
+    get,
+    list_names,
+    put,
+)
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.writer import BatchWriter
@@ -36,6 +46,11 @@ def address(cloud: CloudServer, path: str = "bucket/runs/a") -> str:
     return f"{SCHEMES[cloud.kind]}://{path}"
 
 
+def single_create(name: str, body: bytes) -> Routine[Creation]:
+    answer: Creation = yield Create(name, body)
+    return answer
+
+
 def test_a_namespace_lies_below_the_prefix_of_its_bucket_and_is_read_again(cloud: CloudServer) -> None:
     uri = address(cloud)
     create_namespace(uri, Mesh())
@@ -59,6 +74,7 @@ def test_an_object_that_is_missing_is_no_error_and_a_bucket_is(cloud: CloudServe
     store.run(put("log/1", b"body"))
     assert store.read("log/1", 1, 9) == b"ody"
     assert store.read("log/1", 4, 1) == b""
+    assert store.run(single_create("log/1", b"other")) is Creation.TAKEN
     assert store.run(create("log/1", b"other")) is Verdict.NOT_OURS
     for _ in range(2):
         store.run(delete("log/1"))
