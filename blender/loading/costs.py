@@ -4,10 +4,11 @@
     backbone({"n_tokens": n_tokens, "squared_lengths": squared_lengths})     # array of uint64
 
 FLOPs of a forward pass, from the inputs that MegaScale-Data names (section 4.2). In each layer an encoder of
-L patches takes 24 h^2 L + 4 h L^2. A layer of a backbone takes 8 h^2 per token for the projections of
-attention, 2 h f per token for each matrix of a feed-forward block of width f (two, or three of a gated one)
-and for each expert that the token passes, and 4 h per pair of tokens of one document. Causal attention
-computes half of the pairs, as kernels with a causal mask skip the others. The logits take 2 h V per token.
+L patches takes 24 h^2 L + 4 h L^2. A layer of a backbone takes 4 h (h + k) per token for the projections of
+attention with keys of width k, 2 h f per token for each matrix of a feed-forward block of width f (two, or
+three of a gated one) and for each expert that the token passes, and 4 h per pair of tokens of one document.
+Causal attention computes half of the pairs, as kernels with a causal mask skip the others. The logits take
+2 h V per token.
 Floats would differ in their last digits from machine to machine and break ties differently, so a cost is the
 FLOPs over `flops`, a whole number.
 """
@@ -30,7 +31,8 @@ Columns = Mapping[str, Costs]
 CostFunction = Callable[[Columns], Costs]
 MOST_TOTAL = 2.0**63
 """Costs of a step sum to less, so that no sum of them wraps around."""
-_SIZES, _SWITCHES = ("hidden", "layers", "ffn", "topk", "vocabulary"), ("gated", "causal")
+_SIZES = ("hidden", "layers", "ffn", "kv", "topk", "vocabulary")
+_SWITCHES = ("gated", "causal")
 _SIZE = re.compile(r"[0-9]{1,18}")
 
 
@@ -45,6 +47,8 @@ class Backbone:
     vocabulary: int = 0
     ffn: int | None = None
     """The width of the feed-forward block, or of one expert; None for four times `hidden`."""
+    kv: int | None = None
+    """The width of the keys, and of the values, of all their heads; None for `hidden`."""
     gated: bool = False
     """Whether the feed-forward block has three matrices, as SwiGLU has, and not two."""
     causal: bool = True
@@ -53,8 +57,7 @@ class Backbone:
     def __post_init__(self) -> None:
         _require_sizes(self, "hidden", "layers", "topk")
         _require_sizes(self, "vocabulary", least=0)
-        if self.ffn is not None:
-            _require_sizes(self, "ffn")
+        _require_sizes(self, *(name for name in ("ffn", "kv") if getattr(self, name) is not None))
         for name in _SWITCHES:
             switch = getattr(self, name)
             if not isinstance(switch, bool | np.bool_):
@@ -93,8 +96,10 @@ class Backbone:
         """The cost of each row, from `n_tokens` and `squared_lengths`; raises InvalidRequest above 2^63."""
         n_tokens, squared_lengths = columns["n_tokens"], columns["squared_lengths"]
         ffn = 4 * self.hidden if self.ffn is None else self.ffn
+        kv = self.hidden if self.kv is None else self.kv
         matrices = 3 if self.gated else 2
-        per_token = self.layers * (4 * self.hidden + matrices * ffn * self.topk) + self.vocabulary
+        in_layer = 2 * (self.hidden + kv) + matrices * ffn * self.topk
+        per_token = self.layers * in_layer + self.vocabulary
         per_pair = self.layers if self.causal else 2 * self.layers
         _require_summable(self, (per_token, n_tokens), (per_pair, squared_lengths))
         return np.uint64(per_token) * n_tokens + np.uint64(per_pair) * squared_lengths

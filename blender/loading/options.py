@@ -44,7 +44,9 @@ def add_spec_options(add: Callable[..., None], positive: Callable[[str], int]) -
     """Add the options of a spec, except switches, by a function that adds one."""
     add("--mesh", "extents of the axes: dp=8,cp=2,tp=4,pp=2", MESH)
     add("--order", "the axes, first the one whose neighbors have consecutive ranks", MEGATRON_ORDER)
-    add("--model", "the model, whose FLOPs are the costs: hidden, layers, ffn, topk, gated, causal", MODEL)
+    add(
+        "--model", "the model, whose FLOPs are the costs: hidden, layers, ffn, kv, topk, gated, causal", MODEL
+    )
     add("--strategy", "llm, plain, or your own module:function", "llm")
     add("--microbatches", "microbatches of a bucket in a step", 1, positive)
     add("--barrier", "where ranks wait: step, microbatch or pipeline; by default pipeline if pp > 1")

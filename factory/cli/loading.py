@@ -35,7 +35,7 @@ def plan(
     model: Annotated[
         str,
         typer.Option(
-            help="The model: hidden, layers, ffn, topk, gated, causal; vocabulary is the blend's.",
+            help="The model: hidden, layers, ffn, kv, topk, gated, causal; vocabulary is the blend's.",
             show_default=MODEL.replace(",", ", "),
         ),
     ] = MODEL,

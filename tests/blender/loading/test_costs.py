@@ -12,7 +12,7 @@ from blender.loading.costs import Backbone, Encoder, tokens
 from tests.blender.loading.steps import step_of
 
 LLAMA_12B, TMOE_25B, MIXTRAL = Backbone(4608, 45), Backbone(2048, 42, topk=2), Backbone(4096, 32, topk=2)
-LLAMA_8B = Backbone(4096, 32, vocabulary=128_256, ffn=14_336, gated=True)
+LLAMA_8B = Backbone(4096, 32, vocabulary=128_256, ffn=14_336, kv=1_024, gated=True)
 FINE_GRAINED = Backbone(2048, 27, topk=8, ffn=1_408, gated=True)
 BERT = Backbone(768, 12, causal=False)
 
@@ -33,8 +33,9 @@ def test_documents_of_30_and_70_tokens_attend_16_percent_more_than_two_of_50() -
 def test_a_cost_is_the_flops_of_the_formula(model: Backbone, lengths: list[int]) -> None:
     h, n, squares = model.hidden, sum(lengths), sum(length**2 for length in lengths)
     block = 2 * h * (model.ffn or 4 * h) * (3 if model.gated else 2) * model.topk
+    projections = 4 * h * (h + (model.kv or h))
     pairs = 2 * h * squares if model.causal else 4 * h * squares
-    flops = model.layers * ((8 * h * h + block) * n + pairs) + 2 * h * model.vocabulary * n
+    flops = model.layers * ((projections + block) * n + pairs) + 2 * h * model.vocabulary * n
     assert int(model(step_of([lengths]).facts)[0]) * model.flops == flops
 
 
@@ -62,11 +63,11 @@ def test_a_switch_is_a_truth_value(field: str, value: object) -> None:
 
 
 def test_a_model_is_read_from_the_words_of_a_command_line() -> None:
-    parsed = Backbone.parse("hidden=64,layers=3,ffn=96,topk=2,gated=1,causal=0", vocabulary=9)
-    assert parsed == Backbone(64, 3, topk=2, vocabulary=9, ffn=96, gated=True, causal=False)
+    parsed = Backbone.parse("hidden=64,layers=3,ffn=96,kv=16,topk=2,gated=1,causal=0", vocabulary=9)
+    assert parsed == Backbone(64, 3, topk=2, vocabulary=9, ffn=96, kv=16, gated=True, causal=False)
     for text in ("gated=2", "causal=true", "causal=", "ffn=0x10", "experts=8", "ffn=8,ffn=8"):
         with pytest.raises(
-            InvalidRequest, match=r"is not a size. Give hidden, layers, ffn, topk, voc.* 0 or 1"
+            InvalidRequest, match=r"is not a size. Give hidden, layers, ffn, kv, topk, .* 0 or 1"
         ):
             Backbone.parse(f"hidden=64,layers=3,{text}")
 
@@ -83,10 +84,10 @@ def test_memory_is_the_tokens_of_a_row() -> None:
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, "8", None, True, 2**63, float("nan")])
-@pytest.mark.parametrize("field", ["hidden", "layers", "topk", "ffn"])
+@pytest.mark.parametrize("field", ["hidden", "layers", "topk", "ffn", "kv"])
 def test_a_size_is_a_whole_number_from_1_on(field: str, value: object) -> None:
-    if field == "ffn" and value is None:
-        return  # four times `hidden`
+    if field in ("ffn", "kv") and value is None:
+        return  # of the width that follows from `hidden`
     with pytest.raises(InvalidRequest, match=rf"`{field}` is .*\. Give a whole number, 1 or more"):
         Backbone(**{"hidden": 8, "layers": 2, field: value})  # type: ignore[arg-type]
     if field in ("hidden", "layers"):
