@@ -24,6 +24,7 @@ CATALOG_NAME = "lake"  # the same in Spark and PyIceberg: it is part of the SQL 
 
 _JVM_SIZE = re.compile(r"([1-9]\d*)([kmgt])", re.IGNORECASE)  # the JVM does not accept `gb`
 _UNQUOTED = re.compile(r"[/?#@\[\]\s]|%(?![0-9a-fA-F]{2})")
+_HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*)(:\d{1,5})?")
 _AMBIGUOUS = re.compile(r"[?#\udc80-\udcff]|%[0-9a-fA-F]{2}")  # surrogates: bytes that are not UTF-8
 _NEAR = 0.85  # similarity of names: one or two letters of a long name
 
@@ -123,6 +124,15 @@ class Settings(BaseSettings):
                 "the user or password before its last @ holds one of / ? # @ [ ] %; "
                 "write these as %2F %3F %23 %40 %5B %5D %25"
             )
+        return uri
+
+    @field_validator("catalog_uri", "dagster_uri")
+    @classmethod
+    def _hosts_and_ports(cls, uri: str | None) -> str | None:
+        hosts = re.split("[/?#]", (uri or "").partition("://")[2].rpartition("@")[2])[0]
+        for host in hosts.split(","):
+            if not _HOST_AND_PORT.fullmatch(host):
+                raise ValueError(f"`{host}` is no host with a port; write them as db:5432 or [::1]:5432")
         return uri
 
     @model_validator(mode="after")

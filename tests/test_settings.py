@@ -97,6 +97,22 @@ def test_a_password_that_postgres_would_cut_and_show_is_refused(setting: str, pa
     assert "sh@h" not in str(refused.value)
 
 
+@pytest.mark.parametrize("setting", ["catalog_uri", "dagster_uri"])
+@pytest.mark.parametrize("hosts", ["h:abc", "h:999999", "[::1", "[::1]x", "h:5432,g:port", "h:54:32"])
+def test_a_port_that_is_no_number_is_refused_without_the_password(setting: str, hosts: str) -> None:
+    with pytest.raises(ValidationError, match=r"` is no host with a port; write them as db:5432") as raised:
+        Settings(**{setting: f"postgresql://u:hush@{hosts}/db"})
+    assert "hush" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "hosts", ["h", "h:5432", "[::1]:5432", "10.0.0.1:5,db.example:6", "", "%2Fvar%2Frun"]
+)
+def test_hosts_with_and_without_ports_are_taken(hosts: str) -> None:
+    uri = f"postgresql://u:p@{hosts}/db?sslmode=require"
+    assert Settings(dagster_uri=uri).dagster_uri == uri
+
+
 def test_another_process_gets_the_same_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = Settings(
         home=tmp_path,
