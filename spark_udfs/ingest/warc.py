@@ -70,7 +70,7 @@ def _document(source: Input, record: WarcRecord, options: WebPages) -> Row:
         return _converted(source.origin, _key(source, record), record, columns)
     if kind not in ("response", "resource"):
         if kind == "revisit":
-            raise BadRecord("revisit", "The page is as it was when it was has_http before.")
+            raise BadRecord("revisit", "The page is as it was when it was captured before.")
         raise BadRecord("no_page", f"A record of type `{kind[:40]}` is no page.")
     from spark_udfs.ingest.web.page import page_document
 
@@ -82,6 +82,7 @@ def _page(record: WarcRecord, options: WebPages, *, has_http: bool) -> WebPage:
     """The page of a response with HTTP headers, or of a resource without."""
     from spark_udfs.ingest.web.http_message import body_of, is_markup, status_of
     from spark_udfs.ingest.web.page import page_of
+    from spark_udfs.ingest.web.tree import OptOuts
 
     headers, body = record.headers, record.content
     if has_http:
@@ -97,7 +98,8 @@ def _page(record: WarcRecord, options: WebPages, *, has_http: bool) -> WebPage:
     if not media_type and not is_markup(body):
         raise BadRecord("no_media_type", "No media type is stated, and the body does not begin with markup.")
     url = record.headers.get("warc-target-uri").strip("<>")
-    return page_of(body, url, headers.charset, headers.get("x-robots-tag"))
+    opt_outs = OptOuts(headers.listed("x-robots-tag"), headers.listed("tdm-reservation"))
+    return page_of(body, url, headers.charset, opt_outs)
 
 
 def _converted(origin: Origin, key: str, record: WarcRecord, columns: dict[str, Any]) -> Row:

@@ -31,6 +31,16 @@ def test_a_page_is_a_document_with_its_id_place_and_facts() -> None:
     assert (place["warc_file"], second["location"]) == ("a.warc.gz", f"byte {begin}")
 
 
+def test_every_opt_out_of_repeated_headers_counts() -> None:
+    stated = {"X-Robots-Tag": "noarchive", "x-robots-tag": "otherbot: noai", "TDM-Reservation": "1"}
+    (row,) = rows(
+        archive([Fetch("http://a.example/", page(1), headers={"Content-Type": "text/html", **stated})])
+    )
+    facts = dict(row["metadata"])
+    assert facts["robots"] == "noarchive, otherbot: noai"
+    assert (facts["noai"], facts["tdm_reservation"]) == ("true", "1")
+
+
 def test_what_is_no_page_is_counted_by_reason() -> None:
     content = archive(
         [

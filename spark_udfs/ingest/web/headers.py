@@ -13,24 +13,28 @@ _CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Headers:
-    """Header fields by lower-case name; of repeated fields the first counts."""
+    """The values of header fields by lower-case name, in order."""
 
-    fields: dict[str, str]
+    fields: dict[str, list[str]]
 
     @classmethod
     def parse(cls, block: bytes) -> Headers:
         """Read `name: value` lines; folded lines are joined, and lines without a name are left out."""
-        fields: dict[str, str] = {}
+        fields: dict[str, list[str]] = {}
         for line in _FOLD.sub(b" ", block).splitlines():
             name, colon, content = line.partition(b":")
             if colon and name.strip():
                 decoded_name = name.strip().decode("utf-8", "replace").lower()
-                fields.setdefault(decoded_name, content.strip().decode("utf-8", "replace"))
+                fields.setdefault(decoded_name, []).append(content.strip().decode("utf-8", "replace"))
         return cls(fields)
 
     def get(self, name: str) -> str:
-        """Return the value of a field, empty if there is none."""
-        return self.fields.get(name, "")
+        """Return the value of a field, of a repeated one the first, empty if there is none."""
+        return self.fields.get(name, [""])[0]
+
+    def listed(self, name: str) -> str:
+        """Return the values of a field whose value is a list, one after the other (RFC 9110, section 5.3)."""
+        return ", ".join(filter(None, self.fields.get(name, ())))
 
     @property
     def media_type(self) -> str:

@@ -13,7 +13,7 @@ from spark_udfs.ingest.rows import Origin, Row, document
 from spark_udfs.ingest.web.charset import decode_page
 from spark_udfs.ingest.web.dom import body_of_tree, n_letters, select, text_of
 from spark_udfs.ingest.web.main_text import main_text
-from spark_udfs.ingest.web.tree import facts_of, parse
+from spark_udfs.ingest.web.tree import NO_OPT_OUTS, OptOuts, facts_of, parse
 
 _SAMPLED_LINKS = 200  # of a page, for its density of links
 
@@ -26,15 +26,17 @@ class WebPage:
     facts: dict[str, str]
 
 
-def page_of(body: bytes, url: str = "", charset: str | None = None, robots: str = "") -> WebPage:
-    """Return the page of an HTML body; `charset` and `robots` are those of its HTTP headers.
+def page_of(
+    body: bytes, url: str = "", charset: str | None = None, opt_outs: OptOuts = NO_OPT_OUTS
+) -> WebPage:
+    """Return the page of an HTML body; `charset` and `opt_outs` are those of its HTTP headers.
 
     Besides what the page states, its facts are charset, charset_from, replacement_chars, extractor, and, as
     shares of its letters, main_share and link_density. Raises BadRecord as its parts do.
     """
     text_of_page = decode_page(body, charset)
     tree = parse(text_of_page.text)
-    facts = facts_of(tree, url, robots)
+    facts = facts_of(tree, url, opt_outs)
     n_visible = n_letters(text_of(body_of_tree(tree)))
     n_in_links = _n_letters_in_links(tree)
     text, extractor = main_text(tree, n_visible)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from resiliparse.parse.html import HTMLTree
 
@@ -61,12 +62,27 @@ def _bounded(piece: str) -> str:
     return piece[: tag.end()]
 
 
-def facts_of(tree: HTMLTree, url: str, robots: str = "") -> dict[str, str]:
-    """Return what a page and its address state, by key of `metadata`; `robots` is its X-Robots-Tag.
+@dataclass(frozen=True)
+class OptOuts:
+    """What a publisher reserves, in HTTP headers."""
 
-    The keys are url, host, title, language, canonical, robots and noai; what is not stated has no key.
+    robots: str = ""
+    """X-Robots-Tag, of repeated fields all."""
+    tdm_reservation: str = ""
+    """TDM-Reservation of the W3C's TDMRep: 1 reserves text and data mining."""
+
+
+NO_OPT_OUTS = OptOuts()
+
+
+def facts_of(tree: HTMLTree, url: str, opt_outs: OptOuts = NO_OPT_OUTS) -> dict[str, str]:
+    """Return what a page, its address and its headers state, by key of `metadata`.
+
+    The keys are url, host, title, language, canonical, robots, noai and tdm_reservation, which is 1 if the
+    headers or the page say so anywhere; what is not stated has no key.
     """
-    directives = ", ".join(filter(None, [robots, _meta(tree, "robots")])).lower()
+    directives = _stated(opt_outs.robots, tree, "robots").lower()
+    reservation = re.findall(r"\b[01]\b", _stated(opt_outs.tdm_reservation, tree, "tdm-reservation"))
     facts = {
         "url": url,
         "host": host_of(url),
@@ -75,14 +91,17 @@ def facts_of(tree: HTMLTree, url: str, robots: str = "") -> dict[str, str]:
         "canonical": _canonical(tree),
         "robots": directives,
         "noai": "true" if re.search(r"\bno(?:image)?ai\b", directives) else "",
+        "tdm_reservation": max(reservation, default=""),
     }
     return {
         name: fact if name in _ADDRESSES else fact[:MAX_FACT_LETTERS] for name, fact in facts.items() if fact
     }
 
 
-def _meta(tree: HTMLTree, name: str) -> str:
-    return attribute(root_of(tree).query_selector(f'meta[name="{name}" i]'), "content")
+def _stated(header: str, tree: HTMLTree, name: str) -> str:
+    """What a header and all elements `meta` of a name state, with commas between."""
+    elements = select(root_of(tree), f'meta[name="{name}" i]')
+    return ", ".join(filter(None, [header, *(attribute(element, "content") for element in elements)]))
 
 
 def _language(tree: HTMLTree) -> str:

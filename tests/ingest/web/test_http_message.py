@@ -30,7 +30,7 @@ CODED = {
 
 
 def body(content: bytes, max_bytes: int = 1 << 20, **fields: str) -> bytes:
-    headers = Headers({name.replace("_", "-"): value for name, value in fields.items()})
+    headers = Headers({name.replace("_", "-"): [value] for name, value in fields.items()})
     return body_of(headers, content, max_bytes)
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from spark_udfs.ingest.rows import BadRecord
 from spark_udfs.ingest.web.page import WebPage, page_of
+from spark_udfs.ingest.web.tree import OptOuts
 from tests.ingest.web.archives import SENTENCE
 
 CODE = "def total(rows):\n    for row in rows:\n        yield row.size\n    return None"
@@ -78,6 +79,28 @@ def test_a_page_states_facts() -> None:
         }.items()
     )
     assert float(facts["main_share"]) > 0.99
+
+
+@pytest.mark.parametrize(
+    "headers, head, robots, tdm_reservation",
+    [
+        (OptOuts("noindex, noai"), "", "noindex, noai", None),
+        (OptOuts(), "<meta name=robots content=index><meta name=Robots content=NoAI>", "index, noai", None),
+        (OptOuts("all"), "<meta name=robots content=noimageai>", "all, noimageai", None),
+        (OptOuts("", "1"), "", None, "1"),
+        (OptOuts("", "0"), "<meta name=tdm-reservation content=1>", None, "1"),
+        (OptOuts("", "1, 0"), "<meta name=TDM-Reservation content=0>", None, "1"),
+        (OptOuts("", "0"), "", None, "0"),
+        (OptOuts("", "yes"), "", None, None),
+    ],
+)
+def test_every_opt_out_of_headers_and_page_is_a_fact(
+    headers: OptOuts, head: str, robots: str | None, tdm_reservation: str | None
+) -> None:
+    html = f"<html><head>{head}</head><body>{paragraphs(2)}</body></html>"
+    facts = page_of(html.encode(), opt_outs=headers).facts
+    assert (facts.get("robots"), facts.get("tdm_reservation")) == (robots, tdm_reservation)
+    assert facts.get("noai") == ("true" if robots else None)
 
 
 @pytest.mark.parametrize(
