@@ -116,8 +116,7 @@ class LoadingClient:
                 f"The constructor at {address} loads spec {answer.spec}, and this rank reads spec {wanted}. "
                 "Give the addresses of its constructors, or start them with `factory loading serve`."
             )
-        blend = BlendHandle(constructors.client(address), answer.blend)
-        return ServedLoading(answer, blend, constructors, self._reading)
+        return ServedLoading(answer, constructors, self._reading)
 
 
 @dataclass(frozen=True)
@@ -132,12 +131,14 @@ class _Reading:
 class ServedLoading(LoadingHandle):
     """The steps of a spec from its constructors; safe for many threads, and may be pickled."""
 
-    def __init__(
-        self, answer: ConstructorAnswer, blend: BlendHandle, constructors: Constructors, reading: _Reading
-    ) -> None:
-        super().__init__(answer.spec, blend)
+    def __init__(self, answer: ConstructorAnswer, constructors: Constructors, reading: _Reading) -> None:
+        super().__init__(answer.spec, answer.blend)
         self._spec_json = answer.spec_json
         self._constructors, self._reading = constructors, reading
+
+    @property
+    def blend(self) -> BlendHandle:
+        return BlendHandle(self._constructors.client(self._constructors.latest), self.id)
 
     @cached_property
     def mesh(self) -> Mesh:

@@ -80,6 +80,8 @@ class Constructors:
         """The ranks that read at the addresses that were asked."""
         self._chosen: dict[int, str] = {}
         """The address from which each rank of this process reads."""
+        self.latest = self.addresses[0]
+        """The address that answered last to a rank."""
         self._lock = threading.Lock()
         self._clients: dict[str, ConstructorClient] = {}
 
@@ -113,6 +115,7 @@ class Constructors:
         answer, failures = self._ask_in_turn(self._from(first), lambda _: True)
         if answer is None:
             raise self._silent("No constructor answers", failures)
+        self.latest = answer[0]
         return answer
 
     def of_rank(self, rank: int, ranks: int, offset: int) -> str:
@@ -133,7 +136,7 @@ class Constructors:
                     "that sends them."
                 )
             self._compare(answer, order, offset)
-            self._chosen[rank] = answer[0]
+            self._chosen[rank] = self.latest = answer[0]
         return self._chosen[rank]
 
     def stand_in(self, rank: int, failures: set[str]) -> str | None:
@@ -148,7 +151,7 @@ class Constructors:
                 continue
             if rank in answer.ranks:
                 _LOG.warning("%s takes over from %s for rank %d.", address, self._chosen[rank], rank)
-                self._chosen[rank] = address
+                self._chosen[rank] = self.latest = address
                 return address
         return None
 

@@ -24,6 +24,7 @@ from blender.loading.loader import Loader
 from blender.loading.spec import LoadingSpec
 from blender.loading.step import LoadedStep
 from blender.local import LocalBlender
+from blender.reader import BlendHandle
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
 from factory.settings import Settings
@@ -41,12 +42,16 @@ class EmbeddedLoading(LoadingHandle):
         self, spec: LoadingSpec, blender: LocalBlender, *, ahead: int = 1, timeout_s: float = 60.0
     ) -> None:
         """Raises BlendNotFound, SourceGone, and InvalidRequest for a spec that cannot be planned."""
-        super().__init__(spec.id, blender.open(spec.blend))
+        super().__init__(spec.id, spec.blend)
         self.loading_spec = spec
         self._blender, self._ahead, self._timeout_s = blender, ahead, timeout_s
         self._lock = threading.Lock()
         self._opened: tuple[int, Loader[pa.RecordBatch]] | None = None
         self._loader  # noqa: B018 - opens, so that a wrong spec is refused here
+
+    @property
+    def blend(self) -> BlendHandle:
+        return self._blender.open(self.id)
 
     @property
     def mesh(self) -> Mesh:

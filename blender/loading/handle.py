@@ -20,11 +20,15 @@ class LoadingHandle(StepSource[int]):
     The state is the blend's, so a run may go on by `BlendDataset`, on another mesh or by another spec.
     """
 
-    def __init__(self, spec: str, blend: BlendHandle) -> None:
+    def __init__(self, spec: str, blend: str) -> None:
         self.spec = spec
         """The id of the spec."""
-        self.blend = blend
-        self.id = blend.id
+        self.id = blend
+
+    @property
+    @abstractmethod
+    def blend(self) -> BlendHandle:
+        """The blend of the spec."""
 
     @property
     @abstractmethod

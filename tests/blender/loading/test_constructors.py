@@ -119,10 +119,13 @@ def test_another_constructor_of_the_bucket_takes_over_where_the_first_one_ended(
     with serving(shared_lake, spec, [0, 1], [2, 3], [0, 1]) as servers:
         addresses = [server.address for server in servers]
         client = LoadingClient(addresses, patience_s=20, prefetch_bytes=1)
-        steps = client.open().read(StepRange(0, 12), 0)
+        loading = client.open()
+        steps = loading.read(StepRange(0, 12), 0)
         read = [next(steps) for _ in range(3)]
-        servers[0].stop(0)
+        for server in servers[:2]:
+            server.stop(0)
         read += steps
+        assert loading.end() == 37, "it describes the blend too"
         client.close()
     embedded = open_loading(spec, shared_lake)
     undisturbed = list(embedded.read(StepRange(0, 12), 0))
