@@ -98,7 +98,7 @@ def _page(record: WarcRecord, options: WebPages, *, has_http: bool) -> WebPage:
     if not media_type and not is_markup(body):
         raise BadRecord("no_media_type", "No media type is stated, and the body does not begin with markup.")
     url = record.headers.get("warc-target-uri").strip("<>")
-    opt_outs = OptOuts(headers.listed("x-robots-tag"), headers.listed("tdm-reservation"))
+    opt_outs = OptOuts(headers.list_of("x-robots-tag"), headers.list_of("tdm-reservation"))
     return page_of(body, url, headers.charset, opt_outs)
 
 

@@ -32,7 +32,7 @@ class Headers:
         """Return the value of a field, of a repeated one the first, empty if there is none."""
         return self.fields.get(name, [""])[0]
 
-    def listed(self, name: str) -> str:
+    def list_of(self, name: str) -> str:
         """Return the values of a field whose value is a list, one after the other (RFC 9110, section 5.3)."""
         return ", ".join(filter(None, self.fields.get(name, ())))
 
