@@ -8,6 +8,7 @@ from dataclasses import dataclass
 MAX_HEADER_BYTES = 256 << 10
 _END = re.compile(rb"\r?\n\r?\n")
 _FOLD = re.compile(rb"\r?\n[ \t]+")
+_SAY_NOTHING = ("unknown/unknown", "application/unknown", "application/x-unknown-content-type", "*/*")
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';,]+)""", re.IGNORECASE)
 
 
@@ -38,7 +39,9 @@ class Headers:
 
     @property
     def media_type(self) -> str:
-        return self.get("content-type").partition(";")[0].strip().lower()
+        """The media type, of several the first; empty where none is stated, or one that says nothing."""
+        name = re.split("[;,]", self.get("content-type"))[0].strip("\"' \t").lower()
+        return "" if name in _SAY_NOTHING else name
 
     @property
     def charset(self) -> str | None:

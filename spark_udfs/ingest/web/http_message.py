@@ -20,6 +20,7 @@ from spark_udfs.ingest.web.headers import MAX_HEADER_BYTES, Headers, header_end
 
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)? +(\d{3})\b")
 _CHUNK = re.compile(rb"[0-9a-fA-F]{1,8}[ \t]*(?:;[^\r\n]{0,1000})?\r\n")
+_ZSTD_FRAME = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")  # RFC 8878, section 3.1
 _MARKUP = re.compile(rb"<[!?a-zA-Z]")
 
 
@@ -43,10 +44,10 @@ def body_of(headers: Headers, body: bytes, max_bytes: int) -> bytes:
         body = _joined_chunks(body)
     codings = [coding.strip().lower() for coding in headers.get("content-encoding").split(",")]
     for coding in reversed([coding for coding in codings if coding not in ("", "identity", "none")]):
+        if not body or is_markup(body):  # stored decoded beside the header, or the header names no coding
+            continue
         if coding not in _DECODERS:
             raise BadRecord("unknown_coding", f"The content coding `{coding[:40]}` of the body is not known.")
-        if not body or is_markup(body):  # stored decoded, beside the header of the encoded body
-            continue
         try:
             body = _DECODERS[coding](body, max_bytes)
         except (zlib.error, brotli.error, zstandard.ZstdError, EOFError):
@@ -112,9 +113,26 @@ def _brotli(body: bytes, max_bytes: int) -> bytes:
 
 
 def _zstd(body: bytes, max_bytes: int) -> bytes:
-    if zstandard.frame_content_size(body) > max_bytes:
-        return bytes(max_bytes + 1)  # as good as its content, which is refused for its length
-    return zstandard.ZstdDecompressor().decompress(body, max_output_size=max_bytes + 1)
+    """All frames; bytes behind them that are no frame are left out, as those behind gzip members are."""
+    content = b""
+    while True:
+        room = max_bytes - len(content)
+        if zstandard.frame_content_size(body) > room or _expands_beyond(body, room):
+            return bytes(max_bytes + 1)  # as good as its content, which is refused for its length
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        content += frame.decompress(body)
+        if not frame.eof:
+            raise EOFError
+        body = frame.unused_data
+        if not _ZSTD_FRAME.match(body):
+            return content
+
+
+def _expands_beyond(body: bytes, n_bytes: int) -> bool:
+    """Whether a frame that does not state its size is larger; decompressors write a frame at once."""
+    if zstandard.frame_content_size(body) >= 0:
+        return False
+    return len(zstandard.ZstdDecompressor().stream_reader(body).read(n_bytes + 1)) > n_bytes
 
 
 _DECODERS: dict[str, Callable[[bytes, int], bytes]] = {

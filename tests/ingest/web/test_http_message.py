@@ -17,6 +17,8 @@ from spark_udfs.ingest.web.headers import Headers
 from spark_udfs.ingest.web.http_message import body_of, status_of
 
 PLAIN = b"<html><body>" + b"text " * 2_000 + b"</body></html>"
+SKIPPED = b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc"  # a frame that decoders pass over
+UNSIZED = zstandard.ZstdCompressor(write_content_size=False)
 raw_deflate = zlib.compressobj(wbits=-15)
 CODED = {
     "gzip": gzip.compress(PLAIN),
@@ -25,6 +27,7 @@ CODED = {
     "deflate, identity": raw_deflate.compress(PLAIN) + raw_deflate.flush(),
     "br": brotli.compress(PLAIN),
     "zstd": zstandard.compress(PLAIN),
+    "zstd, identity": zstandard.compress(PLAIN[:100]) + SKIPPED + UNSIZED.compress(PLAIN[100:]) + b"end",
     "gzip, br": brotli.compress(gzip.compress(PLAIN)),
 }
 
@@ -57,6 +60,39 @@ def test_a_body_that_expands_too_far_holds_bad_records(coding: str) -> None:
     with pytest.raises(BadRecord) as error:
         body(CODED[coding], max_bytes=1_000, content_encoding=coding)
     assert error.value.reason == "too_large"
+
+
+def test_frames_that_expand_too_far_together_or_without_a_size_hold_bad_records() -> None:
+    for content in (zstandard.compress(PLAIN) * 3, UNSIZED.compress(bytes(1 << 24))):
+        with pytest.raises(BadRecord) as error:
+            body(content, max_bytes=2 * len(PLAIN), content_encoding="zstd")
+        assert error.value.reason == "too_large"
+    cut = zstandard.compress(PLAIN) + zstandard.compress(PLAIN)[:-5]
+    with pytest.raises(BadRecord) as error:
+        body(cut, content_encoding="zstd")
+    assert error.value.reason == "wrong_coding"
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "UTF-8", "text/html", "binary", "compress"])
+def test_plain_markup_is_taken_whatever_coding_is_named(coding: str) -> None:
+    assert body(b" <p>x", content_encoding=coding) == b" <p>x"
+
+
+@pytest.mark.parametrize(
+    "stated, media_type",
+    [
+        ("text/html", "text/html"),
+        ("Text/HTML; charset=x", "text/html"),
+        ("text/html, text/html", "text/html"),
+        ('"text/html"', "text/html"),
+        ("'text/html' ;q", "text/html"),
+        ("unknown/unknown", ""),
+        ("*/*", ""),
+        ("application/unknown; charset=x", ""),
+    ],
+)
+def test_a_media_type_is_read_as_servers_write_it(stated: str, media_type: str) -> None:
+    assert Headers({"content-type": [stated]}).media_type == media_type
 
 
 def test_an_unknown_coding_is_named() -> None:
