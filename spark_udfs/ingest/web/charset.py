@@ -12,13 +12,30 @@ import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+from typing import AnyStr
 
 from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
 
 from spark_udfs.ingest.rows import BadRecord
 
-_BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-_META_BYTES = 4096  # browsers look at 1,024; scripts in front of the element have grown
+_BOMS = {
+    codecs.BOM_UTF32_LE: "utf-32-le",  # begins with the mark of UTF-16
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+# A page begins with a tag or white space, whose width tells these without a mark (XML 1.0, appendix F).
+_WIDE = {
+    "utf-32-le": re.compile(rb"[\s<]\x00\x00\x00"),
+    "utf-32-be": re.compile(rb"\x00\x00\x00[\s<]"),
+    "utf-16-le": re.compile(rb"[\s<]\x00[\s!?/a-zA-Z<]\x00"),
+    "utf-16-be": re.compile(rb"\x00[\s<]\x00[\s!?/a-zA-Z<]"),
+}
+_META_BYTES = 1 << 20  # of a head; browsers look at 1,024, and scripts in front of the element have grown
+_BODY = re.compile(rb"<body\b", re.IGNORECASE)
+_SCRIPT = re.compile(rb"<(script|style)\b.*?(?:</\1|\Z)|<!--.*?(?:-->|\Z)", re.IGNORECASE | re.DOTALL)
 _META = re.compile(rb"""<meta\b[^>]{0,200}?\bcharset\s*=\s*["']?\s*([-\w.:]{2,40})""", re.IGNORECASE)
 # Tried where nothing is declared and detection fails: those of languages whose pages still have them.
 _LEGACY = (
@@ -32,8 +49,12 @@ _AS_BROWSERS = {
     "big5": ("cp950", "big5hkscs"),
     "x-mac-cyrillic": ("mac_cyrillic",),
 }
-_MOST_REPLACED = 1 / 500  # bytes of a declared charset that are no text in it: one sign of a vendor's, a slip
+# Bytes of a declared charset that are no text in it, as a vendor's sign or a slip; of blocks beyond ASCII.
+_MOST_REPLACED = 1 / 500
 _DETECTED_BYTES = 64 << 10  # of a page, for detection and plausibility
+_BLOCK = 1 << 10  # of a page, with or without what tells a charset
+_TELLING = 500  # letters, or bytes, beyond ASCII that tell one
+_HIGH = re.compile(rb"[\x80-\xff\x1b]")
 _LEAST_PLAUSIBLE = 0.9  # share of the letters beyond ASCII
 _CLEARLY_BETTER, _DOUBTFUL = 0.1, 0.6  # what another charset must gain, and a declared one must have
 
@@ -88,6 +109,9 @@ def decode_page(body: bytes, header: str | None = None) -> Decoded:
     for mark, charset in _BOMS.items():
         if body.startswith(mark) and (text := _text(body[len(mark) :], charset)) is not None:
             return Decoded(text, charset, "bom")
+    for charset, beginning in _WIDE.items():
+        if beginning.match(body) and (text := _text(body, charset)) is not None:
+            return Decoded(text, charset, "bytes")
     charsets = [(source, charset) for source, label in _labels(body, header) for charset in _charsets(label)]
     text = _text(body, "utf-8")
     if text is not None and not (text.isascii() and "\x1b" in text):
@@ -106,7 +130,7 @@ def decode_page(body: bytes, header: str | None = None) -> Decoded:
 
 def plausible(text: str) -> float:
     """Return the share of the characters beyond ASCII that text in a right charset may have."""
-    beginning = text[:_DETECTED_BYTES]
+    beginning = _telling(text, _BEYOND_ASCII)
     n_beyond = len(_BEYOND_ASCII.findall(beginning))
     n_implausible = sum(len(match[0]) for match in _IMPLAUSIBLE.finditer(beginning))
     if not _ICELANDIC.search(beginning):
@@ -124,10 +148,25 @@ def plausible(text: str) -> float:
     return 1 - min(1.0, n_implausible / max(1, n_beyond))
 
 
+def _telling(content: AnyStr, beyond: re.Pattern[AnyStr]) -> AnyStr:
+    """Return the part of a page that tells its charset: its beginning, or its blocks beyond ASCII.
+
+    A page may have more script before its first word than is looked at.
+    """
+    beginning = content[:_DETECTED_BYTES]
+    if len(content) <= _DETECTED_BYTES or len(beyond.findall(beginning)) >= _TELLING:
+        return beginning
+    return content[:0].join(islice(filter(beyond.search, _blocks(content)), _DETECTED_BYTES // _BLOCK))
+
+
+def _blocks(content: AnyStr) -> Iterator[AnyStr]:
+    return (content[begin : begin + _BLOCK] for begin in range(0, len(content), _BLOCK))
+
+
 def _labels(body: bytes, header: str | None) -> Iterator[tuple[str, str]]:
     if header:
         yield "header", header
-    if match := _META.search(body[:_META_BYTES]):
+    if match := _META.search(_SCRIPT.sub(b"", _BODY.split(body[:_META_BYTES], maxsplit=1)[0])):
         yield "meta", match[1].decode("ascii", "replace")
 
 
@@ -149,8 +188,9 @@ def _nearly(body: bytes, charset: str, source: str) -> Decoded | None:
     except LookupError:
         return None
     n_replaced = text.count("\ufffd")
+    n_telling = min(len(body), _BLOCK * sum(1 for _ in filter(_HIGH.search, _blocks(body))))
     return (
-        Decoded(text, charset, source, n_replaced) if n_replaced <= 1 + _MOST_REPLACED * len(body) else None
+        Decoded(text, charset, source, n_replaced) if n_replaced <= 1 + _MOST_REPLACED * n_telling else None
     )
 
 
@@ -171,7 +211,7 @@ def _mostly_utf8(body: bytes) -> Decoded | None:
 
 def _detected(body: bytes, doubtful: Decoded | None) -> Decoded:
     """Return the most plausible text; that in the declared charset if no other is clearly better."""
-    guess = detect_encoding(body[:_DETECTED_BYTES])
+    guess = detect_encoding(_telling(body, _HIGH))
     guesses = _AS_BROWSERS.get(guess, (guess,)) if guess else ()
     best: tuple[float, float, Decoded] | None = None
     for charset in dict.fromkeys([*guesses, *_LEGACY]):
@@ -191,6 +231,6 @@ def _detected(body: bytes, doubtful: Decoded | None) -> Decoded:
 
 def _common(text: str) -> float:
     """Return the share of a text's ideographs and syllables that are common ones; 0 without any."""
-    beginning = text[:_DETECTED_BYTES]
+    beginning = _telling(text, _BEYOND_ASCII)
     n_ideographs = len(_IDEOGRAPH.findall(beginning))
     return round(len(_COMMON.findall(beginning)) / n_ideographs, 3) if n_ideographs else 0.0

@@ -135,3 +135,37 @@ def test_a_stray_byte_of_a_declared_charset_is_replaced_and_counted() -> None:
     body = ("Une façade naïve à l'été. " * 30).encode("cp1252") + b"\x81"
     page = decode_page(body, "windows-1252")
     assert (page.charset, page.n_replaced, page.text[-1]) == ("cp1252", 1, "\ufffd")
+
+
+SCRIPT = "<script>" + "var a = 1; // as <meta charset=utf-8> says\n" * 3_000 + "</script>"
+
+
+@pytest.mark.parametrize("charset", TEXTS)
+@pytest.mark.parametrize("header", [None, "windows-1252", "utf-8"])
+def test_the_letters_behind_much_script_tell_the_charset(charset: str, header: str | None) -> None:
+    for comments in ("", f"<!-- {TEXTS[charset][:9]} -->"):
+        body, text = page(charset, SCRIPT + comments)
+        assert decode_page(body, header).text == text
+
+
+@pytest.mark.parametrize("before", [SCRIPT, SCRIPT[:5_000] + "</script>", "<!-- <meta charset=utf-8> -->"])
+def test_a_right_meta_element_is_found_behind_scripts_and_comments(before: str) -> None:
+    body, text = page("koi8-r", f"{before}<meta charset=koi8-r>")
+    found = decode_page(body)
+    assert (found.text, found.charset_from) == (text, "meta")
+
+
+def test_a_meta_element_in_the_body_or_in_a_script_declares_nothing() -> None:
+    meta = "<meta charset=koi8-r>"
+    text = f"<html><head><script>'{meta}'</script></head><body>{meta}{TEXTS['cp1251']}</body></html>"
+    found = decode_page(text.encode("cp1251"))
+    assert (found.text, found.charset_from) == (text, "detection")
+
+
+@pytest.mark.parametrize("charset", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("header", [None, "utf-16", "utf-8", "windows-1252"])
+def test_wide_letters_are_told_with_and_without_a_mark(charset: str, header: str | None) -> None:
+    for text in ("<html><p>Zażółć 東京</html>", "\n <!doctype html><p>a", "<p>"):
+        assert decode_page(text.encode(charset), header).text == text
+        found = decode_page(("\ufeff" + text).encode(charset), header)
+        assert (found.text, found.charset, found.charset_from) == (text, charset, "bom")
