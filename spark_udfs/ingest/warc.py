@@ -72,6 +72,8 @@ def _document(source: Input, record: WarcRecord, options: WebPages) -> Row:
         if kind == "revisit":
             raise BadRecord("revisit", "The page is as it was when it was captured before.")
         raise BadRecord("no_page", f"A record of type `{kind[:40]}` is no page.")
+    if record.headers.media_type == "text/dns":
+        raise BadRecord("no_page", "An answer of a name server is no page.")
     from spark_udfs.ingest.web.page import page_document
 
     page = _page(record, options, has_http=kind == "response")

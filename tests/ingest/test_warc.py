@@ -62,6 +62,14 @@ def test_what_is_no_page_is_counted_by_reason() -> None:
     assert len({row["location"] for row in found}) == len(found) == 12
 
 
+def test_an_answer_of_a_name_server_is_no_loss() -> None:
+    answer = b"20240301100000\na.example. 300 IN A 10.0.0.1\n"
+    fields = ["WARC/1.0", "WARC-Type: response", "WARC-Target-URI: dns:a.example", "Content-Type: text/dns"]
+    head = "\r\n".join([*fields, f"Content-Length: {len(answer)}", "", ""]).encode()
+    found = rows(head + answer + b"\r\n\r\n" + pages(1, gzip=False), "a.warc")
+    assert [row.get("reason") for row in found] == ["no_page", None]
+
+
 def test_resources_and_the_texts_of_wet_files_are_documents() -> None:
     html = {"Content-Type": "text/html"}
     wet = {"Content-Type": "text/plain"}

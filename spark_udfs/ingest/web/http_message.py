@@ -18,7 +18,7 @@ from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
 from spark_udfs.ingest.rows import BadRecord
 from spark_udfs.ingest.web.headers import MAX_HEADER_BYTES, Headers, header_end
 
-_STATUS = re.compile(rb"HTTP/\d(?:\.\d)? +(\d{3})\b")
+_STATUS = re.compile(rb"HTTP/\d(?:\.\d)? +(\d{3})\b", re.IGNORECASE)
 _CHUNK = re.compile(rb"[0-9a-fA-F]{1,8}[ \t]*(?:;[^\r\n]{0,1000})?\r\n")
 _ZSTD_FRAME = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")  # RFC 8878, section 3.1
 _MARKUP = re.compile(rb"<[!?a-zA-Z]")

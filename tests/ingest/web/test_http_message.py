@@ -109,6 +109,10 @@ def test_chunks_are_joined_and_their_lengths_checked() -> None:
         assert error.value.reason == "wrong_coding"
 
 
+def test_a_status_line_in_small_letters_is_one() -> None:
+    assert status_of(b"http/1.1 404 not found\r\n\r\nx")[0] == 404
+
+
 def test_lines_that_are_no_header_are_left_out() -> None:
     lines = [b"HTTP/1.1 200 OK", b"Content-Type: text/html;", b" charset='UTF-8'"]
     lines += [b"nonsense", b": x", b"\xff\xfe: y"]
