@@ -34,10 +34,9 @@ def finish_lane(
     state = store.run(log.load(open_namespace(store).client()))
     names = sorted(state.lanes.keys() - {END})
     if f"{lane}" not in names:
-        raise InvalidRequest(
-            f"Nobody has opened lane `{lane}` of {store.uri}. Give one of its lanes: "
-            f"{', '.join(f'`{name}`' for name in names) or 'none yet'}."
-        )
+        listing = ", ".join(f"`{name}`" for name in names)
+        remedy = f"Give one of its lanes: {listing}." if names else "It has no lanes yet."
+        raise InvalidRequest(f"Nobody has opened lane `{lane}` of {store.uri}. {remedy}")
     with BatchWriter(uri, lane, settings=settings, patience_s=patience_s) as writer:
         writer.finish()
     return writer.committed

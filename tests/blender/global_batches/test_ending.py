@@ -25,6 +25,8 @@ def put(writer: BatchWriter, number: int) -> None:
 
 def test_a_lane_is_finished_in_place_of_its_producer(tmp_path: Path) -> None:
     create_namespace(tmp_path, Mesh(), lanes=2, order="arrival")
+    with pytest.raises(InvalidRequest, match=r"Nobody has opened lane `gone` .*\. It has no lanes yet\."):
+        finish_lane(tmp_path, "gone")
     alive, gone = BatchWriter(tmp_path, "alive"), BatchWriter(tmp_path, "gone")
     put(gone, 0)
     gone.flush()
