@@ -19,6 +19,8 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import psutil
 
+from factory.errors import MachineError
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -28,8 +30,9 @@ _CONTEXT = multiprocessing.get_context("fork")  # the child keeps the worker's i
 class Isolated(Generic[P, R]):
     """`function`, called in a child process that is forked at the first call and again after each death.
 
-    A call may use `memory_bytes` beyond the memory the child starts with, and `cpu_s` seconds of CPU time.
-    Arguments and results are pickled. The child ends with its parent. Not thread-safe.
+    A call may use `memory_bytes` beyond the memory the child starts with, and `cpu_s` seconds of CPU time, or
+    less if the hard limits of the process (`ulimit`) are lower. Arguments and results are pickled. The child
+    ends with its parent. Not thread-safe.
     """
 
     def __init__(self, function: Callable[P, R], memory_bytes: int, cpu_s: int) -> None:
@@ -40,24 +43,52 @@ class Isolated(Generic[P, R]):
         self._connection: Connection | None = None
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R | None:
-        """The result of `function`, None where the child died. An exception of `function` is raised here."""
-        connection = self._connection or self._start()
-        try:
-            connection.send_bytes(pickle.dumps((args, kwargs)))
-            succeeded, outcome = pickle.loads(connection.recv_bytes())
-        except (EOFError, ConnectionError):
-            self.close()
+        """The result of `function`, None where the child died. An exception of `function` is raised here.
+
+        Raises MachineError if no child starts.
+        """
+        call = pickle.dumps((args, kwargs))
+        has_served = self._connection is not None
+        answer = self._answer(call)
+        if answer is None and has_served and _hard_limit(resource.RLIMIT_CPU) is not None:
+            answer = self._answer(call)  # earlier calls count against a hard limit, and spent it
+        if answer is None:
             return None
+        succeeded, outcome = pickle.loads(answer)
         if not succeeded:
             raise outcome
         return outcome
 
+    def _answer(self, call: bytes) -> bytes | None:
+        connection = self._connection or self._start()
+        try:
+            connection.send_bytes(call)
+            return connection.recv_bytes()
+        except (EOFError, ConnectionError):
+            self.close()
+            return None
+
     def _start(self) -> Connection:
-        ours, theirs = _CONTEXT.Pipe()
-        self._child = _CONTEXT.Process(target=self._serve, args=(theirs,), daemon=True)
-        self._child.start()
+        try:
+            ours, theirs = _CONTEXT.Pipe()
+            self._child = _CONTEXT.Process(target=self._serve, args=(theirs,), daemon=True)
+            self._child.start()
+        except OSError as error:
+            raise MachineError(
+                f"A process that reads source files cannot be started: {error}. Raise the limits on "
+                "processes and open files (`ulimit -u`, `ulimit -n`)."
+            ) from error
         theirs.close()
         self._connection = ours
+        try:
+            ours.recv_bytes()
+        except (EOFError, ConnectionError):
+            child = self._child
+            self.close()
+            raise MachineError(
+                f"A process that reads source files ended before its first file, with code {child.exitcode}. "
+                "Give the run more memory, or raise its limits (`ulimit -a`)."
+            ) from None
         return ours
 
     def close(self) -> None:
@@ -69,16 +100,21 @@ class Isolated(Generic[P, R]):
 
     def _serve(self, connection: Connection) -> None:
         _keep_open(connection.fileno())
-        bound = psutil.Process().memory_info().vms + self._memory_bytes
+        bound = _within_hard_limit(
+            resource.RLIMIT_AS, psutil.Process().memory_info().vms + self._memory_bytes
+        )
         resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        connection.send_bytes(b"")  # ready: a death from here on is that of a call
         while True:
             try:
                 args, kwargs = pickle.loads(connection.recv_bytes())
             except EOFError:
                 return
             usage = resource.getrusage(resource.RUSAGE_SELF)
-            limit = int(usage.ru_utime + usage.ru_stime) + 1 + self._cpu_s
+            limit = _within_hard_limit(
+                resource.RLIMIT_CPU, int(usage.ru_utime + usage.ru_stime) + 1 + self._cpu_s
+            )
             resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.getrlimit(resource.RLIMIT_CPU)[1]))
             answer: tuple[bool, Any]
             try:
@@ -88,6 +124,18 @@ class Isolated(Generic[P, R]):
             except Exception as error:
                 answer = False, error
             connection.send_bytes(pickle.dumps(answer))
+
+
+def _hard_limit(kind: int) -> int | None:
+    """The hard limit of this process, None where there is none."""
+    hard = resource.getrlimit(kind)[1]
+    return None if hard == resource.RLIM_INFINITY else hard
+
+
+def _within_hard_limit(kind: int, limit: int) -> int:
+    """`limit`, or the hard limit where that is lower; batch systems set such limits."""
+    hard = _hard_limit(kind)
+    return limit if hard is None else min(limit, hard)
 
 
 def _keep_open(descriptor: int) -> None:

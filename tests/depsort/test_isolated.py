@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 
 import pytest
 
+from factory.errors import MachineError
 from spark_udfs.depsort.isolated import Isolated
 
 ENOUGH = 1 << 28
@@ -21,6 +24,10 @@ def work(task: str) -> str:
             return str(len(bytearray(8 * ENOUGH)))
         case "time":
             while True:
+                pass
+        case "spin":
+            end = time.process_time() + 0.6
+            while time.process_time() < end:
                 pass
         case "abort":
             os.abort()
@@ -73,6 +80,57 @@ def test_the_time_of_a_call_is_its_own(isolated: Call) -> None:
     for _ in range(2):
         assert isolated("time") is None
     assert isolated("after") is not None
+
+
+@pytest.mark.parametrize("kind", [resource.RLIMIT_CPU, resource.RLIMIT_AS])
+def test_a_hard_limit_below_the_bound_of_a_call_is_that_bound(kind: int) -> None:
+    bounded = Isolated(work, memory_bytes=1 << 60, cpu_s=30)
+    assert in_a_process_with({kind: 1 << 44 if kind == resource.RLIMIT_AS else 20}, bounded, "x") == "x"
+
+
+def test_calls_together_may_use_more_than_the_hard_limit_of_time() -> None:
+    bounded = Isolated(work, memory_bytes=1 << 40, cpu_s=30)
+    assert in_a_process_with({resource.RLIMIT_CPU: 1}, bounded, *["spin"] * 3) == "spin spin spin"
+
+
+def test_a_child_that_dies_before_its_first_call_is_an_error_of_the_machine() -> None:
+    bounded = Isolated(work, memory_bytes=1 << 40, cpu_s=1)
+    message = in_a_process_with({}, bounded, "x", at_fork=lambda: os._exit(9))
+    assert message.startswith("A process that reads source files ended before its first file, with code 9.")
+
+
+def test_a_child_that_cannot_be_forked_is_an_error_of_the_machine() -> None:
+    bounded = Isolated(work, memory_bytes=1 << 40, cpu_s=1)
+    message = in_a_process_with({resource.RLIMIT_NOFILE: 3}, bounded, "x")
+    assert message.startswith("A process that reads source files cannot be started: [Errno 24]")
+
+
+def in_a_process_with(
+    limits: Mapping[int, int],
+    function: Callable[[str], str | None],
+    *tasks: str,
+    at_fork: Callable[[], None] | None = None,
+) -> str:
+    """The first words of the answers, or the sentence of an error, under hard limits of a process's own."""
+    ours, theirs = os.pipe()
+    process = os.fork()
+    if process == 0:
+        try:
+            for kind, limit in limits.items():
+                resource.setrlimit(kind, (limit, limit))
+            if at_fork is not None:
+                os.register_at_fork(after_in_child=at_fork)
+            message = " ".join(str(function(task)).partition(" ")[0] for task in tasks)
+            os.write(theirs, message.encode())
+        except MachineError as error:
+            os.write(theirs, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    with os.fdopen(ours, encoding="utf-8") as stream:
+        answers = stream.read()
+    os.waitpid(process, 0)
+    return answers
 
 
 def test_the_child_ends_with_its_parent() -> None:
