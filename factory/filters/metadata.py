@@ -204,7 +204,8 @@ def table_of(field: str) -> TableName | None:
     """Return the table of a field `namespace.table.column`, None for a field of documents."""
     namespace, _, rest = field.partition(".")
     name, dot, _ = rest.partition(".")
-    return TableName(namespace, name) if dot and namespace in STAGE_OF_NAMESPACE else None
+    is_fact = field.startswith(FACTS)  # whose name may have a dot
+    return TableName(namespace, name) if dot and namespace in STAGE_OF_NAMESPACE and not is_fact else None
 
 
 def column(field: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -30,6 +31,7 @@ MAX_BYTES = 2 << 30  # of all files of facts of a dataset
 _NUMBER = "number of the row"
 _HEAD_LINES = 1_000  # of a file of JSON lines, whose columns a declaration knows
 ENDINGS = (".csv", ".jsonl", ".parquet")
+_CSV = pa_csv.ParseOptions(newlines_in_values=True)
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def columns_of(file: Path) -> list[str]:
         case ".parquet":
             return list(_read(file, pq.read_schema).names)
         case ".csv":
-            return list(_read(file, lambda path: pa_csv.open_csv(path).schema).names)
+            return list(_read(file, lambda path: pa_csv.open_csv(path, parse_options=_CSV).schema).names)
     return list(_read(file, lambda path: _json_lines(path, _HEAD_LINES)).column_names)
 
 
@@ -110,7 +112,7 @@ def _rows(number: int, source: FactFiles, name_of_file: str, file: Path) -> pa.T
             raise ConfigurationError(unknown_name(f"column of `{file.name}`:", name, table.column_names))
     with_numbers = table.append_column(_NUMBER, pa.array(range(1, len(table) + 1), pa.int64()))
     rows = with_numbers.filter(pc.is_valid(table[source.column]))
-    values = _words(rows[source.column])
+    values = _words(file, rows, source.column)
     if source.by == "host":
         values = pc.utf8_lower(pc.utf8_rtrim(pc.utf8_trim_whitespace(values), "."))
     names = source.columns or [name for name in table.column_names if name != source.column]
@@ -119,7 +121,7 @@ def _rows(number: int, source: FactFiles, name_of_file: str, file: Path) -> pa.T
         "source": pa.repeat(pa.scalar(number, pa.int32()), size),
         "by": pa.repeat(source.by, size),
         "value": values,
-        "facts": _facts(rows, names),
+        "facts": _facts(file, rows, names),
         "file": pa.repeat(name_of_file, size),
         "row": rows[_NUMBER],
         "partition": pa.nulls(size, pa.string()),
@@ -127,13 +129,13 @@ def _rows(number: int, source: FactFiles, name_of_file: str, file: Path) -> pa.T
     return pa.table([columns[name] for name in schema.names], schema=schema)
 
 
-def _facts(rows: pa.Table, names: Sequence[str]) -> pa.Array:
+def _facts(file: Path, rows: pa.Table, names: Sequence[str]) -> pa.Array:
     """The facts of each row by name, in the order of `names`; one that is null is left out."""
     n_rows, n_names = len(rows), len(names)
     if not n_names:
         none = pa.array([], pa.string())
         return pa.MapArray.from_arrays(np.zeros(n_rows + 1, np.int32), none, none)
-    by_column = pa.concat_arrays([_words(rows[name]) for name in names])
+    by_column = pa.concat_arrays([_words(file, rows, name) for name in names])
     by_row = by_column.take(pa.array(np.arange(n_rows * n_names).reshape(n_names, n_rows).T.ravel()))
     is_known = pc.is_valid(by_row)
     keys = pa.array(list(names), pa.string()).take(pa.array(np.tile(np.arange(n_names), n_rows)))
@@ -142,12 +144,18 @@ def _facts(rows: pa.Table, names: Sequence[str]) -> pa.Array:
     return pa.MapArray.from_arrays(offsets, keys.filter(is_known), by_row.filter(is_known))
 
 
-def _words(column: pa.ChunkedArray) -> pa.Array:
-    """A column as `metadata` spells its values."""
-    whole = column.combine_chunks()
-    if pa.types.is_string(whole.type):
-        return whole
-    return pa.array([_word_or_none(fact) for fact in whole.to_pylist()], pa.string())
+def _words(file: Path, rows: pa.Table, name: str) -> pa.Array:
+    """A column as `metadata` spells its values; ConfigurationError for a value that cannot be spelled."""
+    column = rows[name].combine_chunks()
+    if pa.types.is_string(column.type):
+        return column
+    try:
+        return pa.array([_word_or_none(fact) for fact in column.to_pylist()], pa.string())
+    except (ValueError, OverflowError) as error:  # bytes that are not UTF-8, a time beyond year 9999
+        raise ConfigurationError(
+            f"Column `{name}` of the facts `{file.name}` holds a value that cannot be written as text: "
+            f"{error}. Store it as text, or leave it out of `columns`."
+        ) from error
 
 
 def _read(file: Path, read: Callable[[Path], T]) -> T:
@@ -167,15 +175,30 @@ def _table(file: Path) -> pa.Table:
         case ".csv":
             strings = dict.fromkeys(columns_of(file), pa.string())
             options = pa_csv.ConvertOptions(column_types=strings, strings_can_be_null=True, null_values=[""])
-            return pa_csv.read_csv(file, convert_options=options)
+            return pa_csv.read_csv(file, parse_options=_CSV, convert_options=options)
     return _json_lines(file)
 
 
 def _json_lines(file: Path, most: int | None = None) -> pa.Table:
     with file.open(encoding="utf-8-sig", newline="\n") as stream:
-        lines = [json.loads(line) for line in islice(stream, most) if line.strip()]
-    columns = list(dict.fromkeys(name for line in lines for name in dict(line)))
+        lines = [
+            _json_object(file, number, line)
+            for number, line in enumerate(islice(stream, most), 1)
+            if line.strip()
+        ]
+    columns = list(dict.fromkeys(name for line in lines for name in line))
     return pa.table({name: [_word_or_none(line.get(name)) for line in lines] for name in columns})
+
+
+def _json_object(file: Path, number: int, line: str) -> dict[str, object]:
+    with suppress(ValueError, RecursionError):
+        row = json.loads(line)
+        if isinstance(row, dict):
+            return row
+    raise ConfigurationError(
+        f"Line {number} of the facts `{file.name}` is not a JSON object. Write one object per line: "
+        "`jq -c .` does so for objects of several lines, `jq -c '.[]'` for a list."
+    )
 
 
 def _word_or_none(fact: object) -> str | None:
@@ -185,5 +208,5 @@ def _word_or_none(fact: object) -> str | None:
 def _word(fact: object) -> str:
     """Return a fact as `metadata` spells its values."""
     if isinstance(fact, bool | int | float | list | dict):
-        return json.dumps(fact, ensure_ascii=False, default=str)
-    return str(fact)
+        return json.dumps(fact, ensure_ascii=False, default=_word)
+    return fact.decode() if isinstance(fact, bytes) else str(fact)

@@ -31,6 +31,7 @@ from factory.ingest.installation import installation_work
 from factory.ingest.items import Paths, Patterns, Tree, files_in, files_of, folders, named
 from factory.ingest.licenses import license_of
 from factory.ingest.listing import UNWANTED, Work, as_table, first_names
+from factory.ingest.overlapping_paths import refuse_overlap
 from factory.ingest.registering import registering
 from factory.ingest.repeated import Resolve, first_of_each_key, latest_captures
 from factory.ingest.state import state
@@ -329,8 +330,11 @@ class Ingests:
     ) -> Ingested:
         if limit is not None and limit < 1:
             raise ConfigurationError(f"`limit` is {limit}, and a dataset needs a record. Use 1 or more.")
-        before = state([paths] if isinstance(paths, str | Path) else paths) if paths else ""
-        listed = as_table(first_names(work, limit))  # each name gives one record or more
+        given_paths = [paths] if isinstance(paths, str | Path) else paths
+        before = state(given_paths) if given_paths else ""
+        items = list(first_names(work, limit))  # each name gives one record or more
+        refuse_overlap(given_paths, ((chunk.root, name) for chunk in items for name in chunk.names))
+        listed = as_table(items)
         if markup == "reject":
             texts = (row for row in listed.to_pylist() if row["format"] == "text")
             refuse_pages([name for row in texts for name in row["names"]])

@@ -11,8 +11,9 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from factory.filters.metadata import WordPredicate, column, predicate
+from factory.filters.metadata import Predicate, WordPredicate, column, predicate
 from factory.filters.stage import decide, measure, signals_schema
+from factory.lake import names
 from factory.lake.schemas.ingest import RAW
 from tests.frames import assert_declared
 
@@ -146,3 +147,12 @@ def test_predicates_are_decided_like_rules_and_read_no_text(spark: SparkSession,
     for rule in PREDICATES:
         rejected = [any(it["rule"] == rule.name for it in found) for found in wanted.values()]
         assert 0 < sum(rejected) < len(rejected), rule
+
+
+def test_a_fact_with_a_dot_in_its_name_is_a_fact_and_no_column_of_a_table() -> None:
+    rule = predicate("facts.web.rank", {"at_most": 10})
+    assert isinstance(rule, Predicate)
+    assert rule.reads == {}
+    assert rule.of_dataset("news").reads == {"values": names.facts("news")}
+    assert rule.of_dataset("news").field == "web.rank"
+    assert column("facts.web.rank") != column("facts.web_rank")

@@ -43,8 +43,9 @@ def test_files_of_three_kinds_give_the_same_rows(tmp_path: Path) -> None:
         ("a.csv", "hots,rank\nx,1\n", r"Unknown column of `a\.csv`: `host`. Did you mean `hots`"),
         ("a.csv", "host,rank\nx,1,2\n", r"`a\.csv` cannot be read: .*Expected 2 columns, got 3"),
         ("a.csv", "host,rank,rank\nx,1,2\n", r"`a\.csv` have two columns `rank`"),
-        ("a.jsonl", "[1]\n", r"`a\.jsonl` cannot be read"),
-        ("a.jsonl", "{\n", r"`a\.jsonl` cannot be read"),
+        ("a.jsonl", '{"host": "x"}\n\n[1]\n', r"Line 3 of the facts `a\.jsonl` is not a JSON object\. "),
+        ("a.jsonl", '[["host", "x"]]\n', r"Line 1 of the facts `a\.jsonl` is not a JSON object\. "),
+        ("a.jsonl", "[\n", r"Line 1 .* is not a JSON object\. .* `jq -c '\.\[\]'` for a list\."),
         ("a.parquet", "PAR1", r"`a\.parquet` cannot be read"),
         ("a.txt", "host\n", "holds no file of facts"),
     ],
@@ -126,3 +127,23 @@ def test_files_of_one_name_and_values_of_other_types_are_told_apart(tmp_path: Pa
     assert apart["facts"][0].as_py() == [("seen", "2024-01-01"), ("price", "1.50"), ("tags", '["x"]')]
     (tmp_path / "c.jsonl").write_text('\ufeff{"host": "c", "title": "one\u2028two"}\n', "utf-8")
     assert fact_rows([files(tmp_path / "c.jsonl")])["facts"][0].as_py() == [("title", "one\u2028two")]
+
+
+def test_a_quoted_value_of_csv_may_have_newlines(tmp_path: Path) -> None:
+    note = "x\n" * 15_000
+    hosts = [f"{number}.example" for number in range(50)]  # more than a block of the parser
+    (tmp_path / "a.csv").write_text("host,note\n" + "".join(f'{host},"{note}"\n' for host in hosts))
+    rows = fact_rows([files(tmp_path / "a.csv")]).to_pylist()
+    assert [(row["value"], row["facts"]) for row in rows] == [(host, [("note", note)]) for host in hosts]
+
+
+def test_bytes_are_read_as_utf_8_and_others_are_refused(tmp_path: Path) -> None:
+    table = pa.table({"host": ["é.example".encode()], "names": [[b"a", b"b"]]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    [row] = fact_rows([files(tmp_path / "a.parquet")]).to_pylist()
+    assert (row["value"], row["facts"]) == ("é.example", [("names", '["a", "b"]')])
+    far = pa.array([2**62], pa.timestamp("us"))
+    for column in (pa.array([b"\xff"]), far):
+        pq.write_table(pa.table({"host": ["a"], "x": column}), tmp_path / "b.parquet")
+        with pytest.raises(ConfigurationError, match=r"^Column `x` of the facts `b\.parquet` holds a"):
+            fact_rows([files(tmp_path / "b.parquet")])

@@ -45,11 +45,10 @@ class Facts:
         return chain.adding(*([_rows(chain, files)] if files else []), self._facts(chain, bool(files)))
 
     def _facts(self, chain: Chain, from_files: bool) -> dg.AssetsDefinition:
-        tables = {
-            f"table_{number}": (number, source)
-            for number, source in enumerate(self.sources)
-            if isinstance(source, FactTable)
-        }
+        # A source's number tells its rows apart: files have the first ones, wherever tables stand among them.
+        n_files = sum(isinstance(source, FactFiles) for source in self.sources)
+        fact_tables = [source for source in self.sources if isinstance(source, FactTable)]
+        tables = {f"table_{number}": (number, source) for number, source in enumerate(fact_tables, n_files)}
         name = names.facts(chain.dataset)
 
         @chain.table_asset(

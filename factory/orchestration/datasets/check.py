@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from factory.errors import ConfigurationError
+from factory.ingest.overlapping_paths import refuse_overlap
 from factory.ingest.unsupported_paths import why_unreadable
 from factory.orchestration.datasets.assets import corpus
 from factory.orchestration.datasets.corpus import Corpus
@@ -86,8 +88,10 @@ def _look(file_corpus: Corpus, entry: Dataset, folder: Path) -> tuple[list[tuple
         return [], preview_of(entry, [], folder)
     files: list[tuple[Path, bytes]] = []
     try:
-        paths = list(_paths(file_corpus, entry))
+        paths = list({path.resolve(): path for path in _paths(file_corpus, entry)}.values())
         files += files_to_read(entry, paths)
+        roots = {root: os.fsencode(root.resolve()) for root in {root for root, _ in files}}
+        refuse_overlap(paths, ((roots[root], name) for root, name in files))
         if not files:
             sentence = no_file_to_read(entry, paths or file_corpus.paths[entry.name], folder)
         elif (pages := pages_among_files(entry, files)) is not None:

@@ -44,3 +44,21 @@ def test_a_dataset_without_a_file_is_named_with_its_line(tmp_path: Path) -> None
     with pytest.raises(ConfigurationError) as caught:
         checked(tmp_path, text)
     assert str(caught.value).startswith("my.yaml, line 2, datasets[0].paths: No file under `notes` matches")
+
+
+@pytest.mark.parametrize("format", ["files", "jsonl"])
+def test_a_file_that_two_paths_read_is_a_mistake(tmp_path: Path, format: str) -> None:
+    fill(tmp_path, "web/de/a.jsonl", "web/b.jsonl")
+    text = f"datasets:\n- {{name: web, kind: prose, format: {format}, paths: [web, web/de]}}\n"
+    with pytest.raises(ConfigurationError) as caught:
+        checked(tmp_path, text)
+    assert str(caught.value).startswith(
+        f"my.yaml, line 2, datasets[0].paths: `{tmp_path}/web/de` is inside `{tmp_path}/web`, and both paths"
+    )
+
+
+def test_a_path_named_twice_is_read_once(tmp_path: Path) -> None:
+    fill(tmp_path, "web/a.txt")
+    (tmp_path / "link").symlink_to("web")
+    text = "datasets:\n- {name: web, kind: prose, format: files, paths: [web, ./web, link]}\n"
+    assert checked(tmp_path, text) == {"web": 1}

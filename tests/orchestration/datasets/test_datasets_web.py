@@ -95,6 +95,8 @@ def test_pages_are_derived_joined_with_facts_and_traced_both_ways(
     text = FILE.replace("name: pages", f"name: {unique}p").replace("from: pages", f"from: {unique}p")
     text = text.replace("group: pages", f"group: {unique}p").replace("name: main", f"name: {unique}m")
     text = text.replace("rules: [word_count]", f"rules: [word_count]\n    group: {unique}m")
+    sizes = f"{{table: raw.{unique}p, by: key, columns: [n_bytes]}}"  # before the file of the predicate
+    text = text.replace(HOSTS, f"[{sizes}, {HOSTS}]")
 
     tables = [f"raw.{unique}", *(f"{stage}.{unique}m" for stage in ("facts", "signals", "filtered"))]
 
