@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import stat
+import struct
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -66,6 +68,8 @@ class Candidates:
             trouble = self._trouble(path)
         except (*_REFUSED, UnsupportedPyArrowTypeException) as error:
             trouble = f"Iceberg cannot take it as it is: {' '.join(str(error).split())}"
+        except (struct.error, ArithmeticError):  # from the bounds that the footer states
+            trouble = "a column has a number or a time beyond the range of its type in Iceberg"
         if trouble is None:
             self.files.append(location(path))
         else:
@@ -84,6 +88,8 @@ class Candidates:
         found = pq.read_schema(shown)
         if any(_FIELD_ID in (of.metadata or {}) for of in found):
             return "its columns carry the ids of another Iceberg table"
+        if twice := [name for name, n in Counter(found.names).items() if n > 1]:
+            return f"it has two columns `{twice[0]}`"
         if self._text not in found.names or not _is_string(found.field(self._text).type):
             return f"it has no column `{self._text}` of plain strings"
         columns = pa.schema([of.with_nullable(True).remove_metadata() for of in found])

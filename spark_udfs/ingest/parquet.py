@@ -88,6 +88,9 @@ def _page(source: Input, names: list[str], group: int) -> str | None:
 
 
 def _columns(schema: pa.Schema, fields: Fields) -> list[str]:
+    for name in fields.names:
+        if schema.names.count(name) > 1:
+            raise BadRecord("repeated_field", f"The file has two columns `{name}`. Rename one.")
     if fields.conversation is not None:
         _require_messages(schema, fields.conversation.field)
         return [name for name in fields.names if name in schema.names]

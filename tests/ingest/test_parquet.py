@@ -251,3 +251,16 @@ def test_dates_and_decimals_in_metadata_are_plain_so_that_predicates_compare_the
     table = pa.table({"text": ["x"], "seen": [date(2024, 1, 2)], "price": [Decimal("1.50")], "tags": [["a"]]})
     [row] = rows(table, Fields(metadata=("seen", "price", "tags")))
     assert dict(row["metadata"]) == {"seen": "2024-01-02", "price": "1.50", "tags": '["a"]'}
+
+
+def test_two_columns_of_a_declared_name_are_a_rejected_file_and_others_are_not() -> None:
+    columns = [pa.array(["one"]), pa.array(["two"]), pa.array([1]), pa.array([2])]
+    table = pa.Table.from_arrays(columns, ["text", "text", "id", "id"])
+    [bad] = rows(table)
+    assert (bad["reason"], bad["detail"]) == (
+        "repeated_field",
+        "The file has two columns `text`. Rename one.",
+    )
+    assert texts(rows(table.select([0, 2, 3]))) == ["one"]
+    [bad] = rows(table.select([0, 2, 3]), Fields(metadata=("id",)))
+    assert bad["detail"] == "The file has two columns `id`. Rename one."

@@ -381,3 +381,10 @@ def test_few_pages_are_rejected_records_and_many_end_the_run(
     pages = lake.read(names.rejected(unique)).to_pylist()
     assert [(row["reason"], row["location"]) for row in pages] == [("markup", "line 1"), ("markup", "line 2")]
     assert not publish(4)
+
+
+def test_a_parquet_file_with_two_columns_of_one_name_is_told(tmp_path: Path) -> None:
+    columns = [pa.array(range(3)), pa.array(["one", "two", "three"]), pa.array(["four", "five", "six"])]
+    pq.write_table(pa.Table.from_arrays(columns, ["id", "text", "text"]), tmp_path / "a.parquet")
+    path = declare(tmp_path, "kind: prose, format: parquet, paths: a.parquet")
+    assert refusal(path).endswith("The file has two columns `text`. Rename one.")
