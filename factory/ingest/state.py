@@ -79,12 +79,12 @@ def listing(paths: Iterable[str | Path]) -> Listing:
     files = sorted((*file, root) for root in roots for file in _files(root))
     entries: dict[str, str] = {}
     newest_ns = 0
-    for name, size, changed_ns, status_ns, root in files:
-        digest.update(b"%s\0%d\0%d\0" % (name, size, changed_ns))
+    for name, size, times, status_ns, root in files:
+        digest.update(b"%s\0%d\0%s\0" % (name, size, times.encode()))
         newest_ns = max(newest_ns, status_ns)  # a program may set the other time, even to next year
         # The names of folders tell several paths apart.
         base = root if name != root and len(roots) == 1 else root.rpartition(b"/")[0]
-        entries[os.fsdecode(name.removeprefix(base).lstrip(b"/"))] = _hash(f"{size} {changed_ns}")
+        entries[os.fsdecode(name.removeprefix(base).lstrip(b"/"))] = _hash(f"{size} {times}")
     return Listing(digest.hexdigest(), newest_ns < began_ns - SETTLED_NS, entries)
 
 
@@ -130,17 +130,20 @@ def _hash(text: str) -> str:
     return base64.b85encode(digest).decode()
 
 
-def _files(path: bytes) -> Iterator[tuple[bytes, int, int, int]]:
-    """Yield the name, size, time, and time of the status of each file."""
+def _files(path: bytes) -> Iterator[tuple[bytes, int, str, int]]:
+    """Yield the name, size, times, and time of the status of each file."""
     try:
         status = os.lstat(path)
         below = [entry.path for entry in os.scandir(path)] if stat.S_ISDIR(status.st_mode) else []
     except OSError:  # vanished since the listing, or not readable: the run will report it
-        yield path, -1, 0, 0
+        yield path, -1, "0", 0
         return
     if not stat.S_ISDIR(status.st_mode):
-        # A program may set the time of its content, not that of its status, which also tells new permissions.
-        times_ns = status.st_mtime_ns, status.st_ctime_ns
-        yield path, status.st_size, max(times_ns), status.st_ctime_ns
+        # A program may set the time of the content, not that of the status, which every change moves. It may
+        # set a time in the future, and a file that replaces it the same one, so that counts beside the other.
+        times = str(status.st_ctime_ns)
+        if status.st_mtime_ns > status.st_ctime_ns:
+            times = f"{status.st_mtime_ns} {times}"
+        yield path, status.st_size, times, status.st_ctime_ns
     for name in below:
         yield from _files(name)

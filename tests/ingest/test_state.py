@@ -105,11 +105,14 @@ def test_only_files_that_are_older_than_the_listing_are_settled(
     assert listing([tmp_path]).is_settled
 
 
-def test_new_permissions_and_a_replaced_file_of_the_same_time_are_another_state(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seconds", [1, 2**32])  # in the past, and in a century to come
+def test_new_permissions_and_a_replaced_file_of_the_same_time_are_another_state(
+    tmp_path: Path, seconds: int
+) -> None:
     file, other = tmp_path / "a", tmp_path / "b"
     for path in (file, other):
         path.write_text(path.name)
-        os.utime(path, (1, 1))
+        os.utime(path, (seconds, seconds))
     states = [state([file])]
     time.sleep(0.02)  # more than a tick of the clock of the file system
     file.chmod(0o600)
@@ -118,6 +121,12 @@ def test_new_permissions_and_a_replaced_file_of_the_same_time_are_another_state(
     other.replace(file)
     states.append(state([file]))
     assert len(set(states)) == 3
+    before = listing([tmp_path])
+    time.sleep(0.02)
+    other.write_text("c")
+    os.utime(other, (seconds, seconds))
+    other.replace(file)
+    assert differences(before, listing([tmp_path])) == ["1 changed: a"]
 
 
 def test_a_name_that_no_terminal_prints_is_escaped(tmp_path: Path) -> None:
