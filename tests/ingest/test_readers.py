@@ -266,6 +266,21 @@ def test_two_files_that_would_give_one_id_are_refused_by_name(ingests: Ingests, 
     assert sorted(row["source"] for row in rows(apart.documents)) == ["a", "b"]
 
 
+def test_a_file_that_two_paths_hold_is_refused_and_paths_of_other_files_are_not(
+    ingests: Ingests, tmp_path: Path
+) -> None:
+    inner = tmp_path / "a"
+    inner.mkdir()
+    (inner / "x.jsonl").write_text('{"text": "t"}\n')
+    for read in (ingests.jsonl, ingests.files):
+        with pytest.raises(
+            ConfigurationError, match=f"^`{inner}` is inside `{tmp_path}`, and both paths read"
+        ):
+            read([tmp_path, inner])
+    apart = ingests.files([tmp_path, inner], include="*.jsonl")
+    assert [row["source"] for row in rows(apart.documents)] == ["a"]
+
+
 def test_a_wrong_declaration_is_told_before_anything_is_read(ingests: Ingests, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="Unknown column `author`"):
         Fields(columns={"author": "by"})
