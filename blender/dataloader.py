@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any, TypeVar
 
-from torch.utils.data import default_collate
+from torch.utils.data import ChainDataset, default_collate
 from torch.utils.data._utils.fetch import _IterableDatasetFetcher
 
 from blender.errors import InvalidRequest
@@ -17,6 +17,7 @@ from factory.errors import FactoryError, error_from_text
 
 Item = TypeVar("Item")
 
+_FETCHER = (_IterableDatasetFetcher.__init__.__code__, _IterableDatasetFetcher.fetch.__code__)
 LIGHTNING_FETCHERS = ("lightning.pytorch.loops.fetchers", "pytorch_lightning.loops.fetchers")
 DATALOADERS = ("torch.utils.data.dataloader", "torchdata.stateful_dataloader.stateful_dataloader")
 WORKERS_STARTS = (
@@ -41,16 +42,16 @@ class JoinedSteps(InvalidRequest):
 class PreparedByAccelerate(InvalidRequest):
     """Accelerate would give each rank rows of another one, or a state that is one step ahead of the loop.
 
-    On several ranks it reads on rank 0 and sends the parts of its rows to all, or gives each rank some of
-    its steps; on one it takes each step before the loop asks for it. Its sentence is constant for the
-    reason of JoinedSteps.
+    On several ranks it reads on rank 0 and sends the parts of its rows to all, or gives each rank some of its
+    steps; on one it takes each step before the loop asks for it. Its sentence is constant for the reason of
+    JoinedSteps.
     """
 
     def __init__(self, *_: object) -> None:
         super().__init__(
-            "Accelerate wraps this dataset's DataLoader and would cut its steps among the ranks once more. "
-            "Iterate over `BlendLoader(dataset, device=accelerator.device)`, which `prepare` leaves alone; "
-            "in a Trainer return it from `get_train_dataloader`, with `ignore_data_skip=True`."
+            "Accelerate would read these steps for other ranks as well, or one step ahead of the state. "
+            "Iterate over `BlendLoader(dataset, device=accelerator.device)`, which `prepare` leaves "
+            "alone; in a Trainer return it from `get_train_dataloader`, with `ignore_data_skip=True`."
         )
 
 
@@ -73,7 +74,9 @@ def require_whole_steps(caller: FrameType | None) -> None:
 
     A `collate_fn` of the user may join items.
     """
-    if caller is None or caller.f_code is not _IterableDatasetFetcher.__init__.__code__:
+    while caller is not None and caller.f_code is ChainDataset.__iter__.__code__:
+        caller = caller.f_back
+    if caller is None or caller.f_code not in _FETCHER:
         return  # `f_locals` of another function would keep its variables alive until it ends
     fetcher = caller.f_locals["self"]
     if fetcher.auto_collation and fetcher.collate_fn is default_collate:

@@ -31,6 +31,7 @@ _LAUNCHERS = (
     ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),  # MVAPICH2
     ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),  # srun
 )
+_RANK_ALONE = ("PMIX_RANK", "JOB_COMPLETION_INDEX")  # PRRTE, an indexed job of Kubernetes
 _GIVE = "or give `rank` and `ranks`"
 
 
@@ -69,11 +70,12 @@ def _environment_rank(environment: Mapping[str, str]) -> LaunchedRank:
             return _named(environment, rank, ranks, "Start through the launcher that sets both,")
     if "SLURM_PROCID" in environment:
         return _without_step(environment)
-    if "JOB_COMPLETION_INDEX" in environment:
-        raise ConfigurationError(
-            f"This process is number {environment['JOB_COMPLETION_INDEX']} of an indexed job, which does "
-            f"not say of how many. Set RANK and WORLD_SIZE in the job, {_GIVE}."
-        )
+    for name in _RANK_ALONE:
+        if name in environment:
+            raise ConfigurationError(
+                f"The environment has {name} {environment[name]}, which does not say of how many. Set RANK "
+                f"and WORLD_SIZE in the job, {_GIVE}."
+            )
     return ALONE
 
 

@@ -59,7 +59,8 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
         self._workers = WorkerLoops(self._first)
         self._loops = 0  # begun in this process and not ended
         self._latest = 0  # the number of the last one
-        self._has_own_state = False  # in a worker, whose loop begins there
+        self._after_last = self._first  # in a worker: the step after the last one that it gave
+        self._has_own_state = False  # in a worker, whose loop begins at its next step
 
     def __iter__(self) -> Iterator[Any]:
         caller = sys._getframe(1)
@@ -80,10 +81,10 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
         """A loop that raises FetchedAhead at its first step, if it must; raises what else is wrong now."""
         try:
             self.require_loop(caller)
-        except (
-            FetchedAhead
-        ) as error:  # Lightning hides an error that comes before the first step by one of its own
-            return raising(error)
+        except FetchedAhead as error:
+            return raising(
+                error
+            )  # Lightning hides one that comes before the first step by an error of its own
         return None
 
     def require_loop(self, caller: FrameType | None) -> None:
@@ -113,6 +114,7 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
         number = self._latest
 
         def take(offset: int) -> None:
+            self._workers.require_none()
             if number != self._latest:
                 raise InvalidRequest(
                     f"Another loop over this dataset has begun, and is at step {self._offset:,}. Each step "
@@ -158,20 +160,23 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
         Raises StepsOfWorkers once workers of a DataLoader have taken some. In a worker it is the worker's
         own, which torchdata's StatefulDataLoader collects.
         """
-        if get_worker_info() is None:
-            self._workers.require_none()
+        if get_worker_info() is not None:
+            return {"state": self.source.state(self._after_last), "next_step": self._offset}
+        self._workers.require_none()
         return self.source.state(self._offset)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue from a state of this source, or of one with the same steps before that state.
 
-        Raises InvalidRequest for a state of any other source, for one behind `stop`, and while a loop is
-        under way: it has prefetched steps, and would go on with them.
+        Raises InvalidRequest for a state of any other source, for one behind `stop`, and while a loop of this
+        process is under way: it has prefetched steps, and would go on with them. A loop of a DataLoader's
+        workers goes on unnoticed, so leave it before.
         """
-        offset = self.source.offset_of(state)
         if get_worker_info() is not None:
-            self._offset, self._has_own_state = offset, True
+            self._after_last = self.source.offset_of(state["state"])
+            self._offset, self._has_own_state = state["next_step"], True
             return
+        offset = self.source.offset_of(state)
         if self._loops:
             raise InvalidRequest(
                 f"An iteration is under way, at step {self._offset:,}, and would go on as before. "
@@ -182,7 +187,7 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
                 f"The state is at step {offset:,}, and the dataset ends at `stop` {self.stop:,}. Give a "
                 "later `stop`."
             )
-        self._offset = offset
+        self._first, self._offset = min(self._first, offset), offset
         self._workers.start(offset)
 
     def _items(self) -> Iterator[Any]:
@@ -199,14 +204,15 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
         if self._has_own_state:
             start = NEVER  # the loop goes on
         else:
-            self._offset = number + (start or 0)
+            self._after_last = start or 0
+            self._offset = self._after_last + number
         self._has_own_state = False
 
         def items() -> Iterator[Any]:  # torch ends a worker whose iteration raises before its first item
             if start is None:
                 raise StepsOfWorkers
             for offset, batch in self.steps_dealt(self._offset, stride, start):
-                self._offset = offset - 1 + stride
+                self._after_last, self._offset = offset, offset - 1 + stride
                 yield batch
 
         return items()

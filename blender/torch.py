@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy.random  # noqa: F401  # torch's workers import it, which may fail in one that was forked by a thread
 import torch
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 

@@ -37,18 +37,17 @@ def listen(module: str, owner: str, method: str, tokens_of: Callable[[tuple[Any,
     setattr(cls, method, training)
 
 
-def listen_to_loop() -> None:
-    """Print the rows of each step of a BlendLoader, for programs that write their loop themselves."""
-    from blender.torch import BlendLoader
-
-    steps = BlendLoader.__iter__
+def listen_to_loop(module: str, owner: str) -> None:
+    """Print the rows of each step of a loader, for programs that write their loop themselves."""
+    cls = getattr(importlib.import_module(module), owner)
+    steps = cls.__iter__
 
     def loop(loader: Any) -> Any:
         for batch in steps(loader):
             say(batch["tokens"])
             yield batch
 
-    BlendLoader.__iter__ = loop  # type: ignore[method-assign]
+    cls.__iter__ = loop
 
 
 def main(program: str, framework: str, *arguments: str) -> None:
@@ -60,7 +59,9 @@ def main(program: str, framework: str, *arguments: str) -> None:
             strategy = "lightning.pytorch.strategies.strategy"
             listen(strategy, "Strategy", "training_step", lambda given: given[1]["tokens"])
         case "loop":
-            listen_to_loop()
+            listen_to_loop("blender.torch", "BlendLoader")
+        case "torchdata":
+            listen_to_loop("torchdata.stateful_dataloader", "StatefulDataLoader")
     sys.argv = [program, *arguments]
     runpy.run_path(program, run_name="__main__")
 

@@ -112,19 +112,27 @@ def rows_of_steps(
 
 
 @pytest.mark.parametrize(
-    "program, framework",
+    "program, framework, ranks_of_runs",
     [
-        ("hf_trainer", "transformers"),
-        ("accelerate_loop", "loop"),
-        ("lightning_fit", "lightning"),
-        ("checkpoint", "loop"),
+        ("hf_trainer", "transformers", (1, 2)),
+        ("accelerate_loop", "loop", (1, 2)),
+        ("lightning_fit", "lightning", (1, 2)),
+        ("checkpoint", "loop", (1, 2)),
+        ("stateful", "torchdata", (2, 2)),
     ],
 )
-def test_each_row_comes_once_and_other_ranks_go_on_at_the_saved_step(
-    lake: Settings, blend: str, address: str, programs: Path, program: str, framework: str, tmp_path: Path
+def test_each_row_comes_once_and_a_resumed_run_goes_on_at_the_saved_step(
+    lake: Settings,
+    blend: str,
+    address: str,
+    programs: Path,
+    program: str,
+    framework: str,
+    ranks_of_runs: tuple[int, int],
+    tmp_path: Path,
 ) -> None:
     runner = str(ROOT / "tests" / "framework_runner.py")
-    for first, stop, ranks in ((0, 3, 1), (3, 5, 2)):
+    for first, stop, ranks in zip((0, 3), (3, 5), ranks_of_runs, strict=True):
         text = str(programs / f"{program}.py")
         output = printed([runner, text, framework, address, blend, str(stop), "."], tmp_path, ranks)
         for rank in range(ranks):

@@ -168,12 +168,13 @@ class Constructors:
         until = time.monotonic() + self._patience_s
         each_s = self._patience_s if len(order) == 1 else min(EACH_S, self._patience_s)
         silent = tuple(order)
+        bound = {} if len(order) == 1 else {"timeout_s": each_s}  # of the first round: one may hang
         while True:
             began, failures = time.monotonic(), {}
             for address in silent:
                 left_s = max(0.0, until - time.monotonic())
                 try:
-                    answer = self._ask(address, min(each_s, left_s), offset)
+                    answer = self._ask(address, min(each_s, left_s), offset, **bound)
                 except BlenderUnavailable as error:
                     failures[address] = error
                     continue
@@ -181,7 +182,7 @@ class Constructors:
                     return (address, answer), failures
             if not failures or len(order) == 1 or time.monotonic() >= until:
                 return None, failures
-            silent = tuple(failures)
+            silent, bound = tuple(failures), {}
             time.sleep(max(0.0, _ROUND_S - (time.monotonic() - began)))
 
     def _ask(

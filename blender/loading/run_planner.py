@@ -17,7 +17,7 @@ from blender.loading.plan import Plan
 from blender.loading.planner import Planner
 from blender.loading.tree import LEVELS
 
-TWICE = 8  # plans made twice, of step 0 and then of the first steps that are asked for
+TWICE = 8  # plans made twice besides that of step 0: of the first steps that are asked for
 
 
 class RunPlanner:

@@ -119,9 +119,14 @@ class LoggedCall:
         blend = self._created or next(filter(None, blends), "")
         target = {"blend": blend[:_MOST_CHARACTERS]} if blend else {}
         for name in _RANGE_FIELDS:
-            if hasattr(self._request, name):
+            if hasattr(self._request, name) and not _is_left_out(self._request, name):
                 target[name] = getattr(self._request, name)
         return target | {name: size for name in _SIZE_FIELDS if (size := getattr(self._request, name, 0))}
+
+
+def _is_left_out(request: Any, name: str) -> bool:
+    """Whether a request has no value for a field that may be left out."""
+    return request.DESCRIPTOR.fields_by_name[name].has_presence and not request.HasField(name)
 
 
 class RefusedCalls:

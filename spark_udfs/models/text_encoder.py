@@ -29,6 +29,7 @@ from spark_udfs.models.tokenizer import load, tokenizer_for_text
 
 _NEIGHBORS = ("", " ", "\n", "a", "0")
 _BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")  # what a model with byte fallback yields for unknown characters
+_WORD = re.compile(r"[\u2581\u0120]?\w+")  # with the mark of a blank in front, or without
 _BYTE_CUT = "(?<=<)0x[0-9A-F]{2}>"
 
 Trials = list[tuple[str, int, str]]
@@ -48,26 +49,30 @@ def text_encoder(tokenizer: str, around: tuple[int, ...]) -> Tokenizer:
     cuts = [_BYTE_CUT] if _finds_bytes(encoder) else []
     if not reachable and not cuts:
         return encoder
-    content = json.loads(tokenizer)
+    content = json.loads(encoder.to_str())  # with the keys that a file may leave out
     unknown = _unknown_piece(content["model"])
     _close(content, reachable, cuts)
-    encoder = tokenizer_for_text(json.dumps(content))
-    for token in _yielded(encoder, trials):
+    safe = tokenizer_for_text(json.dumps(content))
+    for token in sorted(_yielded(safe, trials) | _losses(encoder, safe, trials)):
         if token != unknown:
             raise ConfigurationError(
                 f"The tokenizer has `{token}` as a special token or around documents, but ordinary text "
                 "yields it too. Name another token around documents, or null for none, or a tokenizer whose "
                 "special tokens no text needs."
             )
-    return encoder
+    return safe
 
 
 def _control_tokens(tokenizer: Tokenizer, around: Iterable[int]) -> dict[str, int]:
     """Return the ids of the control tokens by spelling, without the `unk_token` of the model."""
-    numbers = {number for number, token in tokenizer.get_added_tokens_decoder().items() if token.special}
-    spellings = {number: tokenizer.id_to_token(number) for number in numbers.union(around)}
+    numbers = _special_numbers(tokenizer).union(around)
+    spellings = {number: tokenizer.id_to_token(number) for number in numbers}
     unknown = getattr(tokenizer.model, "unk_token", None)
     return {token: number for number, token in spellings.items() if token and token != unknown}
+
+
+def _special_numbers(tokenizer: Tokenizer) -> set[int]:
+    return {number for number, token in tokenizer.get_added_tokens_decoder().items() if token.special}
 
 
 def _trials(tokenizer: Tokenizer, control_tokens: Mapping[str, int]) -> Trials:
@@ -96,6 +101,33 @@ def _yielded(tokenizer: Tokenizer, trials: Trials) -> set[str]:
     encodings = tokenizer.encode_batch_fast([text for *_, text in trials], add_special_tokens=False)
     pairs = zip(trials, encodings, strict=True)
     return {token for (token, number, _), encoding in pairs if number in encoding.ids}
+
+
+def _losses(encoder: Tokenizer, safe: Tokenizer, trials: Trials) -> set[str]:
+    """Return the characters and words whose spelling has become unknown, so that texts would lose them.
+
+    Other spellings, as `</s>`, are of control tokens alone.
+    """
+    unknown = {_unknown_number(encoder), _unknown_number(safe)}
+    special = _special_numbers(encoder)
+    ordinary = [
+        (token, text)
+        for token, number, text in trials
+        if number not in special and (len(token) == 1 or _WORD.fullmatch(token))
+    ]
+    return {token for token, text in ordinary if _n_of(unknown, safe, text) > _n_of(unknown, encoder, text)}
+
+
+def _unknown_number(tokenizer: Tokenizer) -> int | None:
+    """Return the id of the token for unknown characters."""
+    model = json.loads(tokenizer.to_str())["model"]
+    if model.get("unk_id") is not None:
+        return int(model["unk_id"])
+    return tokenizer.token_to_id(model["unk_token"]) if model.get("unk_token") else None
+
+
+def _n_of(numbers: Collection[int | None], tokenizer: Tokenizer, text: str) -> int:
+    return sum(number in numbers for number in tokenizer.encode(text, add_special_tokens=False).ids)
 
 
 def _finds_bytes(tokenizer: Tokenizer) -> bool:

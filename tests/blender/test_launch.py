@@ -50,7 +50,8 @@ def test_a_process_that_is_alone_is_rank_0_of_1(environment: dict[str, str]) -> 
         ({"RANK": "4", "WORLD_SIZE": "4"}, "has RANK 4 and WORLD_SIZE 4"),
         ({"RANK": "", "WORLD_SIZE": "4"}, "has RANK  and WORLD_SIZE 4"),
         ({"PMI_RANK": "x", "PMI_SIZE": "4"}, "has PMI_RANK x and PMI_SIZE 4"),
-        ({"JOB_COMPLETION_INDEX": "3"}, "is number 3 of an indexed job, which does not say of how many. Set"),
+        ({"JOB_COMPLETION_INDEX": "3"}, "has JOB_COMPLETION_INDEX 3, which does not say of how many. Set"),
+        ({"PMIX_RANK": "3"}, "has PMIX_RANK 3, which does not say of how many"),
         ({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}, "a Slurm job of 4 tasks, and srun did not start it"),
     ],
 )

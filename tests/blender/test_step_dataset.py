@@ -15,10 +15,12 @@ pytest.importorskip("torch")
 
 import torch
 from torch.testing._internal.distributed.fake_pg import FakeStore
-from torch.utils.data import DataLoader
+from torch.utils.data import ChainDataset, DataLoader
 
+from blender.dataloader import JoinedSteps
 from blender.errors import EndOfData, InvalidRequest
 from blender.launch import launched_rank
+from blender.step_dataset import StepDataset
 from blender.torch import BlendLoader
 from blender.worker_loops import StepsOfWorkers
 from factory.errors import ConfigurationError
@@ -126,6 +128,30 @@ def test_the_latest_loop_alone_goes_on() -> None:
         with pytest.raises(InvalidRequest, match=r"Another loop .* has begun, and is at step 4"):
             next(earlier)
         assert offsets(later) == [4, 5, 6, 7, 8, 9]
+
+
+def test_workers_of_a_dataloader_end_a_loop_that_began_before(no_workers_left: None) -> None:
+    for loader in (dataset, lambda: BlendLoader(dataset())):
+        earlier = iter(steps := loader())
+        assert offsets(earlier, 2) == [0, 1]
+        shared = steps if isinstance(steps, StepDataset) else steps.dataset
+        later = DataLoader(shared, batch_size=None, num_workers=1, multiprocessing_context="fork")
+        assert offsets(later, 2) == [2, 3]
+        with pytest.raises(StepsOfWorkers):
+            next(earlier)
+
+
+def test_a_state_before_the_offset_makes_the_dataset_longer() -> None:
+    steps = dataset(offset=4, stop=9)
+    steps.load_state_dict(state(2))
+    assert len(steps) == len(offsets(steps)) == 7
+
+
+def test_a_chain_of_datasets_joins_no_steps_either() -> None:
+    chain = ChainDataset([dataset(stop=2), dataset(offset=2, stop=4)])
+    assert offsets(DataLoader(chain, batch_size=None)) == [0, 1, 2, 3]
+    with pytest.raises(JoinedSteps):
+        next(iter(DataLoader(chain, batch_size=2)))
 
 
 def test_a_copy_begins_where_the_original_is_and_neither_moves_the_other(no_workers_left: None) -> None:

@@ -26,7 +26,7 @@ ELSEWHERE = {"batches probe", "batches show", "batches status", "trace document"
 LIST_NOTHING = {  # lines of progress, an id on stdout, a file, a server
     *("init", "demo", "blend create", "blend update", "report", "export", "tokenizer export"),
     *("serve", "loading serve", "ui", "bootstrap", "relocate"),
-    *("batches create", "batches produce", "batches end"),
+    *("batches create", "batches produce", "batches end", "batches finish"),
 }
 LISTINGS = {
     "assets": [],

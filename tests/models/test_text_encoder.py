@@ -207,3 +207,26 @@ def test_a_token_that_texts_need_is_refused_around_documents() -> None:
     newline = tokenizer.token_to_id("Ċ")
     with pytest.raises(ConfigurationError, match="has `Ċ` as a special token or around documents"):
         text_encoder(tokenizer.to_str(), (newline,))
+
+
+@pytest.mark.parametrize("kind, around", [(unigram, "|"), (unigram, "/"), (words, "the")])
+def test_a_token_around_documents_whose_text_would_become_unknown_is_refused(
+    kind: Callable[[], Tokenizer], around: str
+) -> None:
+    tokenizer = kind()
+    number = tokenizer.token_to_id(around)
+    assert number is not None
+    with pytest.raises(ConfigurationError, match="around documents, but ordinary text"):
+        text_encoder(tokenizer.to_str(), (number,))
+
+
+@pytest.mark.parametrize("kind", [unigram, words])
+@pytest.mark.parametrize("key", ["pre_tokenizer", "decoder", "post_processor"])
+def test_a_file_without_a_key_is_read_as_the_library_reads_it(
+    kind: Callable[[], Tokenizer], key: str
+) -> None:
+    content = json.loads(kind().to_str())
+    del content[key]
+    encoder = text_encoder(json.dumps(content), ())
+    control = {encoder.token_to_id(token) for token in ("</s>", "<s>")}
+    assert not control & set(encoder.encode("the </s> <s>", add_special_tokens=False).ids)
