@@ -49,6 +49,7 @@ OPEN_NO_LAKE = {
     "assets",
     "batches create",
     "batches end",
+    "batches finish",
     "batches status",
     "batches show",
     "batches probe",

@@ -228,7 +228,7 @@ def test_a_constructor_of_planned_steps_writes_its_calls(lake: Settings) -> None
     assert [step.offset for step in steps] == [2, 3, 4]
     assert fields(lines, "method", "offset", "next_offset", "status") == [
         ("Spec", None, None, "OK"),
-        ("Get", None, None, "OK"),
+        ("Spec", 2, None, "OK"),
         ("Load", 2, 5, "OK"),
     ]
     assert lines[2]["bytes"] > 0
