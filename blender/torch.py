@@ -98,7 +98,7 @@ class BlendDataset(StepDataset[RankSlice]):
 class BlendLoader:
     """Items of a dataset, prefetched by a thread or by `workers` processes and moved to `device`.
 
-    `prefetch` items are ready besides the one in use. For a GPU they are twin from pinned memory on a
+    `prefetch` items are ready besides the one in use. For a GPU they are copied from pinned memory on a
     stream of their own. `context` is how workers start: `spawn`, `forkserver` or `fork`. `len` is that of the
     dataset. A loop begins where the last one was left; the latest loop alone goes on.
     """
