@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
+from spark_udfs.depsort.fixtures import remoteness
 from spark_udfs.depsort.model import FileSymbols, Import, Modules
-from spark_udfs.depsort.paths import n_shared
+from spark_udfs.depsort.paths import parent
 
 MAX_VARIANTS = 8  # files that define one name, such as variants for several systems
 
@@ -29,7 +30,7 @@ class Definitions:
     def __init__(self, modules: Modules, paths: Sequence[str], files: Sequence[FileSymbols]) -> None:
         self._modules = modules
         self._files = files
-        self._folders = [path.split("/")[:-1] for path in paths]
+        self._folders = [parent(path) for path in paths]
         self._definers: dict[str, list[int]] = {}
         for index, file in enumerate(files):
             for name in file.definitions:
@@ -41,9 +42,9 @@ class Definitions:
         if entity is None or not entity.name or len(entity.files) == 1:
             return entity
         here = self._folders[index]
-        shared = [n_shared(here, self._folders[file]) for file in entity.files]
-        most = max(shared)
-        nearest = [f for f, n in zip(entity.files, shared, strict=True) if n == most]
+        distances = [remoteness(self._folders[file], here) for file in entity.files]
+        least = min(distances)
+        nearest = [f for f, distance in zip(entity.files, distances, strict=True) if distance == least]
         return entity._replace(files=tuple(nearest))
 
     def _class_at(self, index: int, dotted: str) -> Entity | None:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from spark_udfs.depsort.fixtures import fixture_of
+from spark_udfs.depsort.fixtures import fixture_of, remoteness
 from spark_udfs.depsort.model import FileSymbols, Import, Language
-from spark_udfs.depsort.paths import n_shared
+from spark_udfs.depsort.paths import n_shared, parent
 
 MAX_DEFINERS = 5  # a name with more definers is ambiguous
 MAX_HOPS = 32  # re-exports followed in a row
@@ -124,9 +124,9 @@ class NameResolver:
         """The definers of a name that `files` declare; of several (one per program) the nearest."""
         definers = self.definers.get(name, ())
         if len(definers) > 1:
-            shared = {f: max(self.folders_shared(f, other) for other in files) for f in definers}
-            most = max(shared.values())
-            definers = [f for f in definers if shared[f] == most]
+            distances = {f: min(self._remoteness(f, other) for other in files) for f in definers}
+            least = min(distances.values())
+            definers = [f for f in definers if distances[f] == least]
         return definers if len(definers) <= MAX_DEFINERS else ()
 
     def follow(self, binding: Import, file: int, hops: int = 0) -> Meaning | None:
@@ -135,7 +135,21 @@ class NameResolver:
         address = self.modules.locate(module, file)
         if address is None:
             return None
-        return self.imported_name(address, binding.name, hops) if binding.name else self.module(address)
+        if binding.name is None:
+            return self.module(address)
+        return self.nearest_meaning(file, address, self.imported_name(address, binding.name, hops))
+
+    def nearest_meaning(self, index: int, address: str, meaning: Meaning | None) -> Meaning | None:
+        """`meaning` of a name of the namespace `address` with the nearest of the files that define it alone.
+
+        Several packages of a repository may define the name, in files that declare the same namespace.
+        """
+        if meaning is None or len(meaning.files) < 2 or len(self.modules.files(address)) < 2:
+            return meaning
+        distances = [self._remoteness(file, index) for file in meaning.files]
+        least = min(distances)
+        nearest = (f for f, distance in zip(meaning.files, distances, strict=True) if distance == least)
+        return meaning._replace(files=tuple(nearest))
 
     def through_stars(self, file: int, name: str, hops: int) -> Meaning | None:
         """The meaning of `name` in the files that `file` sees through star imports."""
@@ -258,6 +272,9 @@ class NameResolver:
                 break
             meaning, length = below, length + 1
         return meaning, length
+
+    def _remoteness(self, file: int, importer: int) -> tuple[bool, int]:
+        return remoteness(parent(self.paths[file]), parent(self.paths[importer]))
 
     def folders_shared(self, file: int, other: int) -> int:
         return n_shared(self.paths[file].split("/")[:-1], self.paths[other].split("/")[:-1])

@@ -139,7 +139,7 @@ class Repository(ReferenceResolver):
         if item.name is None or item.name == "*":
             passed += [f for f in files if f in enclosing]
             return [f for f in files if f not in enclosing], passed, around
-        meaning = self.imported_name(address, item.name)
+        meaning = self.nearest_meaning(index, address, self.imported_name(address, item.name))
         if meaning is None:
             return (), (), ()
         if len(files) == 1:

@@ -2,10 +2,10 @@
 
 An address is the path of a file. Include folders are known only to the build, so `#include "x/y.h"` is
 inferred. As for a compiler, a file beside the includer comes first. Otherwise every file whose path ends in
-`x/y.h` is a candidate: the candidate that shares most folders with the includer wins, then one below a folder
-named `include`, then the shortest path. `<stdio.h>` and the like belong to the system, even if the
-repository has a file of that name. A file for one system, such as `win32/x.c`, never refers to one for
-another.
+`x/y.h` is a candidate: the candidate that shares most folders with the includer wins, then one below a
+folder named `include`, then the shortest path; files in test fixtures come last. `<stdio.h>` and the like
+belong to the system, even if the repository has a file of that name. A file for one system, such as
+`win32/x.c`, never refers to one for another.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping, Sequence
 
+from spark_udfs.depsort.fixtures import remoteness
 from spark_udfs.depsort.languages.data import read_names
 from spark_udfs.depsort.model import FileSymbols, Modules
-from spark_udfs.depsort.paths import PathEndings, n_shared
+from spark_udfs.depsort.paths import PathEndings
 from spark_udfs.depsort.platforms import exclude_each_other, systems_of
 
 _SYSTEM_HEADERS = read_names(__package__, "system_headers.txt")
@@ -64,6 +65,7 @@ class CModules(Modules):
         return min(candidates, key=lambda path: _rank(path, folder, ending), default=None)
 
 
-def _rank(path: str, folder: str, ending: str) -> tuple[int, bool, int, str]:
-    root = path[: -len(ending)].rstrip("/").split("/")
-    return -n_shared(root, folder.split("/")), "include" not in root, len(root), path
+def _rank(path: str, folder: str, ending: str) -> tuple[bool | int | str, ...]:
+    root = path[: -len(ending)].rstrip("/")
+    parts = root.split("/")
+    return *remoteness(root, folder), "include" not in parts, len(parts), path

@@ -1,8 +1,9 @@
 """The packages of a Go repository.
 
-An address is a folder, or a folder followed by TESTS: the package as its tests see it. A package consists of
-the files of a folder with the same package clause; another package's tests never belong to it. An import's
-path is the path of a module, from its `go.mod`, followed by a folder. Without a `go.mod` the module's path is
+An address is a folder, or a folder followed by TESTS: the package as its tests see it. A package consists
+of the files of a folder with the same package clause; another package's tests never belong to it. An
+import's path is the path of a module, from its `go.mod`, followed by a folder; of several modules of one
+path the nearest one counts, and those in test fixtures come last. Without a `go.mod` the module's path is
 inferred: the prefix that most imports have before a folder of the repository. Files that no build includes
 together, such as `x_linux.go` and `x_windows.go`, do not see each other.
 """
@@ -13,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+from spark_udfs.depsort.fixtures import remoteness
 from spark_udfs.depsort.languages.go.build_constraints import Constraint, constraint_text, together
 from spark_udfs.depsort.model import FileSymbols, Modules
 
@@ -52,16 +54,24 @@ class GoModules(Modules):
             self._files[folder] = [i for i in mine if not self._is_test[i]]
             self._files[folder + TESTS] = mine
         self._modules = _declared(manifests) or _inferred(files, in_folder.keys())
-        self._addresses: dict[str, str | None] = {}
+        self._in_modules: dict[str, Sequence[str]] = {}
+        self._vendored: dict[tuple[str, str], str | None] = {}
 
     def locate(self, module: str, importer: int) -> str | None:
         """The folder of the package `module`."""
-        if module not in self._addresses:
-            self._addresses[module] = self._find(module, importer)
-        folder = self._addresses[module]
-        if folder is not None and self._is_test[importer] and folder == self._folders[importer]:
-            return folder + TESTS
-        return folder
+        here = self._folders[importer]
+        if module not in self._in_modules:
+            self._in_modules[module] = self._folders_in_modules(module)
+        folders = self._in_modules[module]
+        if folders:
+            folder = (
+                min(folders, key=lambda each: (*remoteness(each, here), each)) if folders[1:] else folders[0]
+            )
+            return folder + TESTS if self._is_test[importer] and folder == here else folder
+        key = module, here
+        if key not in self._vendored:
+            self._vendored[key] = self._find_vendored(module, here)
+        return self._vendored[key]
 
     def files(self, address: str) -> Sequence[int]:
         """The files of the package in a folder."""
@@ -97,14 +107,19 @@ class GoModules(Modules):
         tally = sorted(counts.items(), key=lambda pair: (pair[0] in ("main", None), -pair[1], pair[0] or ""))
         return tally[0][0] if tally else self._packages[indexes[0]]
 
-    def _find(self, module: str, importer: int) -> str | None:
+    def _folders_in_modules(self, module: str) -> Sequence[str]:
+        """The folders of package `module` in the repository's modules with the longest path that have it."""
+        folders: list[str] = []
+        longest = ""
         for path, root in self._modules:
-            if module == path or module.startswith(f"{path}/"):
-                below = module[len(path) + 1 :]
-                folder = "/".join(part for part in (root, below) if part)
+            if (not folders or path == longest) and (module == path or module.startswith(f"{path}/")):
+                folder = "/".join(part for part in (root, module[len(path) + 1 :]) if part)
                 if folder in self._files:
-                    return folder
-        folder = self._folders[importer]
+                    folders.append(folder)
+                    longest = path
+        return folders
+
+    def _find_vendored(self, module: str, folder: str) -> str | None:
         while True:
             vendored = f"{folder}/vendor/{module}" if folder else f"vendor/{module}"
             if vendored in self._files:

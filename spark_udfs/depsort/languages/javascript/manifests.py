@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 MAX_DEPTH = 8  # depth of nested targets, and of manifests that extend each other
+_DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
+_LINK = re.compile(r"(?:file|link|portal):|workspace:(?=\.)")
 
 # An unclosed string or comment extends to the end; retrying at every quote inside would take square time.
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z))|//[^\n]*|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?', re.DOTALL)
@@ -38,6 +40,16 @@ def targets_of(patterns: object, name: str) -> Iterator[str]:
     for _, _, target, middle in sorted(matches, key=lambda match: match[:2]):
         for text in _targets(target, 0):
             yield text.replace("*", middle)
+
+
+def linked_folder(manifest: Mapping[str, Any], package: str) -> str | None:
+    """The folder to which a `package.json` links a package it depends on, such as `file:../core`."""
+    for kind in _DEPENDENCIES:
+        dependencies = manifest.get(kind)
+        version = dependencies.get(package) if isinstance(dependencies, dict) else None
+        if isinstance(version, str) and (link := _LINK.match(version)):
+            return version[link.end() :]
+    return None
 
 
 def _targets(target: object, depth: int) -> Iterator[str]:

@@ -7,7 +7,8 @@ up in this order:
 1. `imports` of the nearest `package.json`, for names that start with `#`,
 2. `paths` and `baseUrl` of the nearest `tsconfig.json` or `jsconfig.json`, with what it extends,
 3. the packages of the repository by the `name` in their `package.json`: `exports`, `main`, `types`; where
-   these name a file that a build makes (`dist/index.js`), its source.
+   these name a file that a build makes (`dist/index.js`), its source. Of several packages of one name, the
+   one that the importer's `package.json` links (`file:../core`), else the nearest; fixtures last.
 
 A filter may have removed the manifests. Then `@/x` and `~/x` mean the nearest `src/x` or `x` around the
 importer, `a/b` the nearest folder `a` around it that contains `b`, and `@scope/name` the only folder called
@@ -22,9 +23,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_udfs.depsort.fixtures import fixture_of
+from spark_udfs.depsort.fixtures import fixture_of, remoteness
 from spark_udfs.depsort.languages.data import read_names
-from spark_udfs.depsort.languages.javascript.manifests import MAX_DEPTH, read_manifest, targets_of
+from spark_udfs.depsort.languages.javascript.manifests import (
+    MAX_DEPTH,
+    linked_folder,
+    read_manifest,
+    targets_of,
+)
 from spark_udfs.depsort.model import FileSymbols, Modules
 
 # A file's `package`: a module, which shares no names, or a module that adds global names.
@@ -80,10 +86,10 @@ class JavaScriptModules(Modules):
             i for i, file in enumerate(files) if file.package != MODULE and not self._in_fixture[i]
         )
         self._manifests = {path: read_manifest(text) for path, text in sorted(manifests.items())}
-        self._packages: dict[str, str] = {}  # name -> folder
+        self._packages: dict[str, list[str]] = {}  # name -> folders
         for path, manifest in self._manifests.items():
             if posixpath.basename(path) == "package.json" and isinstance(name := manifest.get("name"), str):
-                self._packages.setdefault(name, posixpath.dirname(path))
+                self._packages.setdefault(name, []).append(posixpath.dirname(path))
         self._configs: dict[str, _Config] = {}
         self._addresses: dict[tuple[str, str], str | None] = {}
 
@@ -124,7 +130,7 @@ class JavaScriptModules(Modules):
         if name.startswith("#"):
             yield from self._private(name, folder)
         yield from self._mapped(name, folder)
-        yield from self._in_package(name)
+        yield from self._in_packages(name, folder)
         if name.partition("/")[0] not in _NODE_MODULES:
             yield from self._guessed(name, folder)
 
@@ -202,14 +208,33 @@ class JavaScriptModules(Modules):
 
     # Packages of the repository
 
-    def _in_package(self, name: str) -> Iterator[str]:
+    def _in_packages(self, name: str, importer: str) -> Iterator[str]:
         parts = name.split("/")
         owner = "/".join(parts[:2]) if name.startswith("@") else parts[0]
-        folder = self._packages.get(owner)
-        if folder is None:
-            return
+        for folder in self._folders_of(owner, importer):
+            yield from self._in_package(folder, name[len(owner) + 1 :])
+
+    def _folders_of(self, package: str, importer: str) -> list[str]:
+        """The folders of a package: the linked one, then the nearest first; fixtures only without others."""
+        folders = self._packages.get(package, [])
+        if len(folders) < 2:
+            return folders
+        distances = {folder: remoteness(folder, importer) for folder in folders}
+        built = [folder for folder in folders if not distances[folder][0]] or folders
+        linked = self._linked(package, importer)
+        return sorted(built, key=lambda folder: (folder != linked, distances[folder], folder))
+
+    def _linked(self, package: str, importer: str) -> str | None:
+        """The folder to which the nearest manifest that depends on the package links it."""
+        for around in _upwards(importer):
+            manifest = self._manifests.get(_join(around, "package.json"))
+            if manifest is not None and (target := linked_folder(manifest, package)) is not None:
+                return _join(around, target)
+        return None
+
+    def _in_package(self, folder: str, rest: str) -> Iterator[str]:
+        """The files of the package in `folder` that its name followed by `rest` may mean."""
         manifest = self._manifests[_join(folder, "package.json")]
-        rest = name[len(owner) + 1 :]
         if not rest:
             yield from self._entry(folder, manifest)
             return
@@ -264,6 +289,7 @@ class JavaScriptModules(Modules):
             if "/".join((first, owner)) in self._packages:
                 return
             folders = self._folders.get(owner, [])
+            folders = [near for near in folders if not remoteness(near, folder)[0]] or folders
             if len(folders) == 1:
                 for index in (below,) if below else ("src/index", "index", "lib/index"):
                     for around in ("", "src") if below else ("",):

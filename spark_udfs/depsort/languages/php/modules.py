@@ -1,8 +1,8 @@
 """The namespaces and included files of a PHP repository.
 
 An address is a namespace with dots (`Monolog.Handler`), shared by all files that declare it, or `/` and the
-path of an included file. An include is resolved from the importer's folder, else by the end of the path.
-Files of one namespace see each other's names without `use`.
+path of an included file. An include is resolved from the importer's folder, else by the end of the path:
+the nearest one, test fixtures last. Files of one namespace see each other's names without `use`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Collection, Mapping, Sequence
 
+from spark_udfs.depsort.fixtures import remoteness
 from spark_udfs.depsort.model import FileSymbols, Modules
-from spark_udfs.depsort.paths import PathEndings
+from spark_udfs.depsort.paths import PathEndings, parent
 
 
 class PhpModules(Modules):
@@ -41,7 +42,12 @@ class PhpModules(Modules):
         if path in self._paths:
             return f"/{path}"
         paths = self._endings.ending_in(posixpath.normpath(module.lstrip("./")))
-        return f"/{paths[0]}" if len(paths) == 1 else None
+        if len(paths) < 2:
+            return f"/{paths[0]}" if paths else None
+        here = self._folders[importer]
+        nearest, second = sorted(paths, key=lambda path: (remoteness(parent(path), here), path))[:2]
+        is_alone = remoteness(parent(nearest), here) < remoteness(parent(second), here)
+        return f"/{nearest}" if is_alone else None
 
     def files(self, address: str) -> Sequence[int]:
         """The files of a namespace, or the included file."""

@@ -2,16 +2,17 @@
 
 An address is a path without its suffix (`src/rich/console`), or the folder of a package (`src/rich`). A
 relative import has one meaning. An absolute import starts at a root, a folder that is not itself a package.
-Where several roots have the module, the importer's own root wins, then the nearest root around the importer,
-then roots that contain packages, shortest first. So `src/` layouts, several distributions in one repository,
-vendored packages and scripts beside each other all resolve, while `import logging` in `app/x.py` does not
-mean `app/logging.py` if `app` is a package.
+Where several roots have the module, the importer's own root wins, then the nearest root around the
+importer, then the nearest of the roots that contain packages, shortest first; test fixtures come last. So
+`src/` layouts, several distributions in one repository, vendored packages and scripts beside each other all
+resolve, while `import logging` in `app/x.py` does not mean `app/logging.py` if `app` is a package.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from spark_udfs.depsort.fixtures import remoteness
 from spark_udfs.depsort.model import FileSymbols, Modules
 from spark_udfs.depsort.paths import last, parent
 
@@ -96,14 +97,15 @@ class PythonModules(Modules):
         first, _, rest = module.partition(".")
         own = self._own_root(directory)
         below = module.replace(".", "/")
-        roots = self._roots.get(first, set())
-        if own in roots and self._exists(_join(own, below)):
-            return _join(own, below)
-        for root in sorted(roots, key=lambda root: self._rank(root, own)):
+        mere_folder: str | None = None
+        for root in sorted(self._roots.get(first, ()), key=lambda root: self._rank(root, own)):
+            address = _join(root, below)
             around = root == "" or f"{own}/".startswith(f"{root}/")
-            if self._exists(_join(root, below)) and (around or rest or root in self._holds_packages):
-                return _join(root, below)
-        return None
+            if self._exists(address) and (around or rest or root in self._holds_packages):
+                if address in self._files or address in self._packages:
+                    return address
+                mere_folder = mere_folder or address
+        return mere_folder
 
     def _own_root(self, directory: str) -> str:
         """The root of the modules in `directory`."""
@@ -111,10 +113,13 @@ class PythonModules(Modules):
             directory = parent(directory)
         return directory
 
-    def _rank(self, root: str, own: str) -> tuple[bool, bool, int, bool, str]:
+    def _rank(self, root: str, own: str) -> tuple[bool | int | str, ...]:
         around = root == "" or f"{own}/".startswith(f"{root}/")
+        is_fixture, distance = remoteness(root, own)
         depth = root.count("/") + bool(root)
-        return root != own, not around, -depth if around else depth, root not in self._holds_packages, root
+        nearest_root = (-depth, 0) if around else (distance, depth)
+        holds_none = root not in self._holds_packages
+        return root != own, not around, is_fixture, not around and holds_none, *nearest_root, holds_none, root
 
     def _roots_by_name(self) -> dict[str, set[str]]:
         """For every top-level name the roots that contain it."""

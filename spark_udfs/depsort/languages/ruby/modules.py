@@ -1,8 +1,8 @@
 """The required files of a Ruby repository.
 
 An address is a file's path without `.rb`. `require_relative "x"`, here `./x`, starts at the importer's
-folder. `require "a/b"` means a file whose path ends in `a/b`: in the importer's own `lib` first, then in any
-`lib`, then in the nearest folder around the importer.
+folder. `require "a/b"` means a file whose path ends in `a/b`: in the importer's own `lib` first, then in
+any `lib`, then in the nearest folder around the importer; of several the nearest, and test fixtures last.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping, Sequence
 
+from spark_udfs.depsort.fixtures import remoteness
 from spark_udfs.depsort.model import FileSymbols, Modules
 from spark_udfs.depsort.paths import PathEndings
 
@@ -41,11 +42,8 @@ class RubyModules(Modules):
         return (self._numbers[address],)
 
 
-def _rank(root: str, folder: str) -> tuple[bool, bool, int, str]:
+def _rank(root: str, folder: str) -> tuple[bool | int | str, ...]:
     around = root == "" or f"{folder}/".startswith(f"{root}/")
-    return (
-        not (around and root.endswith("lib")),
-        not root.endswith("lib"),
-        len(root) * (-1 if around else 1),
-        root,
-    )
+    is_fixture, distance = remoteness(root, folder)
+    is_lib = root.endswith("lib")
+    return is_fixture, not (around and is_lib), not is_lib, not around, distance, len(root), root

@@ -1,11 +1,12 @@
-"""The names of a crate, its library's root file and its names for other crates, from `Cargo.toml`."""
+"""A crate's names, its library's root file, and its names and folders of other crates, from `Cargo.toml`."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 _DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
@@ -22,32 +23,46 @@ class CargoManifest:
 
     names: tuple[str, ...] = ()  # of the package, then of its library
     library: str | None = None  # the path of the library's root file, where the manifest has one
-    renamed: Mapping[str, str] | None = None  # the crate's name for another crate: that crate's package
+    renamed: Mapping[str, str] = field(default_factory=dict)  # its name for a crate: that crate's package
+    folders: Mapping[str, str] = field(default_factory=dict)  # its name for a crate: that crate's folder
 
 
-def workspace_dependencies(text: str) -> Mapping[str, Any]:
-    """The dependencies in a workspace's manifest, by name."""
-    return _table(_table(_parsed(text) or {}, "workspace"), "dependencies")
+@dataclass(frozen=True)
+class Workspace:
+    """The dependencies that a workspace's manifest declares for its crates, by name."""
+
+    folder: str = ""
+    dependencies: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_manifest(text: str, inherited: Mapping[str, Any] | None = None) -> CargoManifest:
-    """The manifest `text`; `x.workspace = true` takes the dependency from `inherited`, the workspace's."""
+def read_workspace(text: str, folder: str) -> Workspace | None:
+    """The workspace of the manifest `text` in `folder`; None where it opens none."""
+    table = (_parsed(text) or {}).get("workspace")
+    return Workspace(folder, _table(table, "dependencies")) if isinstance(table, dict) else None
+
+
+def read_manifest(text: str, folder: str = "", workspace: Workspace | None = None) -> CargoManifest:
+    """The manifest `text` in `folder`; `x.workspace = true` takes the dependency from `workspace`."""
+    workspace = workspace or Workspace()
     table = _parsed(text)
     if table is None:
-        crate_names = (key[1] for section in _TABLE.findall(text) if (key := _NAME.search(section)))
-        return CargoManifest(tuple(_identifier(name) for name in crate_names))
+        keys = (_NAME.search(section) for section in _TABLE.findall(text))
+        return CargoManifest(tuple(_identifier(key[1]) for key in keys if key))
     package, library = _table(table, "package"), _table(table, "lib")
     names = [section["name"] for section in (package, library) if isinstance(section.get("name"), str)]
     path = library.get("path")
     renamed: dict[str, str] = {}
+    folders: dict[str, str] = {}
     for name, dependency in _dependencies(table):
+        declared_in = folder
         if dependency.get("workspace") is True:
-            dependency = _table(inherited or {}, name)
+            dependency, declared_in = _table(workspace.dependencies, name), workspace.folder
         if isinstance(dependency.get("package"), str):
             renamed[_identifier(name)] = _identifier(dependency["package"])
-    return CargoManifest(
-        tuple(_identifier(name) for name in names), path if isinstance(path, str) else None, renamed
-    )
+        if isinstance(dependency.get("path"), str):
+            folders[_identifier(name)] = posixpath.normpath(posixpath.join(declared_in, dependency["path"]))
+    crate_names = tuple(_identifier(name) for name in names)
+    return CargoManifest(crate_names, path if isinstance(path, str) else None, renamed, folders)
 
 
 def _dependencies(table: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -3,15 +3,22 @@
 An address is the folder of a crate's root file and the path of a module in the crate: `core/src::a::b` for
 `core/src/a/b.rs` and `core/src/a/b/mod.rs`. Roots are `lib.rs` and `main.rs`, and each file of `tests`,
 `examples`, `benches` and `bin`. A crate has the names in its `Cargo.toml` and the names that manifests of
-other crates give it; a crate without a manifest has its folder's name.
+other crates give it; a crate without a manifest has its folder's name. Of several crates of one name, the
+importer means the one in the folder that its manifest names (`path = "../core"`), else the nearest; crates in
+test fixtures come last.
 """
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from spark_udfs.depsort.languages.rust.manifests import CargoManifest, read_manifest, workspace_dependencies
+from spark_udfs.depsort.fixtures import remoteness
+from spark_udfs.depsort.languages.rust.manifests import (
+    CargoManifest,
+    read_manifest,
+    read_workspace,
+)
 from spark_udfs.depsort.model import FileSymbols, Modules
 from spark_udfs.depsort.paths import last, parent
 from spark_udfs.depsort.platforms import exclude_each_other, systems_of
@@ -47,19 +54,21 @@ class RustModules(Modules):
                 self._files[address] = number
         self._known = {"::".join(parts[:n]) for address in self._addresses
                        for parts in (address.split("::"),) for n in range(1, len(parts) + 1)}  # fmt: skip
-        self._crates: dict[str, str] = {}
+        self._crates: dict[str, list[str]] = {}  # name -> roots
+        self._roots: dict[str, str] = {}  # folder of a crate -> root
         folders = {parent(stem): folder for stem, folder in library_stems.items()}
         for root in sorted(roots, reverse=True):
             folder = folders.get(root, parent(root) if last(root) == "src" else root)
+            self._roots.setdefault(folder or ".", root)
             by_folder = (last(folder).replace("-", "_"),)
             names = crates[folder].names if folder in crates else ()
             for name in names or (
                 crate_name for crate_name in by_folder if crate_name not in _LANGUAGE_S_OWN
             ):
-                self._crates.setdefault(name, root)
-        self._own = {name for name in self._crates if name}
+                self._crates.setdefault(name, []).append(root)
+        self._folders = [parent(path) for path in paths]
         self._systems = [systems_of(path) for path in paths]
-        self._renamed = [_nearest(parent(path), crates).renamed or {} for path in paths]
+        self._crate_manifests = [_nearest(folder, crates) for folder in self._folders]
 
     def locate(self, module: str, importer: int) -> str | None:
         """The address of `crate.a.b`, `self.a`, `super.a`, a crate's `name.a` or a submodule's `a.b`."""
@@ -78,10 +87,19 @@ class RustModules(Modules):
         elif f"{here}::{first}" in self._known:
             address = f"{here}::{first}"
         else:
-            first = self._renamed[importer].get(first, first)
-            address = self._crates.get(first, "") if first in self._own else ""
+            address = self._crate(first, importer)
         address = "::".join((address, *rest))
         return address if address in self._known else None
+
+    def _crate(self, name: str, importer: int) -> str:
+        """The root of the crate that a file calls `name`; empty outside the repository."""
+        manifest = self._crate_manifests[importer]
+        folder = manifest.folders.get(name)
+        if folder in self._roots:
+            return self._roots[folder]
+        name = manifest.renamed.get(name, name)
+        roots = self._crates.get(name, []) if name else []
+        return min(roots, key=lambda root: remoteness(root, self._folders[importer]), default="")
 
     def files(self, address: str) -> Sequence[int]:
         """The file of a module; none where only files below it exist."""
@@ -109,21 +127,30 @@ class RustModules(Modules):
 
 
 def _manifests(texts: Mapping[str, str]) -> dict[str, CargoManifest]:
-    """Every manifest by its folder. All inherit from the first manifest with workspace dependencies."""
-    workspace = next((text for _, text in sorted(texts.items()) if "[workspace.dependencies" in text), "")
-    inherited = workspace_dependencies(workspace)
+    """Every manifest by its folder; it inherits from the workspace around it, else from the only one."""
+    by_folder = {parent(path): text for path, text in texts.items() if last(path) == "Cargo.toml"}
+    workspaces = {
+        folder: workspace
+        for folder, text in by_folder.items()
+        if "workspace" in text and (workspace := read_workspace(text, folder)) is not None
+    }
+    only = next(iter(workspaces.values())) if len(workspaces) == 1 else None
     return {
-        parent(path): read_manifest(text, inherited)
-        for path, text in texts.items()
-        if last(path) == "Cargo.toml"
+        folder: read_manifest(text, folder, workspaces.get(_around_or_at(folder, workspaces), only))
+        for folder, text in by_folder.items()
     }
 
 
 def _nearest(folder: str, crates: Mapping[str, CargoManifest]) -> CargoManifest:
     """The manifest of the crate that a folder belongs to."""
-    while folder and folder not in crates:
+    return crates.get(_around_or_at(folder, crates), CargoManifest())
+
+
+def _around_or_at(folder: str, folders: Collection[str]) -> str:
+    """The innermost of `folders` that is `folder` or lies around it, else the top."""
+    while folder and folder not in folders:
         folder = parent(folder)
-    return crates.get(folder, CargoManifest())
+    return folder
 
 
 def _around(address: str) -> str:
