@@ -1,30 +1,35 @@
 """The license of a source tree, from its manifest, else from the texts of its license files.
 
-A manifest's declaration (`Cargo.toml`, `package.json`, `pyproject.toml`) becomes the form that filters read:
-SPDX names in their own case, alternatives joined by `OR`, parts of an alternative by `AND`, no parentheses. A
-declaration that is not an SPDX expression stays unchanged. License files count only if each of them is a
-known text.
+A manifest's declaration becomes the form that filters read: SPDX names in their own case, alternatives joined
+by `OR`, parts of an alternative by `AND`, no parentheses. A declaration that is not an SPDX expression stays
+unchanged. License files count only if each of them is a known text.
 """
 
 from __future__ import annotations
 
-import json
+import codecs
 import re
-import tomllib
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from license_expression import ExpressionError, LicenseExpression, Licensing, get_spdx_licensing
 
+from factory.ingest.license_manifests import MALFORMED, MANIFESTS, Declaration
 from factory.ingest.license_texts import recognized
+from spark_udfs.ingest.file_types import MARKDOWN, PLAIN, RST, kind_of
 
 _MOST_BYTES = 256 << 10
 _LONGEST = 200  # characters of a declaration; a longer one is a text
 # Names of an expression with parentheses: (a OR b) AND (c OR d) AND ... of n has 2 ** (n / 2) alternatives.
 _MOST_NAMES = 12
-_FILES = re.compile(r"(un)?licen[cs]e|copying", re.IGNORECASE)
+_NAME = re.compile(r"(?:[a-z0-9.]+[-_])?(?:un)?licen[cs]es?|copying", re.IGNORECASE)
+# Words of files about licenses that do not hold the license of the tree they lie in.
+_OTHER_FILE = re.compile(
+    r"[-_. ](?:header|template|notices?|third|3rd|dependenc|bundled|vendor)|[.](?:csv|gradle|spdx|svg|tmpl)$",
+    re.IGNORECASE,
+)
+_PROSE = frozenset({PLAIN.language, MARKDOWN.language, RST.language, None})
+_REUSE = "LICENSES"  # the folder of https://reuse.software: a text for each license, named by its identifier
 
 
 def license_of(folder: Path) -> str | None:
@@ -32,15 +37,50 @@ def license_of(folder: Path) -> str | None:
 
     Several license files are joined by `AND`, because they do not say whether one may choose among them.
     """
-    for name, read in _DECLARED.items():
-        if declared := _declared(folder / name, read):
-            return declared
+    for name, read in MANIFESTS.items():
+        text = _read(folder / name)
+        try:
+            declaration = read(text) if text else Declaration()
+        except MALFORMED:
+            continue
+        if declaration.file is not None and (text := _read(folder / declaration.file)) is not None:
+            return recognized(text)
+        if license := _declared(declaration.license.strip()):
+            return license
+    return _license_of_files(folder)
+
+
+def _license_of_files(folder: Path) -> str | None:
     try:
-        texts = sorted(path for path in folder.iterdir() if _FILES.match(path.name))
+        texts = {path.name: text for path in folder.iterdir() if (text := _license_text(path)) is not None}
+        reuse = folder / _REUSE
+        names = sorted(path.stem for path in reuse.iterdir()) if reuse.is_dir() else []
     except OSError:  # listing the files records it
         return None
-    found = [recognized(text) for path in texts if (text := _read(path)) is not None]
-    return None if None in found else " AND ".join(sorted({str(name) for name in found})) or None
+    licenses = {name: recognized(text) for name, text in texts.items()}
+    if licenses.get("COPYING.LESSER") == "LGPL-3.0" and licenses.get("COPYING") == "GPL-3.0":
+        del licenses["COPYING"]  # the Lesser license is a supplement to the other's text
+    if None in licenses.values():
+        return None
+    known = {str(license) for license in licenses.values()}
+    if all(_is_identifier(name) for name in names):
+        known.update(names)
+    return " AND ".join(sorted(known)) or None
+
+
+def _is_identifier(name: str) -> bool:
+    try:
+        return name.startswith("LicenseRef-") or not _licensing().unknown_license_keys(name)
+    except ExpressionError:
+        return False
+
+
+def _license_text(path: Path) -> str | None:
+    """Return the beginning of a file that its name calls the license, None for any other file."""
+    if not _NAME.match(path.name) or _OTHER_FILE.search(path.name):
+        return None
+    language = kind_of(path.name).language
+    return _read(path) if language in _PROSE else None
 
 
 def expression(declared: str) -> str | None:
@@ -74,32 +114,15 @@ def _read(path: Path) -> str | None:
         return None
     try:
         with path.open("rb") as file:
-            return file.read(_MOST_BYTES).decode("utf-8", "replace")
+            beginning = file.read(_MOST_BYTES)
     except OSError:
         return None
+    is_utf_16 = beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = beginning.decode("utf-16" if is_utf_16 else "utf-8-sig", "replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _declared(path: Path, read: Callable[[str], Any]) -> str | None:
-    text = _read(path)
-    try:
-        value = read(text) if text else None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):  # not a manifest
-        return None
-    if not isinstance(value, str):
-        return None
-    declared = value.strip()
-    if len(declared) > _LONGEST or "\n" in declared:
-        return recognized(declared)
-    return expression(declared) or declared or None
-
-
-def _project(text: str) -> Any:
-    value = tomllib.loads(text)["project"]["license"]
-    return value if isinstance(value, str) else value.get("text")
-
-
-_DECLARED: dict[str, Callable[[str], Any]] = {
-    "Cargo.toml": lambda text: tomllib.loads(text)["package"]["license"].replace("/", " OR "),  # before 2019
-    "package.json": lambda text: json.loads(text)["license"],
-    "pyproject.toml": _project,
-}
+def _declared(license: str) -> str | None:
+    if len(license) > _LONGEST or "\n" in license:
+        return recognized(license)
+    return expression(license) or license or None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from identify.vendor.licenses import LICENSES
 
+from factory.ingest.license_manifests import MALFORMED, MANIFESTS, Declaration
 from factory.ingest.license_texts import recognized
 from factory.ingest.licenses import expression, license_of
 
@@ -107,12 +109,44 @@ def test_an_expression_has_one_form_without_parentheses(declared: str, found: st
         ("Cargo.toml", '[package]\nname = "a"\nlicense = "ISC OR Apache-2.0"\n', "ISC OR Apache-2.0"),
         ("Cargo.toml", '[package]\nname = "a"\nlicense = "ISC/Apache-2.0"\n', "ISC OR Apache-2.0"),
         ("package.json", '{"license": "isc"}', "ISC"),
-        ("package.json", '{"license": "SEE LICENSE IN LICENSE"}', "SEE LICENSE IN LICENSE"),
-        ("package.json", '{"license": {"type": "ISC"}}', "MIT"),
+        ("package.json", '\ufeff{"license": "isc"}', "ISC"),
+        ("package.json", '{"license": "SEE LICENSE IN LICENSE.txt"}', "MIT"),
+        ("package.json", '{"license": "SEE LICENSE IN package.json"}', None),
+        ("package.json", '{"license": "SEE LICENSE IN missing.txt"}', "MIT"),
+        ("package.json", '{"license": {"type": "ISC"}}', "ISC"),
+        ("package.json", '{"licenses": [{"type": "ISC"}, {"type": "Apache-2.0"}]}', "ISC OR Apache-2.0"),
+        ("package.json", '{"license": "UNLICENSED"}', "UNLICENSED"),  # npm's word for no permission
+        ("package.json", '{"license": []}', "MIT"),
+        ("Cargo.toml", '[workspace.package]\nlicense = "ISC"\n', "ISC"),
+        ("Cargo.toml", '[package]\nlicense.workspace = true\n[workspace.package]\nlicense = "ISC"\n', "ISC"),
+        ("Cargo.toml", '[package]\nlicense-file = "LICENSE.txt"\n', "MIT"),
+        ("composer.json", '{"license": ["ISC", "GPL-3.0+"]}', "ISC OR GPL-3.0-or-later"),
+        ("composer.json", '{"license": "proprietary"}', "proprietary"),
+        ("setup.cfg", "[metadata]\nlicense = ISC\n", "ISC"),
+        ("setup.cfg", "[metadata]\nclassifiers =\n  License :: OSI Approved :: ISC License (ISCL)\n", "ISC"),
+        ("setup.cfg", "[metadata]\nname = a%b\n", "MIT"),
+        (
+            "DESCRIPTION",
+            "Package: x\nLicense: GPL (>= 2) |\n  BSD_3_clause + file LICENSE\n",
+            "GPL-2.0-or-later OR BSD_3_clause",
+        ),
+        ("DESCRIPTION", "A folder of things.\n", "MIT"),
         ("package.json", "{broken", "MIT"),
         ("pyproject.toml", '[project]\nlicense = "BSD-3-Clause"\n', "BSD-3-Clause"),
         ("pyproject.toml", '[project]\nlicense = {text = "Apache-2.0"}\n', "Apache-2.0"),
         ("pyproject.toml", f'[project]\nlicense = {{text = """{TEXTS["ISC"]}"""}}\n', "ISC"),
+        ("pyproject.toml", '[project]\nlicense = {file = "LICENSE.txt"}\n', "MIT"),
+        ("pyproject.toml", '[tool.poetry]\nlicense = "ISC"\n', "ISC"),
+        (
+            "pyproject.toml",
+            '[project]\nclassifiers = ["License :: OSI Approved :: ISC License (ISCL)", "Topic :: Games"]\n',
+            "ISC",
+        ),
+        (
+            "pyproject.toml",
+            '[project]\nclassifiers = ["License :: OSI Approved :: BSD License"]\n',  # of unknown version
+            "MIT",
+        ),
         ("pyproject.toml", "[tool.x]\n", "MIT"),
         ("LICENSE-APACHE", APACHE, "Apache-2.0 AND MIT"),
         ("COPYING", "Ask us.", None),  # it may add other terms
@@ -122,6 +156,79 @@ def test_a_declaration_goes_before_texts(tmp_path: Path, name: str, text: str, l
     (tmp_path / "LICENSE.txt").write_text(MIT)
     (tmp_path / name).write_text(text)
     assert license_of(tmp_path) == license
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("LICENSE", "license.rst", "LICENCE.md", "UNLICENSE", "COPYING", "LICENSE-MIT", "LICENSE.MIT"),
+        *("MIT-LICENSE", "MIT_LICENSE.txt", "LICENSE_1_0.txt", "LICENSE.adoc"),
+    ],
+)
+@pytest.mark.parametrize(
+    "contents",
+    [
+        MIT.encode(),
+        ("\ufeff" + MIT).encode(),
+        MIT.encode("utf-16"),
+        MIT.replace("\n", "\r").encode(),
+        MIT.replace("\n", "\r\n").replace("[fullname]", "J\xf6rg").encode("latin-1"),
+    ],
+    ids=["UTF-8", "byte order mark", "UTF-16", "CR", "Latin-1"],
+)
+def test_a_license_file_has_any_of_its_names_and_encodings(
+    tmp_path: Path, name: str, contents: bytes
+) -> None:
+    (tmp_path / name).write_bytes(contents)
+    assert license_of(tmp_path) == "MIT"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "license_checker.py",
+            "licenses.json",
+            "License.java",
+            "license.go",
+            "LICENSE_HEADER",
+            "license.svg",
+        ),
+        *("LICENSE-THIRD-PARTY.txt", "licenses_bundled.txt", "NOTICE", "copying.c"),
+    ],
+)
+def test_a_file_about_licenses_is_not_the_license(tmp_path: Path, name: str) -> None:
+    (tmp_path / "LICENSE").write_text(MIT)
+    (tmp_path / name).write_text("Ask us.")
+    assert license_of(tmp_path) == "MIT"
+
+
+@pytest.mark.parametrize("name", ["LICENSE-COMMERCIAL", "LICENSE.enterprise", "license-ee.txt"])
+def test_unknown_terms_beside_a_license_leave_none(tmp_path: Path, name: str) -> None:
+    (tmp_path / "LICENSE").write_text(MIT)
+    (tmp_path / name).write_text("Ask us.")
+    assert license_of(tmp_path) is None
+
+
+def test_a_reuse_folder_names_the_licenses_of_the_parts(tmp_path: Path) -> None:
+    (tmp_path / "LICENSES").mkdir()
+    for name in ("MIT", "CC0-1.0", "LicenseRef-Ours"):
+        (tmp_path / "LICENSES" / f"{name}.txt").write_text("The text.")
+    assert license_of(tmp_path) == "CC0-1.0 AND LicenseRef-Ours AND MIT"
+    (tmp_path / "LICENSES" / "README about them.txt").write_text("Not REUSE.")
+    assert license_of(tmp_path) is None
+
+
+def test_the_lesser_license_includes_the_text_it_supplements(tmp_path: Path) -> None:
+    (tmp_path / "COPYING").write_text(TEXTS["GPL-3.0"])
+    (tmp_path / "COPYING.LESSER").write_text(TEXTS["LGPL-3.0"])
+    assert license_of(tmp_path) == "LGPL-3.0"
+
+
+@given(st.sampled_from(sorted(MANIFESTS)), st.text(max_size=200))
+def test_any_manifest_is_read_or_malformed(name: str, text: str) -> None:
+    with suppress(MALFORMED):
+        assert isinstance(MANIFESTS[name](text), Declaration)
 
 
 def test_a_tree_without_a_license_has_none(tmp_path: Path) -> None:

@@ -222,7 +222,7 @@ class JavaScriptModules(Modules):
         distances = {folder: remoteness(folder, importer) for folder in folders}
         built = [folder for folder in folders if not distances[folder][0]] or folders
         linked = self._linked(package, importer)
-        return sorted(built, key=lambda folder: (folder != linked, distances[folder], folder))
+        return sorted(built, key=lambda folder: (folder != linked, distances[folder], len(folder), folder))
 
     def _linked(self, package: str, importer: str) -> str | None:
         """The folder to which the nearest manifest that depends on the package links it."""
