@@ -1,6 +1,6 @@
 """The license that the manifest of a source tree declares: Cargo, npm, Python, Composer and R.
 
-Each reader takes the text of a manifest and returns its `Declaration`. It raises one of MALFORMED for a text
+Each reader takes the text of a manifest and returns its `LicenseDeclaration`. It raises one of MALFORMED for a text
 that is not such a manifest, or that declares no license.
 """
 
@@ -47,45 +47,49 @@ _CLASSIFIERS = {
 
 
 @dataclass(frozen=True)
-class Declaration:
+class LicenseDeclaration:
     """A license as its manifest spells it, or the file that holds its text."""
 
     license: str = ""
     file: str | None = None
 
 
-def _cargo(text: str) -> Declaration:
+def _cargo(text: str) -> LicenseDeclaration:
     table = tomllib.loads(text)
     package = table.get("package", {})
     inherits = "license" not in package or isinstance(package["license"], dict)  # license.workspace = true
     if inherits and "license-file" in package:
-        return Declaration(file=_text(package["license-file"]))
+        return LicenseDeclaration(file=_text(package["license-file"]))
     license = table["workspace"]["package"]["license"] if inherits else package["license"]
-    return Declaration(_text(license).replace("/", " OR "))  # the form of before 2019
+    return LicenseDeclaration(_text(license).replace("/", " OR "))  # the form of before 2019
 
 
-def _npm(text: str) -> Declaration:
+def _npm(text: str) -> LicenseDeclaration:
     package = json.loads(text)
     license = package.get("license") or package["licenses"]
     choices = [_text(choice["type"] if isinstance(choice, dict) else choice) for choice in _listed(license)]
     if len(choices) == 1 and (in_file := _FILE_OF_NPM.fullmatch(choices[0].strip())):
-        return Declaration(file=in_file[1])
-    return Declaration(_alternatives(choices))
+        return LicenseDeclaration(file=in_file[1])
+    return LicenseDeclaration(_alternatives(choices))
 
 
-def _python(text: str) -> Declaration:
+def _python(text: str) -> LicenseDeclaration:
     table = tomllib.loads(text)
     project = table.get("project", {})
     license = project.get("license")
     if isinstance(license, dict):
         file = license.get("file")
-        return Declaration(_text(license["text"])) if file is None else Declaration(file=_text(file))
+        return (
+            LicenseDeclaration(_text(license["text"]))
+            if file is None
+            else LicenseDeclaration(file=_text(file))
+        )
     if license is None:
         license = _of_classifiers(project.get("classifiers", ()))
-    return Declaration(_text(license or table["tool"]["poetry"]["license"]))
+    return LicenseDeclaration(_text(license or table["tool"]["poetry"]["license"]))
 
 
-def _setuptools(text: str) -> Declaration:
+def _setuptools(text: str) -> LicenseDeclaration:
     parser = configparser.ConfigParser(interpolation=None)
     parser.read_string(text)
     metadata = parser["metadata"]
@@ -93,14 +97,16 @@ def _setuptools(text: str) -> Declaration:
     if license is None:
         raise KeyError("license")
     in_file = re.fullmatch(r"file:\s*(\S+)", license)  # the directive of setuptools
-    return Declaration(file=in_file[1]) if in_file else Declaration(license)
+    return LicenseDeclaration(file=in_file[1]) if in_file else LicenseDeclaration(license)
 
 
-def _composer(text: str) -> Declaration:
-    return Declaration(_alternatives([_text(choice) for choice in _listed(json.loads(text)["license"])]))
+def _composer(text: str) -> LicenseDeclaration:
+    return LicenseDeclaration(
+        _alternatives([_text(choice) for choice in _listed(json.loads(text)["license"])])
+    )
 
 
-def _r(text: str) -> Declaration:
+def _r(text: str) -> LicenseDeclaration:
     field = _FIELD_OF_R.search(text)
     if field is None:
         raise KeyError("License")
@@ -113,7 +119,7 @@ def _r(text: str) -> Declaration:
             number = version[3] if "." in version[3] else f"{version[3]}.0"
             license = f"{version[1]}-{number}" + ("-or-later" if version[2] == ">=" else "")
         choices.append(license)
-    return Declaration(_alternatives(choices))
+    return LicenseDeclaration(_alternatives(choices))
 
 
 def _of_classifiers(classifiers: Any) -> str | None:
@@ -140,7 +146,7 @@ def _text(value: Any) -> str:
     return value
 
 
-MANIFESTS: dict[str, Callable[[str], Declaration]] = {
+MANIFESTS: dict[str, Callable[[str], LicenseDeclaration]] = {
     "Cargo.toml": _cargo,
     "package.json": _npm,
     "pyproject.toml": _python,

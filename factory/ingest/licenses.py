@@ -14,7 +14,7 @@ from pathlib import Path
 
 from license_expression import ExpressionError, LicenseExpression, Licensing, get_spdx_licensing
 
-from factory.ingest.license_manifests import MALFORMED, MANIFESTS, Declaration
+from factory.ingest.license_manifests import MALFORMED, MANIFESTS, LicenseDeclaration
 from factory.ingest.license_texts import recognized
 from spark_udfs.ingest.file_types import MARKDOWN, PLAIN, RST, kind_of
 
@@ -40,7 +40,7 @@ def license_of(folder: Path) -> str | None:
     for name, read in MANIFESTS.items():
         text = _read(folder / name)
         try:
-            declaration = read(text) if text else Declaration()
+            declaration = read(text) if text else LicenseDeclaration()
         except MALFORMED:
             continue
         if declaration.file is not None and (text := _read(folder / declaration.file)) is not None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from identify.vendor.licenses import LICENSES
 
-from factory.ingest.license_manifests import MALFORMED, MANIFESTS, Declaration
+from factory.ingest.license_manifests import MALFORMED, MANIFESTS, LicenseDeclaration
 from factory.ingest.license_texts import recognized
 from factory.ingest.licenses import expression, license_of
 
@@ -228,7 +228,7 @@ def test_the_lesser_license_includes_the_text_it_supplements(tmp_path: Path) -> 
 @given(st.sampled_from(sorted(MANIFESTS)), st.text(max_size=200))
 def test_any_manifest_is_read_or_malformed(name: str, text: str) -> None:
     with suppress(MALFORMED):
-        assert isinstance(MANIFESTS[name](text), Declaration)
+        assert isinstance(MANIFESTS[name](text), LicenseDeclaration)
 
 
 def test_a_tree_without_a_license_has_none(tmp_path: Path) -> None:
