@@ -37,14 +37,6 @@ def text_signal_names() -> list[str]:
 def advert_phrases() -> list[str]:
     """Return the phrases that `advert_calls` counts: words in small letters, a space between two."""
 
-def rejections(values: pa.RecordBatch, limits: list[tuple[str, float, float]]) -> pa.ListArray:
-    """Return the limits each row violates: a list of (rule, value, threshold), in the order of `limits`.
-
-    A limit is a rule's name and its lowest and highest allowed value, infinite without such a bound.
-    `values` has one nullable float64 column per limit; a null value violates nothing. Raises ValueError for
-    a column of another type or another number of columns.
-    """
-
 def character_boundaries(kind: str) -> list[int]:
     """Return the code points where the ranges of a class of characters begin and end, ascending.
 

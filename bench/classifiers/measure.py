@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +31,7 @@ from factory.filters.sets import RULE_SETS
 from factory.models.arrow_stream import arrow_stream_of
 from factory.models.calibration import calibration_error
 from factory.models.classifier import BITS, LEAST_TOKENS, feature_matrix, train
+from spark_udfs.filters import verdicts
 from spark_udfs.models import classifier as udf
 
 HOLDOUT = 0.3  # of the packages
@@ -231,8 +231,9 @@ def _failures(texts: pa.ChunkedArray) -> npt.NDArray[np.int64]:
     """How many rules of the set `advertising` each text fails."""
     rules = RULE_SETS["advertising"]
     values = _native.text_signals(texts.combine_chunks(), [rule.name for rule in rules])
-    limits: Sequence[tuple[str, float, float]] = [(rule.name, *bounds(rule.bounds)) for rule in rules]
-    return np.array([len(failures) for failures in _native.rejections(values, list(limits)).to_pylist()])
+    limits = [verdicts.RuleLimit(rule.name, *bounds(rule.bounds)) for rule in rules]
+    failures, _ = verdicts.judge(values, limits)
+    return pc.list_value_length(failures).to_numpy().astype(np.int64)
 
 
 def _mb(texts: pa.Array | pa.ChunkedArray) -> float:

@@ -31,6 +31,7 @@ from factory import _native
 from factory.filters.limits import bounds
 from factory.filters.sets import RULE_SETS, rules
 from factory.settings import settings
+from spark_udfs.filters import verdicts
 
 SIZES = {"325mb": 325_000_000, "1gb": LEAST_BYTES}  # least bytes of text
 SAMPLE = 4_000  # documents that both judge
@@ -79,9 +80,10 @@ def failing_rules(documents: pa.Table) -> dict[str, dict[str, list[str]]]:
     texts = documents["text"].combine_chunks()
     found: dict[str, dict[str, list[str]]] = {doc_id: {} for doc_id in documents["doc_id"].to_pylist()}
     for name in SETS:
-        limits = [(rule.name, *bounds(rule.bounds)) for rule in RULE_SETS[name]]
+        limits = [verdicts.RuleLimit(rule.name, *bounds(rule.bounds)) for rule in RULE_SETS[name]]
         values = _native.text_signals(texts, [rule.name for rule in RULE_SETS[name]])
-        for doc_id, rejections in zip(found, _native.rejections(values, limits).to_pylist(), strict=True):
+        failures, _ = verdicts.judge(values, limits)
+        for doc_id, rejections in zip(found, failures.to_pylist(), strict=True):
             found[doc_id][name] = [rejection["rule"] for rejection in rejections]
     return found
 

@@ -61,6 +61,8 @@ def _said(example: Example) -> str:
         return f"{name}: {'; '.join(facts)}"
     if example.threshold is not None:
         evidence = f"; {example.evidence}" if example.evidence else ""
+        if example.value is None:
+            return f"{name}: no value"
         return f"{name}: {example.value:g} (limit {example.threshold:g}){evidence}"
     return name
 

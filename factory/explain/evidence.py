@@ -79,13 +79,15 @@ class Evidence:
         self, rule: str, documents: Mapping[str, Rejection], signals: _Version
     ) -> dict[tuple[str, str], str]:
         """The phrases of one rule, whose values stand in `signals`."""
+        documents = {doc_id: failure for doc_id, failure in documents.items() if failure.value is not None}
         words = self._words(rule, list(documents), signals)
         models = [self._model(*pair) for pair in signals.upstream if pair[0].namespace == "models"]
         texts = self._texts(list(documents), signals) if models else {}
         phrases = {}
         for doc_id, rejection in documents.items():
             word = words.get(doc_id)
-            judgement = Judgement(texts.get(doc_id) or "", rejection.value > rejection.threshold, word)
+            above = rejection.value is not None and rejection.value > rejection.threshold
+            judgement = Judgement(texts.get(doc_id) or "", above, word)
             parts = [f"detected as `{word}`" if rule == SCORE else f"`{word}`"] if word else []
             parts += [phrase for model in models if judgement.text and (phrase := evidence(model, judgement))]
             if parts:

@@ -26,14 +26,14 @@ class RejectedExample:
     rule: str
     doc_id: str
     key: str
-    measurement: float
+    measurement: float | None
     threshold: float
     evidence: str
 
 
 def rejected_examples(lake: Lake, verdicts: TableName, snapshot_id: int) -> list[RejectedExample]:
     """Return the documents of the least ids, which are hashes, of each rule of a table of verdicts."""
-    by_rule: dict[str, list[tuple[str, float, float]]] = defaultdict(list)
+    by_rule: dict[str, list[tuple[str, float | None, float]]] = defaultdict(list)
     columns = FILTERED.columns
     projection = columns.empty_table().select(["doc_id", "rejections"]).schema
     for batch in stream(lake.table(verdicts), snapshot_id, projection):

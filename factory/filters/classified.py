@@ -3,7 +3,9 @@
     ClassifierScore("advertisement", AtMost(0.5))
     Category("category", ["reference", "forum"])    # documents of other classes are rejected
 
-A text of fewer than 50 words has no value and passes, because a probability would mean nothing.
+A text of fewer than 50 words has no value, because a probability would mean nothing. It is not shown to be
+good, so a lower bound, a share or a list of wanted classes rejects it; nor is it shown to be bad, so an upper
+bound or a list of unwanted classes keeps it. `missing` says otherwise.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from factory.errors import ConfigurationError
-from factory.filters.limits import AtLeast, Limit
-from factory.filters.metadata import Condition, word_lists
+from factory.filters.limits import AtLeast, Limit, Missing, asks_for_value
+from factory.filters.metadata import Condition, split_missing, word_lists
 from factory.filters.rule import Kind
 from factory.filters.table_rule import Measurer, TableRule
 from factory.lake import names
@@ -26,6 +28,7 @@ from factory.suggestions import unknown_name
 from spark_udfs.models import classifier as udf
 
 Words = Iterable[str | None]
+_ANY = AtLeast(1e-9)  # the limit of a category: a wanted class passes, however unsure
 
 
 class ClassifierScore(TableRule):
@@ -36,6 +39,10 @@ class ClassifierScore(TableRule):
     def __init__(self, name: str, limit: Limit) -> None:
         self.name, self.limit = name, limit
         self.reads = {"classifier": names.model(name)}
+
+    @property
+    def missing_by_default(self) -> Missing:
+        return "reject" if asks_for_value(self.limit) else "keep"
 
     def measurer(self, tables: Mapping[str, DataFrame]) -> Measurer:
         model = arrow_stream(tables["classifier"])
@@ -60,7 +67,7 @@ class Category(TableRule):
         limit: Limit | None = None,
         classes: Sequence[str] = (),
     ) -> None:
-        self.name, self.limit, self.classes = name, limit or AtLeast(1e-9), classes
+        self.name, self.limit, self.classes = name, limit or _ANY, classes
         self.wanted, self.unwanted = _words(name, wanted, classes), _words(name, unwanted, classes)
         self.reads = {"classifier": names.model(name)}
 
@@ -69,8 +76,16 @@ class Category(TableRule):
 
         Raises ConfigurationError for a word that is none of the classes.
         """
+        condition, missing = split_missing(self.name, condition)
         words = word_lists(self.name, condition)
-        return Category(self.name, *words, limit=self.limit, classes=self.classes)
+        rule = Category(self.name, *words, limit=self.limit, classes=self.classes)
+        rule.missing = missing or self.missing
+        return rule
+
+    @property
+    def missing_by_default(self) -> Missing:
+        asks = bool(self.wanted) or (self.limit != _ANY and asks_for_value(self.limit))
+        return "reject" if asks else "keep"
 
     @property
     def signals(self) -> Mapping[str, Kind]:
@@ -103,7 +118,8 @@ def _words(name: str, words: Words, classes: Sequence[str]) -> tuple[str, ...]:
     for word in words:
         if word is None:
             raise ConfigurationError(
-                f"`{name}` lists null, and a text without a class always stays. Leave null out."
+                f"`{name}` lists null, which is no class. Leave null out; `missing: keep` or `missing: "
+                "reject` decides about texts without a class."
             )
         if classes and word not in classes:
             raise ConfigurationError(unknown_name(f"class of `{name}`:", word, classes))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from factory.errors import ConfigurationError
-from factory.filters.limits import AtLeast
+from factory.filters.limits import AtLeast, Missing, asks_for_value
 from factory.filters.rule import Kind, TextRule
 from factory.filters.text import Text
 from factory.suggestions import quoted
@@ -39,6 +39,10 @@ class LanguageScore(TextRule):
                     f"The model does not detect `{language}`. Use a language's code, such as "
                     f"{quoted(similar or ['en', 'de', 'zh'])}."
                 )
+
+    @property
+    def missing_by_default(self) -> Missing:
+        return "reject" if asks_for_value(self.limit) else "keep"  # without a letter there is no language
 
     @property
     def signals(self) -> Mapping[str, Kind]:

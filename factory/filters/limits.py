@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, isinf, isnan
+from typing import Literal, get_args
 
 from factory.errors import ConfigurationError
 
@@ -101,6 +102,48 @@ class Bottom:
 Bounds = AtLeast | AtMost | Between
 Share = Top | Bottom
 Limit = Bounds | Share
+Missing = Literal["keep", "reject"]
+"""What becomes of a document for which a rule has no value."""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A limit, and what becomes of a document without a value; None stands for the rule's own."""
+
+    limit: Limit | None
+    missing: Missing
+
+
+def asks_for_value(limit: Limit) -> bool:
+    """Return whether a document has to show a value to pass: a lower bound, or a share of the documents.
+
+    An upper bound alone only excludes, so a document that shows nothing passes.
+    """
+    return not isinstance(limit, AtMost)
+
+
+def parse_missing(name: str, plain: object) -> Missing:
+    """Return the plain value of `missing`; raises ConfigurationError for another word."""
+    if plain not in get_args(Missing):
+        raise ConfigurationError(
+            f"`missing` of `{name}` is {plain!r}. Give `keep` or `reject`: what becomes of a document "
+            "without a value."
+        )
+    return "keep" if plain == "keep" else "reject"
+
+
+def parse_requirement(name: str, plain: object, default: Limit | None = None) -> Limit | Requirement:
+    """Return the limit that a plain value means, with its `missing` if it has one, which may stand alone.
+
+    Raises ConfigurationError as `parse_limit` does.
+    """
+    if isinstance(plain, Requirement):
+        return plain
+    if not isinstance(plain, Mapping) or "missing" not in plain:
+        return parse_limit(name, plain, default)
+    missing = parse_missing(name, plain["missing"])
+    bounds_alone = {key: bound for key, bound in plain.items() if key != "missing"}
+    return Requirement(parse_limit(name, bounds_alone, default) if bounds_alone else None, missing)
 
 
 def limit_between(low: float | None, high: float | None) -> Bounds:

@@ -10,9 +10,11 @@
     predicate("facts.rank", {"at_most": 100_000})            # what `facts` of the dataset say
 
 A predicate is a rule like any other: it has a name, a value and a limit. The signals table copies its column
-of `raw` or of the table, so that a change of list or bound measures nothing again. A missing number has no
-value and passes; a missing word is in no list, unless the list names null. A value of `metadata` that is
-compared with a number or a date and is none counts as missing (`not_comparable` counts them).
+of `raw` or of the table, so that a change of list or bound measures nothing again. A document without the
+number or word passes if the condition only excludes (`at_most`, `none_of`), and is rejected if the condition
+asks for something (`at_least`, `one_of`); null in a list and `missing: keep` or `reject` say otherwise. A
+value of `metadata` that is compared with a number or a date and is none counts as missing (`not_comparable`
+counts them).
 """
 
 from __future__ import annotations
@@ -25,7 +27,14 @@ from functools import cached_property
 from typing import Any, Self
 
 from factory.errors import ConfigurationError
-from factory.filters.limits import AtLeast, Limit, limit_between
+from factory.filters.limits import (
+    AtLeast,
+    Limit,
+    Missing,
+    asks_for_value,
+    limit_between,
+    parse_missing,
+)
 from factory.filters.rule import Kind, Rule
 from factory.lake import names
 from factory.lake.names import STAGE_OF_NAMESPACE, TableName
@@ -78,6 +87,10 @@ class NumberPredicate(Predicate):
         self.unit, self.limit = NUMBERS.get(field, "number"), limit
 
     @property
+    def missing_by_default(self) -> Missing:
+        return "reject" if asks_for_value(self.limit) else "keep"
+
+    @property
     def signals(self) -> Mapping[str, Kind]:
         return {column(self.name): "number"}
 
@@ -121,7 +134,7 @@ class WordPredicate(Predicate):
     """1 if the word in a column is in `one_of` and not in `none_of`, else 0.
 
     The lists hold globs: `*` is any characters but `/`, `**` any characters, `**/` any folders or none, `?`
-    one character but `/`; None is the missing word. An empty `one_of` allows every word.
+    one character but `/`; None is the missing word, which has no value. An empty `one_of` allows every word.
     """
 
     unit = "flag"
@@ -135,10 +148,20 @@ class WordPredicate(Predicate):
     def signals(self) -> Mapping[str, Kind]:
         return {column(self.name): "word"}
 
+    @property
+    def missing_by_default(self) -> Missing:
+        is_wanted = not self.one_of or None in self.one_of
+        return "keep" if is_wanted and None not in self.none_of else "reject"
+
+    @property
+    def names_missing(self) -> bool:
+        """Whether a list says what becomes of a document without the word."""
+        return None in self.one_of or None in self.none_of
+
     def allows(self, word: str | None) -> bool:
         """Return whether a document with `word` in the column passes."""
         if word is None:
-            return (not self.one_of or None in self.one_of) and None not in self.none_of
+            return not self.rejects_missing
         wanted = not self.one_of or re.search(self.wanted, word) is not None
         return wanted and re.search(self.unwanted, word) is None
 
@@ -162,7 +185,8 @@ class WordPredicate(Predicate):
         return super().as_values() | {"one of": list(self.one_of), "none of": list(self.none_of)}
 
     def __repr__(self) -> str:
-        return f"{self.name} one of {list(self.one_of)} none of {list(self.none_of)}"
+        lists = f"one of {list(self.one_of)} none of {list(self.none_of)}"
+        return f"{self.name} {lists}{self.missing_phrase}"
 
 
 class LicensePredicate(WordPredicate):
@@ -186,9 +210,30 @@ def predicate(field: str, condition: Condition) -> Rule:
     """Return the rule that `field` meets `condition`, both plain values as a YAML file has them.
 
     `condition` holds `at_least` and `at_most` for a number or time, `one_of` and `none_of` for a word; a list
-    alone is `one_of`. Raises ConfigurationError for an unknown field or key, and for a value of the wrong
-    kind.
+    alone is `one_of`. `missing`, beside these, says what becomes of a document without a value. Raises
+    ConfigurationError for an unknown field or key, and for a value of the wrong kind.
     """
+    condition, missing = split_missing(field, condition)
+    rule = _rule(field, condition)
+    if missing is None:
+        return rule
+    if isinstance(rule, WordPredicate) and rule.names_missing:
+        raise ConfigurationError(
+            f"`{field}` has null in a list and `missing: {missing}`, which decide the same documents. Leave "
+            "one of the two out."
+        )
+    return rule.with_missing(missing)
+
+
+def split_missing(field: str, condition: Condition) -> tuple[Condition, Missing | None]:
+    """Return a condition without its `missing`, and that; raises ConfigurationError for an unknown word."""
+    if not isinstance(condition, Mapping) or "missing" not in condition:
+        return condition, None
+    others = {key: operand for key, operand in condition.items() if key != "missing"}
+    return others, parse_missing(field, condition["missing"])
+
+
+def _rule(field: str, condition: Condition) -> Rule:
     if field in NUMBERS:
         return _number(field, condition)
     if field in WORDS:

@@ -7,7 +7,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
-from factory.filters.limits import AtLeast, Limit
+from factory.filters.limits import AtLeast, Limit, Missing, asks_for_value
 from factory.filters.table_rule import Measurer, TableRule
 from factory.lake import names
 from spark_udfs.models import onnx_model as udf
@@ -21,6 +21,10 @@ class OnnxScore(TableRule):
     def __init__(self, name: str, limit: Limit | None = None) -> None:
         self.name, self.limit = name, limit or AtLeast(0.5)
         self.reads = {"model": names.model(name)}
+
+    @property
+    def missing_by_default(self) -> Missing:
+        return "reject" if asks_for_value(self.limit) else "keep"
 
     def measurer(self, tables: Mapping[str, DataFrame]) -> Measurer:
         [row] = tables["model"].select("content").toArrow().to_pylist()

@@ -23,7 +23,7 @@ from pydantic_core import core_schema
 from factory.errors import ConfigurationError
 from factory.filters.classified import Category
 from factory.filters.language import SCORE, LanguageScore
-from factory.filters.limits import Limit, parse_limit
+from factory.filters.limits import Limit, Requirement, parse_requirement
 from factory.filters.metadata import predicate
 from factory.filters.python_rule import load_rule
 from factory.filters.rule import Rule
@@ -46,7 +46,7 @@ NameOrRule = Annotated[
     ),
 ]
 
-PlainLimit = Annotated[Limit, WithJsonSchema({"type": ["number", "array", "object"]})]
+PlainLimit = Annotated[Limit | Requirement, WithJsonSchema({"type": ["number", "array", "object"]})]
 
 
 class Round(FrozenModel):
@@ -63,7 +63,8 @@ class Round(FrozenModel):
     limits: Mapping[str, PlainLimit] = Field(
         default={},
         description="other limits, by rule: a number for its one bound, [low, high], {at_least, at_most}, or "
-        "a share of the documents, {top} or {bottom}",
+        "a share of the documents, {top} or {bottom}; with {missing}, `keep` or `reject`, for documents "
+        "without a value",
     )
     predicates: Mapping[str, Annotated[Rule, WithJsonSchema({"type": ["object", "array"]})]] = Field(
         default={}, description="conditions on columns of the documents, by column"
@@ -155,11 +156,11 @@ def _chosen(names: Iterable[str | Rule], languages: Iterable[str]) -> dict[str, 
     return chosen
 
 
-def _limit(name: str, value: object, chosen: Mapping[str, Rule]) -> Limit:
+def _limit(name: str, value: object, chosen: Mapping[str, Rule]) -> Limit | Requirement:
     """Return the limit of plain `value` for rule `name`; raises ConfigurationError that names the rule."""
     if name not in chosen:
         raise ConfigurationError(f"`{name}` is not among the chosen rules. {suggestion(name, chosen)}")
-    return parse_limit(name, value, chosen[name].limit)
+    return parse_requirement(name, value, chosen[name].limit)
 
 
 def _sentence(make: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:

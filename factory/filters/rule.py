@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 
 from factory import _native
 from factory.errors import ConfigurationError
-from factory.filters.limits import Bottom, Bounds, Limit, Top, limit_values
+from factory.filters.limits import Bottom, Bounds, Limit, Missing, Requirement, Top, limit_values
 from factory.filters.text import Text
 from factory.lake.names import TableName
 
@@ -29,12 +29,14 @@ class Rule(ABC):
     """One number of a document, with the limit that says which values pass.
 
     `name` is the reason for a rejection, `unit` the unit of the number. `reads` are the tables besides the
-    documents that the rule needs, by their role.
+    documents that the rule needs, by their role. `missing` says what becomes of a document without a value;
+    None leaves it to `missing_by_default`.
     """
 
     name: str
     unit: str
     limit: Limit
+    missing: Missing | None = None
     reads: Mapping[str, TableName] = MappingProxyType({})
 
     @property
@@ -65,11 +67,34 @@ class Rule(ABC):
             )
         return self.limit
 
-    def with_limit(self, limit: Limit) -> Self:
-        """Return the same rule with another limit."""
+    @property
+    def missing_by_default(self) -> Missing:
+        """What becomes of a document without a value where nobody says: a rule that does not apply passes.
+
+        A share rejects it: the best tenth of the documents would otherwise be that tenth and all that were
+        not measured.
+        """
+        return "reject" if isinstance(self.limit, Top | Bottom) else "keep"
+
+    @property
+    def rejects_missing(self) -> bool:
+        """Whether a document without a value is rejected."""
+        return (self.missing or self.missing_by_default) == "reject"
+
+    def with_limit(self, limit: Limit | Requirement) -> Self:
+        """Return the same rule with another limit, and with its word on missing values if it has one."""
         changed = copy.copy(self)
-        changed.limit = limit
+        if isinstance(limit, Requirement):
+            changed.missing = limit.missing
+        else:
+            changed.limit = limit
+        if isinstance(limit, Requirement) and limit.limit is not None:
+            changed.limit = limit.limit
         return changed
+
+    def with_missing(self, missing: Missing) -> Self:
+        """Return the same rule with another word on documents without a value."""
+        return self.with_limit(Requirement(None, missing))
 
     def of_dataset(self, _dataset: str) -> Self:
         """Return the rule as it judges a dataset; a predicate on facts reads those of the dataset."""
@@ -80,8 +105,8 @@ class Rule(ABC):
         """A hash of the code that measures it, None for the platform's own, whose files every hash covers.
 
         It covers the whole file of a rule, because the rule may call any function there, but nothing that the
-        file imports; and the attributes of the rule but the limit. Raises ConfigurationError for a rule
-        without a file, such as one typed at a prompt.
+        file imports; and the attributes of the rule but `limit` and `missing`. Raises ConfigurationError for
+        a rule without a file, such as one typed at a prompt.
         """
         module = type(self).__module__
         if module.startswith("factory."):
@@ -93,7 +118,10 @@ class Rule(ABC):
                 f"The source of rule `{self.name}` cannot be read, so its tables would never become stale. "
                 "Define the rule in a file."
             ) from error
-        state = sorted((name, repr(value)) for name, value in vars(self).items() if name != "limit")
+        of_verdict = {"limit", "missing"}  # attributes that change no value
+        state = sorted(
+            (name, repr(value)) for name, value in vars(self).items() if name not in verdict_attributes
+        )
         return hashlib.sha256(f"{type(self).__qualname__}\n{state}\n{code}".encode()).hexdigest()[:16]
 
     def as_values(self) -> dict[str, Any]:
@@ -102,6 +130,7 @@ class Rule(ABC):
         return {
             "name": self.name,
             "limit": limit_values(self.limit),
+            "missing": "reject" if self.rejects_missing else "keep",
             "unit": self.unit,
             "reads": reads,
             "source": self.source,
@@ -111,7 +140,12 @@ class Rule(ABC):
         """Return all that decides a verdict: rules with equal signals and repr give equal verdicts."""
         read = "".join(f", {role} {table}" for role, table in sorted(self.reads.items()))
         source = f", source {self.source}" if self.source else ""
-        return f"{self.name} {self.limit} {self.unit}{read}{source}"
+        return f"{self.name} {self.limit} {self.unit}{read}{source}{self.missing_phrase}"
+
+    @property
+    def missing_phrase(self) -> str:
+        """The part of `repr` about documents without a value, empty where they pass."""
+        return ", which a document without a value fails" if self.rejects_missing else ""
 
 
 class TextRule(Rule):
@@ -128,7 +162,7 @@ class TextRule(Rule):
 
     @abstractmethod
     def measure(self, text: Text) -> float | None:
-        """Return the number, or None where the rule does not apply (and passes).
+        """Return the number, or None where the rule does not apply, and passes unless `missing` rejects.
 
         A native signal of the same name must equal it on every text.
         """

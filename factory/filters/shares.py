@@ -12,18 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from sys import float_info
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from factory.filters.limits import Bottom, Share, Top
+from factory.filters.limits import Bottom, Missing, Requirement, Share, Top
 from factory.filters.rule import Rule
 from factory.filters.stage import value_of
 from factory.lake.schemas.filters import LIMITS
 from spark_udfs.filters import ranks
 
 _LEVELS = 4  # of 16 bits
+_LARGEST = float_info.max  # the bound of a share of no values, because JSON has no infinity
 
 
 def by_share(rules: Sequence[Rule]) -> list[tuple[Rule, Share]]:
@@ -35,7 +37,7 @@ def limits_table(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     """The bound of each of `rules` whose limit is a share: LIMITS.
 
     Runs up to four jobs a rule, which read its column of `signals`. A rule without a value in any document
-    has no row, and rejects none.
+    has no row.
     """
     rows = []
     for rule, share in by_share(rules):
@@ -50,14 +52,17 @@ def limits_table(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 def with_bounds(rules: Sequence[Rule], limits: Mapping[str, float]) -> list[Rule]:
     """Return the rules with the bounds of `limits`, by rule, in place of shares.
 
-    A rule without a bound, because no document had a value, is left out.
+    A rule without a bound, because no document had a value, allows every value. What becomes of documents
+    without one stays what the share says.
     """
     shares = dict(by_share(rules))
-    return [
-        rule.with_limit(shares[rule].at_bound(limits[rule.name])) if rule in shares else rule
-        for rule in rules
-        if rule not in shares or rule.name in limits
-    ]
+
+    def with_bound(rule: Rule, share: Share) -> Rule:
+        bound = limits.get(rule.name, -_LARGEST if isinstance(share, Top) else _LARGEST)
+        missing: Missing = "reject" if rule.rejects_missing else "keep"
+        return rule.with_limit(Requirement(share.at_bound(bound), missing))
+
+    return [with_bound(rule, shares[rule]) if rule in shares else rule for rule in rules]
 
 
 _SIDES = {Top: "top", Bottom: "bottom"}

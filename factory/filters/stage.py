@@ -3,8 +3,9 @@
 `measure` reads texts and the columns that predicates name, and returns a part of `signals.<dataset>`: every
 value of the rules that read documents alone, or those of one rule that reads a table too. `join_parts` puts
 the parts together. `decide` reads only signals and returns `filtered.<dataset>`: every document with every
-rule it fails. Invariant: all keep each document exactly once. Where a rule does not apply, the value is null
-and the document passes; 0 is a limit like any other.
+rule it fails. Invariant: all keep each document exactly once. Where a rule does not apply, the value is null,
+and `missing` of the rule decides; a document that it keeps has the rule in `without_value`. 0 is a limit
+like any other.
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ def _beside(rows: DataFrame, name: str, part: DataFrame) -> DataFrame:
 def decide(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     """Return every document with all of `rules` it fails, in their order: FILTERED.
 
-    A rejection names the rule, the value and the violated bound. Raises ConfigurationError if `signals` lacks
+    A rejection names the rule, the value and the violated bound; a document rejected because it has no value
+    has null as the value. Raises ConfigurationError if `signals` lacks
     a rule's values, and for a limit that is a share, which `factory.filters.shares` resolves first.
     """
     missing = [rule.name for rule in rules if not rule.signals.keys() <= set(signals.columns)]
@@ -125,7 +127,7 @@ def decide(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
             "Measure the documents with these rules first."
         )
     values = [value_of(rule).alias(f"value_{at}") for at, rule in enumerate(rules)]
-    limits = [(rule.name, *bounds(rule.bounds)) for rule in rules]
+    limits = [verdicts.RuleLimit(rule.name, *bounds(rule.bounds), rule.rejects_missing) for rule in rules]
     function = partial(verdicts.decide, limits=limits, schema=FILTERED.columns)
     inputs = signals.select("doc_id", "partition", *values)
     return inputs.mapInArrow(function, from_arrow_schema(FILTERED.columns))
@@ -195,7 +197,7 @@ def _field(rule: Predicate) -> Column:
 
 
 def _allows(rule: WordPredicate, word: Column) -> Column:
-    """Return whether `rule` allows `word`: its `allows` as a Spark expression."""
+    """Return whether `rule` allows `word`, null without one: its `allows` as a Spark expression."""
 
     def listed(name: Column) -> Column:
         wanted = name.rlike(rule.wanted) if rule.one_of else F.lit(True)
@@ -206,4 +208,4 @@ def _allows(rule: WordPredicate, word: Column) -> Column:
         names = F.split(F.regexp_replace(word, "[()]", ""), f"{OR}|{AND}")
         alternatives = F.exists(F.split(word, OR), lambda choice: F.forall(F.split(choice, AND), listed))
         allowed = F.when(word.contains("("), F.forall(names, listed)).otherwise(alternatives)
-    return F.when(word.isNull(), F.lit(rule.allows(None))).otherwise(allowed)
+    return F.when(word.isNotNull(), allowed)

@@ -2,32 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from factory import _native
+
+class RuleLimit(NamedTuple):
+    """A rule, the lowest and highest value it allows, and whether a document without a value fails it."""
+
+    rule: str
+    low: float
+    high: float
+    rejects_missing: bool = False
 
 
 def decide(
-    batches: Iterator[pa.RecordBatch], limits: list[tuple[str, float, float]], schema: pa.Schema
+    batches: Iterator[pa.RecordBatch], limits: Sequence[RuleLimit], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """Yield rows of `schema` (doc_id, kept, rejections, partition) for (doc_id, partition, value, value,
-    ...).
+    """Yield rows of `schema` (doc_id, kept, rejections, without_value, partition) for (doc_id, partition,
+    value, value, ...).
 
-    The float64 values belong to `limits` in order: a rule's name, the lowest and the highest value it allows.
-    A document that fails no rule is kept; a null value fails none.
+    The float64 values belong to `limits` in order. A document that fails no rule is kept.
     """
     for batch in batches:
-        values = batch.select(list(range(2, batch.num_columns)))
-        rejections = _native.rejections(values, limits)
+        rejections, without_value = judge(batch.select(list(range(2, batch.num_columns))), limits)
+        columns = {
+            "doc_id": batch.column(0),
+            "kept": pc.equal(pc.list_value_length(rejections), 0),
+            "rejections": rejections,
+            "without_value": without_value,
+            "partition": batch.column(1),
+        }
         yield pa.RecordBatch.from_arrays(
-            [
-                batch.column(0),
-                pc.equal(pc.list_value_length(rejections), 0),
-                rejections.cast(schema.field("rejections").type),
-                batch.column(1),
-            ],
-            schema=schema,
+            [columns[field.name].cast(field.type) for field in schema], schema=schema
         )
+
+
+def judge(values: pa.RecordBatch, limits: Sequence[RuleLimit]) -> tuple[pa.ListArray, pa.ListArray]:
+    """Return two lists for each row of `values`: (rule, value, threshold) of the limits it fails, in their
+    order, and the rules it passes without a value.
+
+    NaN is no value. A failure without a value has null in its place, beside the lower bound, or the upper one
+    if there is no lower. Raises ValueError for another number of columns, or another type than float64.
+    """
+    matrix = _matrix(values, limits)
+    names = pa.array([limit.rule for limit in limits], pa.string())
+    low = np.array([limit.low for limit in limits], np.float64)
+    high = np.array([limit.high for limit in limits], np.float64)
+    asks = np.array([limit.rejects_missing for limit in limits], np.bool_)
+    missing = np.isnan(matrix)
+    rows, rules = np.nonzero((matrix < low) | (matrix > high) | (missing & asks))
+    numbers = matrix[rows, rules]
+    is_upper = (numbers > high[rules]) | (np.isnan(numbers) & np.isneginf(low[rules]))
+    failures = pa.StructArray.from_arrays(
+        [
+            names.take(pa.array(rules)),
+            pa.array(numbers, mask=np.isnan(numbers)),
+            pa.array(np.where(is_upper, high[rules], low[rules])),
+        ],
+        ["rule", "value", "threshold"],
+    )
+    rows_passed, rules_passed = np.nonzero(missing & ~asks)
+    return (
+        pa.ListArray.from_arrays(_offsets(rows, len(matrix)), failures),
+        pa.ListArray.from_arrays(_offsets(rows_passed, len(matrix)), names.take(pa.array(rules_passed))),
+    )
+
+
+def _matrix(values: pa.RecordBatch, limits: Sequence[RuleLimit]) -> npt.NDArray[np.float64]:
+    """The values of a batch, a row per document and a column per limit; NaN where there is none."""
+    if values.num_columns != len(limits):
+        raise ValueError(
+            f"There are {values.num_columns} columns of values and {len(limits)} limits. Pass one column per "
+            "limit."
+        )
+    matrix = np.empty((values.num_rows, len(limits)), np.float64)
+    for number, (column, limit) in enumerate(zip(values.columns, limits, strict=True)):
+        if column.type != pa.float64():
+            raise ValueError(f"The values of `{limit.rule}` are of type {column.type}. Cast them to float64.")
+        matrix[:, number] = column.to_numpy(zero_copy_only=False)
+    return matrix
+
+
+def _offsets(rows: npt.NDArray[np.int64], n_rows: int) -> pa.Array:
+    """Where the list of each row begins, and where the last ends, for entries of ascending `rows`."""
+    offsets = np.zeros(n_rows + 1, np.int32)
+    np.cumsum(np.bincount(rows, minlength=n_rows), out=offsets[1:])
+    return pa.array(offsets)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -55,8 +56,19 @@ def documents(lake: Lake, dataset: str, letters: str) -> int:
     return publish(lake, names.raw(dataset), RAW, [document(letter) for letter in letters])
 
 
-def verdicts(lake: Lake, dataset: str, failing: dict[str, dict[str, float]], letters: str = "abcdef") -> int:
-    """Publish filtered.<dataset>: `failing` has the values of the rules a document fails, all of limit 9."""
+def verdicts(
+    lake: Lake,
+    dataset: str,
+    failing: Mapping[str, Mapping[str, float | None]],
+    letters: str = "abcdef",
+    *,
+    without_value: Mapping[str, list[str]] | None = None,
+    schema: TableSchema = FILTERED,
+) -> int:
+    """Publish filtered.<dataset>: `failing` has the values of the rules a document fails, all of limit 9.
+
+    `without_value` has the rules that a document passes without a value.
+    """
     rows = [
         {
             "doc_id": letter,
@@ -65,10 +77,12 @@ def verdicts(lake: Lake, dataset: str, failing: dict[str, dict[str, float]], let
                 {"rule": rule, "value": value, "threshold": 9.0}
                 for rule, value in failing.get(letter, {}).items()
             ],
+            "without_value": (without_value or {}).get(letter, []),
         }
         for letter in letters
     ]
-    return publish(lake, names.filtered(dataset), FILTERED, rows, names.raw(dataset))
+    rows = [{name: row[name] for name in schema.names if name in row} for row in rows]
+    return publish(lake, names.filtered(dataset), schema, rows, names.raw(dataset))
 
 
 def decisions(lake: Lake, group: str, dataset: str, *rows: dict[str, Any]) -> None:

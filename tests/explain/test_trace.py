@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,11 @@ from blender.catalog.blends import open_blends
 from blender.records import Source
 from factory.cli.trace import document_tree, show_step
 from factory.errors import NotFound
+from factory.explain.stages.registry import line
 from factory.explain.steps import served_by, trace_step, trace_text
 from factory.explain.trace import DocumentTrace, trace_documents
 from factory.lake import names
+from factory.lake.schemas.filters import FILTERED
 from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from factory.settings import Settings
@@ -199,6 +202,31 @@ def test_a_variant_that_is_filtered_like_its_dataset_has_its_verdicts(lake: Lake
     assert first.reason == "rejected by 1 rule(s): code_lines is 3 (limit 9)"
     assert (second.outcome, second.duplicate_of) == ("duplicate", "c")
     assert third.outcome == "under_way"
+
+
+def test_a_rule_without_a_value_is_said_of_documents_that_it_rejects_and_lets_pass(lake: Lake) -> None:
+    documents(lake, "web", "abc")
+    verdicts(lake, "web", {"a": {"quality": None, "words": 3.0}}, "abc", without_value={"b": ["perplexity"]})
+    first, second, third = trace_documents(lake, ["a", "b", "c"])
+    sentence = "quality has no value (`missing: keep` would let it pass), words is 3 (limit 9)"
+    assert first.reason == f"rejected by 2 rule(s): {sentence}"
+    assert first.rejections[0].value is None
+    table = names.filtered("web")
+    assert line(second, table) == "passes every rule, without a value of `perplexity`"
+    assert line(third, table) == "passes every rule"
+
+
+def test_verdicts_of_an_earlier_version_are_traced_without_the_rules_that_had_no_value(lake: Lake) -> None:
+    columns = FILTERED.columns
+    earlier = replace(FILTERED, columns=columns.remove(columns.get_field_index("without_value")))
+    documents(lake, "web", "ab")
+    verdicts(lake, "web", {"a": {"words": 3.0}}, "ab", schema=earlier)
+    first, second = trace_documents(lake, ["a", "b"])
+    assert first.reason == "rejected by 1 rule(s): words is 3 (limit 9)"
+    assert line(second, names.filtered("web")) == "passes every rule"
+    lake.create(names.filtered("web"), FILTERED)  # as the next run does, which has published nothing yet
+    first, second = trace_documents(lake, ["a", "b"])
+    assert (first.outcome, second.without_value) == ("filtered", [])
 
 
 def test_a_document_that_is_joined_through_others_is_not_called_similar(lake: Lake) -> None:

@@ -118,17 +118,19 @@ def expected(row: Row) -> list[dict[str, Any]]:
     created = None if row.created_at is None else row.created_at.replace(tzinfo=dt.UTC).timestamp()
     found = {"stars": row.stars, "n_bytes": row.n_bytes, "created_at": created}
     kind = (row.metadata or {}).get("kind")
-    values = [
-        float(rule.allows(kind if rule.name == "metadata.kind" else row[rule.name]))
-        if isinstance(rule, WordPredicate)
-        else found[rule.name]
-        for rule in PREDICATES
-    ]
-    return [
-        {"rule": rule.name, "value": float(value), "threshold": float(bound)}
-        for rule, value in zip(PREDICATES, values, strict=True)
-        if value is not None and (bound := rule.limit.violated(value)) is not None
-    ]
+    rejections = []
+    for rule in PREDICATES:
+        value = found.get(rule.name)
+        if isinstance(rule, WordPredicate):
+            word = kind if rule.name == "metadata.kind" else row[rule.name]
+            value = None if word is None else float(rule.allows(word))
+        bound = rule.limit.violated(value)
+        if value is None and rule.rejects_missing:
+            bound = rule.bounds.low
+        if bound is not None:
+            number = None if value is None else float(value)
+            rejections.append({"rule": rule.name, "value": number, "threshold": float(bound)})
+    return rejections
 
 
 @pytest.mark.spark

@@ -66,8 +66,7 @@ def test_the_bound_is_the_last_value_inside_the_share(spark: SparkSession) -> No
         expected = {"rule": "word_count", "side": side, "share": share.share, "limit": bound}
         assert limit == expected | {"n_documents": 100, "partition": None}
         verdicts = decide(signals, with_bounds([rule(share)], {"word_count": bound}))
-        without_value = 1
-        assert verdicts.where("kept").count() == max(1, round(share.share * 100)) + without_value
+        assert verdicts.where("kept").count() == max(1, round(share.share * 100))
 
 
 @pytest.mark.spark
@@ -89,11 +88,14 @@ def test_values_of_any_sign_and_equal_values_are_ranked(spark: SparkSession) -> 
 
 
 @pytest.mark.spark
-def test_a_rule_without_a_value_has_no_bound_and_rejects_none(spark: SparkSession) -> None:
+def test_of_documents_without_a_value_none_is_among_the_best(spark: SparkSession) -> None:
     signals = signals_of(spark, [None])
     limits = limits_table(signals, [rule(Top(0.1))]).toArrow()
     assert limits.to_pylist() == []
-    assert with_bounds([rule(Top(0.1))], {}) == []
+    [verdict] = decide(signals, with_bounds([rule(Top(0.1))], {})).collect()
+    assert (verdict.kept, verdict.rejections[0].value, verdict.without_value) == (False, None, [])
+    [verdict] = decide(signals, with_bounds([rule(Top(0.1)).with_missing("keep")], {})).collect()
+    assert (verdict.kept, verdict.rejections, verdict.without_value) == (True, [], ["word_count"])
     with pytest.raises(ConfigurationError, match=r"the top 10 % of the documents\. Find its bound first"):
         decide(signals, [rule(Top(0.1))])
 

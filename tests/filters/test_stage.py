@@ -92,7 +92,13 @@ def test_every_document_is_measured_once_by_every_rule(signals: DataFrame) -> No
 def test_every_failing_rule_is_listed_with_its_value_and_bound(signals: DataFrame) -> None:
     expected = {doc_id: rejections(text, CHOSEN) for doc_id, text in TEXTS.items()}
     assert rows(decide(signals, CHOSEN)) == {
-        doc_id: {"doc_id": doc_id, "kept": not found, "rejections": found, "partition": partition(doc_id)}
+        doc_id: {
+            "doc_id": doc_id,
+            "kept": not found,
+            "rejections": found,
+            "without_value": [name for name, value in values(TEXTS[doc_id], CHOSEN).items() if value is None],
+            "partition": partition(doc_id),
+        }
         for doc_id, found in expected.items()
     }
     assert {doc_id: [it["rule"] for it in found] for doc_id, found in expected.items()} == {

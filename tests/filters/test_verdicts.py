@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from math import inf, nan
+from math import inf, isnan, nan
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory import _native
 from factory.filters.limits import AtLeast, AtMost, Between, Limit, bounds
 from factory.lake.schemas.filters import FILTERED
-from spark_udfs.filters.verdicts import decide
+from spark_udfs.filters import verdicts
+from spark_udfs.filters.verdicts import decide, judge
 
 Row = list[float | None]
 NUMBERS = st.sampled_from([-1.0, -0.0, 0.0, 0.5, 1.0, 2.0, 1e300])
@@ -32,39 +32,52 @@ def batch(rows: list[Row], n_values: int) -> pa.RecordBatch:
     )
 
 
-@given(st.lists(LIMITS, max_size=4), st.data())
+def failure(name: str, limit: Limit, value: float | None, *, rejects_missing: bool) -> Row | None:
+    """The value and the bound that a document fails by, None if it passes."""
+    if value is None or isnan(value):
+        return [None, limit.high if isinstance(limit, AtMost) else limit.low] if rejects_missing else None
+    bound = limit.violated(value)
+    return None if bound is None else [value, bound]
+
+
+@given(st.lists(st.tuples(LIMITS, st.booleans()), max_size=4), st.data())
 @settings(deadline=None)
-def test_verdicts_are_those_of_the_limits_one_by_one(limits: list[Limit], data: st.DataObject) -> None:
+def test_verdicts_are_those_of_the_limits_one_by_one(
+    limits: list[tuple[Limit, bool]], data: st.DataObject
+) -> None:
     row = st.lists(st.none() | st.just(nan) | NUMBERS, min_size=len(limits), max_size=len(limits))
     rows: list[Row] = data.draw(st.lists(row, max_size=5))
-    named = [(f"rule {at}", limit) for at, limit in enumerate(limits)]
-    [decided] = decide(
-        iter([batch(rows, len(limits))]), [(name, *bounds(limit)) for name, limit in named], FILTERED.columns
-    )
-    expected = [
-        [
-            {"rule": name, "value": value, "threshold": limit.violated(value)}
-            for (name, limit), value in zip(named, row, strict=True)
-            if limit.violated(value) is not None
+    named = [
+        verdicts.RuleLimit(f"rule {at}", *bounds(limit), asks) for at, (limit, asks) in enumerate(limits)
+    ]
+    [decided] = decide(iter([batch(rows, len(limits))]), named, FILTERED.columns)
+    expected = []
+    for at, values in enumerate(rows):
+        judged = [
+            (name.rule, failure(name.rule, limit, value, rejects_missing=asks), value)
+            for name, (limit, asks), value in zip(named, limits, values, strict=True)
         ]
-        for row in rows
-    ]
+        rejections = [
+            {"rule": rule, "value": failed[0], "threshold": failed[1]} for rule, failed, _ in judged if failed
+        ]
+        without_value = [
+            rule for rule, failed, value in judged if failed is None and (value is None or isnan(value))
+        ]
+        verdict = {"doc_id": str(at), "kept": not rejections, "rejections": rejections}
+        expected.append(verdict | {"without_value": without_value, "partition": None if at % 2 else "p"})
     assert decided.schema == FILTERED.columns
-    assert decided.to_pylist() == [
-        {"doc_id": str(at), "kept": not found, "rejections": found, "partition": None if at % 2 else "p"}
-        for at, found in enumerate(expected)
-    ]
+    assert decided.to_pylist() == expected
 
 
 def test_a_slice_of_a_batch_is_decided_by_its_own_rows() -> None:
     rows = batch([[1.0], [None], [3.0], [4.0]], 1).slice(1, 2)
-    [decided] = decide(iter([rows]), [("small", -inf, 2.0)], FILTERED.columns)
+    [decided] = decide(iter([rows]), [verdicts.RuleLimit("small", -inf, 2.0)], FILTERED.columns)
     assert [(row["doc_id"], row["kept"]) for row in decided.to_pylist()] == [("1", True), ("2", False)]
 
 
 def test_values_of_another_type_are_an_error() -> None:
     words = pa.RecordBatch.from_pydict({"doc_id": ["a"], "partition": ["p"], "value_0": ["word"]})
-    with pytest.raises(ValueError, match=r"`small` are of type Utf8\. Cast them to float64\."):
-        list(decide(iter([words]), [("small", -inf, 2.0)], FILTERED.columns))
+    with pytest.raises(ValueError, match=r"`small` are of type string\. Cast them to float64\."):
+        list(decide(iter([words]), [verdicts.RuleLimit("small", -inf, 2.0)], FILTERED.columns))
     with pytest.raises(ValueError, match="1 columns of values and 0 limits"):
-        _native.rejections(words.select(["value_0"]), [])
+        judge(words.select(["value_0"]), [])

@@ -16,11 +16,12 @@ UNDER_WAY = "under_way"  # the outcome of a document that no stage removed and n
 class Rejection:
     """A rule that a document fails: the measured value and the threshold it breaks.
 
-    `evidence` is what in the text made the value, where there is something to say.
+    The value is None if the document has none and the rule rejects such documents. `evidence` is what in the
+    text made the value, where there is something to say.
     """
 
     rule: str
-    value: float
+    value: float | None
     threshold: float
     evidence: str | None = None
 
@@ -72,8 +73,9 @@ class DocumentTrace:
     the word of a removal (`filtered`, `duplicate`, `repository`, ...), `packed`, `served` or `under_way`, and
     `reason` one sentence on it. `duplicate_name` is the source and key of `duplicate_of`. `sequences` is the
     packed table of its placements, and `side` says why it is that table, if the dataset has a validation
-    part. `variants` are its traces through the variants of its dataset, by name, and `descendants` those of
-    the documents that are made from it in other datasets.
+    part. `without_value` are the rules that it passes without a value. `variants` are its traces through the
+    variants of its dataset, by name, and `descendants` those of the documents that are made from it in other
+    datasets.
     """
 
     doc_id: str
@@ -86,6 +88,7 @@ class DocumentTrace:
     reason: str = ""
     tables: dict[str, int] = field(default_factory=dict)
     rejections: list[Rejection] = field(default_factory=list)
+    without_value: list[str] = field(default_factory=list)
     duplicate_of: str | None = None
     duplicate_name: str | None = None
     similarity: float | None = None
@@ -128,5 +131,4 @@ class DocumentTrace:
             if removal.limit is None:
                 self.duplicate_of, self.similarity = removal.partner, removal.value
             else:
-                assert removal.value is not None
                 self.rejections.append(Rejection(removal.reason, removal.value, removal.limit))

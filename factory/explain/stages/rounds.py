@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from factory.explain.stages.stage import Figure, Section, SummaryScope
+from factory.counted import counted
+from factory.explain.stages.stage import Figure, Section, SummaryScope, count_by
 from factory.lake import names
 from factory.lake.names import TableName
+from factory.lake.schemas.filters import WITHOUT_VALUE
 
 SECTION = Section(
     "removed", "Removed by round (a document can fail several rules; tokens are reckoned from bytes)"
@@ -43,6 +45,7 @@ class RoundOfRules:
     n_entered: int
     total: Removed
     by_rule: dict[str, Removed]
+    without_value: dict[str, int] = field(default_factory=dict)  # documents that pass a rule, by rule
 
     def lines(self) -> Iterator[str]:
         """Yield lines for a person: the round, then its rules."""
@@ -50,6 +53,8 @@ class RoundOfRules:
         yield f"{self.table}: {self.total}{share}"
         for rule, removal in self.by_rule.items():
             yield f"  {rule}: {removal}"
+        for rule, n_documents in self.without_value.items():
+            yield f"  {rule}: {counted(n_documents, 'document')} passed without a value"
 
 
 def removed_by_round(scope: SummaryScope, dataset: str, verdicts: TableName) -> Figure | None:
@@ -68,11 +73,21 @@ def removed_by_round(scope: SummaryScope, dataset: str, verdicts: TableName) -> 
         new = verdicts_against.filter(is_new).append_column(
             "n_bytes", waiting["n_bytes"].take(places.filter(is_new))
         )
-        rounds.append(_round(str(table), len(waiting), new, tokens_per_byte))
+        round_of_rules = _round(str(table), len(waiting), new, tokens_per_byte)
+        rounds.append(replace(round_of_rules, without_value=_without_value(scope, table, waiting)))
         stays = pc.invert(pc.is_in(waiting["doc_id"], verdicts_against["doc_id"].combine_chunks()))
         waiting = waiting.filter(stays).combine_chunks()
     lines = [line for part in rounds for line in part.lines()]
     return Figure(SECTION.name, dataset, [asdict(part) for part in rounds], lines)
+
+
+def _without_value(scope: SummaryScope, table: TableName, waiting: pa.Table) -> dict[str, int]:
+    """How many of the documents that enter a round pass a rule without a value, most first."""
+    if WITHOUT_VALUE not in scope.lake.table(table).schema().column_names:  # verdicts of an earlier version
+        return {}
+    verdicts = scope.lake.read(table, ["doc_id", WITHOUT_VALUE])
+    verdicts = verdicts.filter(pc.is_in(verdicts["doc_id"], waiting["doc_id"].combine_chunks()))
+    return count_by(pa.table({"rule": pc.list_flatten(verdicts[WITHOUT_VALUE])}), "rule")
 
 
 def _tables(scope: SummaryScope, verdicts: TableName) -> list[TableName]:

@@ -94,7 +94,7 @@ class StageView(Protocol):
     def explain(self, removals: Sequence[Removal]) -> str:
         """Return one sentence on the removals of a document."""
         rules = [
-            f"{removal.reason} is {' (limit '.join(_apart(removal.value, removal.limit))})"
+            _failure(removal.reason, removal.value, removal.limit)
             for removal in removals
             if removal.limit is not None
         ]
@@ -145,8 +145,13 @@ def counts_figure(section: str, subject: str, counts: Mapping[str, int]) -> Figu
     return Figure(section, subject, dict(counts), [line or "none"])
 
 
-def _apart(measurement: float | None, limit: float) -> tuple[str, str]:
+def _failure(rule: str, measurement: float | None, limit: float) -> str:
+    if measurement is None:
+        return f"{rule} has no value (`missing: keep` would let it pass)"
+    return f"{rule} is {' (limit '.join(_apart(measurement, limit))})"
+
+
+def _apart(measurement: float, limit: float) -> tuple[str, str]:
     """Return a measurement and its limit with as many digits as tell them apart."""
-    number = float("nan") if measurement is None else measurement
-    pairs = ((f"{number:.{digits}g}", f"{limit:.{digits}g}") for digits in range(6, 18))
-    return next((pair for pair in pairs if pair[0] != pair[1]), (f"{number:g}", f"{limit:g}"))
+    pairs = ((f"{measurement:.{digits}g}", f"{limit:.{digits}g}") for digits in range(6, 18))
+    return next((pair for pair in pairs if pair[0] != pair[1]), (f"{measurement:g}", f"{limit:g}"))

@@ -14,8 +14,9 @@ from factory.explain.stages.removals import Read, removals_of
 from factory.explain.stages.stage import Figure, Section, StageView, SummaryScope, count_by, counts_figure
 from factory.lake import names
 from factory.lake.names import TableName
-from factory.lake.schemas.filters import FILTERED
+from factory.lake.schemas.filters import FILTERED, WITHOUT_VALUE
 from factory.lake.tables import Published
+from factory.suggestions import quoted
 
 
 @dataclass(frozen=True)
@@ -37,9 +38,11 @@ class VerdictView(StageView):
     def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> Collection[str]:
         rejected = []
         for table in self._tables(read):
-            for batch in read.batches(table, FILTERED, ["doc_id", "kept"], pa.array(traces, pa.string())):
+            columns = ["doc_id", "kept", *self._without_value(read, table)]
+            for batch in read.batches(table, FILTERED, columns, pa.array(traces, pa.string())):
                 for row in batch.to_pylist():
                     traces[row["doc_id"]].note(table, read.snapshot(table))
+                    traces[row["doc_id"]].without_value += row.get(WITHOUT_VALUE) or []
                     rejected += [] if row["kept"] else [row["doc_id"]]
         return rejected
 
@@ -58,7 +61,10 @@ class VerdictView(StageView):
 
     def line(self, trace: DocumentTrace) -> str:
         n_failed = len(trace.rejections) if trace.outcome == self.outcome else 0
-        return f"fails {n_failed} rule(s)" if n_failed else "passes every rule"
+        if n_failed:
+            return f"fails {n_failed} rule(s)"
+        without = f", without a value of {quoted(trace.without_value)}" if trace.without_value else ""
+        return f"passes every rule{without}"
 
     def tables(self, scope: SummaryScope, dataset: str) -> Sequence[TableName]:
         return (names.verdicts(scope.tables, dataset, self.namespace),)
@@ -77,6 +83,16 @@ class VerdictView(StageView):
                 yield counts_figure(self.section.name, dataset, counts)
                 figure = rounds.removed_by_round(scope, dataset, table)
                 yield from [figure] if figure is not None else []
+
+    def _without_value(self, read: Read, table: TableName) -> list[str]:
+        """The column of rules without a value, if the verdicts have it, as of this version on."""
+        if not read.has_rows(table):
+            return []
+        iceberg_table = read.lake.table(table)
+        snapshot = iceberg_table.snapshot_by_id(read.snapshot(table))
+        schema_id = None if snapshot is None else snapshot.schema_id
+        schema = iceberg_table.schemas().get(schema_id or 0, iceberg_table.schema())
+        return [WITHOUT_VALUE] if WITHOUT_VALUE in schema.column_names else []
 
     def _tables(self, read: Read) -> Sequence[TableName]:
         """The tables of verdicts: of the dataset that is read, or else of every dataset."""

@@ -21,10 +21,13 @@ def signals_table(numbers: Sequence[str], words: Sequence[str] = ()) -> TableSch
 
 _REJECTION = [("rule", pa.string()), ("value", pa.float64()), ("threshold", pa.float64())]
 
+WITHOUT_VALUE = "without_value"
+
 FILTERED = table(
     DOC_ID,
     required("kept", pa.bool_(), "whether the document passes every rule"),
     column("rejections", list_of(pa.struct(_REJECTION)), "every failed rule, with value and limit"),
+    column(WITHOUT_VALUE, list_of(pa.string()), "every rule that the document passes without a value"),
     partition_by=("kept",),
     chart="filters.rejections",
     figures="filters.verdicts",

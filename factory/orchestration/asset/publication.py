@@ -35,6 +35,7 @@ from factory.lake_spark import audit as spark_audit
 from factory.lake_spark.read import read_at
 from factory.orchestration.asset import code_parts
 from factory.orchestration.asset.branch import Branch
+from factory.orchestration.asset.charts.totals import NOTE
 from factory.orchestration.asset.checks import Check, in_files, said, unique, violations
 from factory.orchestration.asset.declaration import (
     AssetResult,
@@ -120,13 +121,13 @@ def materialize(
     except BaseException:
         emit(str(declared.table), "failed")
         raise
-    note = tables.note
-    emit(str(declared.table), "published", published[-1].rows, rejected.get("rejected"), phrase(found), note)
     seconds = time.monotonic() - began
     shown = [
         shown_of(output, rows, run.lake.table(output.table).properties)
         for output, rows in zip(declared.outputs, written, strict=True)
     ]
+    note = "; ".join(filter(None, [tables.note, *(str(figures.get(NOTE, "")) for figures in shown)]))
+    emit(str(declared.table), "published", published[-1].rows, rejected.get("rejected"), phrase(found), note)
     of_all = {"seconds": seconds, "made because": phrase(found) or NEW, **tables.facts, **rejected}
     yield from results(context, published, parts, of_all, shown)
 

@@ -30,7 +30,7 @@ import dagster as dg
 from pyspark.sql import DataFrame
 
 from factory.errors import ConfigurationError
-from factory.filters.limits import Bottom, Top, bounds
+from factory.filters.limits import Bottom, Missing, Requirement, Top, bounds
 from factory.filters.metadata import WrittenNumberPredicate
 from factory.filters.rounds import Round
 from factory.filters.rule import Rule
@@ -167,7 +167,11 @@ def implies(strict: Rule, loose: Rule) -> bool:
     """
     if isinstance(strict.limit, Top | Bottom) or isinstance(loose.limit, Top | Bottom):
         return False
-    if strict.signals != loose.signals or repr(strict.with_limit(loose.limit)) != repr(loose):
+    if loose.rejects_missing and not strict.rejects_missing:
+        return False
+    missing: Missing = "reject" if loose.rejects_missing else "keep"
+    as_loose = strict.with_limit(Requirement(loose.limit, missing))
+    if strict.signals != loose.signals or repr(as_loose) != repr(loose):
         return False
     (low, high), (least, most) = bounds(strict.limit), bounds(loose.limit)
     return low >= least and high <= most
@@ -260,7 +264,9 @@ def _filtered(chain: Chain, step: _Round) -> dg.AssetsDefinition:
         bound_by_rule = {row.rule: row.limit for row in upstream["limits"].collect()} if limits else {}
         verdicts = decide(_values(step, upstream), with_bounds(rules, bound_by_rule))
         return (
-            verdicts.unionByName(upstream["before"].where("NOT kept")) if "before" in upstream else verdicts
+            verdicts.unionByName(upstream["before"].where("NOT kept"), allowMissingColumns=True)
+            if "before" in upstream
+            else verdicts
         )
 
     return filtered

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from factory.errors import ConfigurationError
 from factory.filters.examples import Examples
-from factory.filters.limits import parse_limit
+from factory.filters.limits import Missing, parse_limit
 from factory.filters.listed_words import ListedWords
 from factory.filters.onnx_score import OnnxScore
 from factory.filters.perplexity import BitsPerByte
@@ -32,6 +32,9 @@ class ModelEntry(FrozenModel):
     limit: PlainLimit | float | None = Field(
         default=None, description="limit of its rule where a dataset names none"
     )
+    missing: Missing | None = Field(
+        default=None, description="`keep` or `reject`: what becomes of a document without a value"
+    )
 
     @field_validator("limit", mode="before")
     @classmethod
@@ -46,7 +49,9 @@ class ModelEntry(FrozenModel):
     def rule(self, name: str) -> Rule:
         """The rule of that name; raises ConfigurationError for a limit that it cannot have."""
         rule = self.rule_by_default(name)
-        return rule if self.limit is None else rule.with_limit(parse_limit(name, self.limit, rule.limit))
+        if self.limit is not None:
+            rule = rule.with_limit(parse_limit(name, self.limit, rule.limit))
+        return rule if self.missing is None else rule.with_missing(self.missing)
 
     @abstractmethod
     def rule_by_default(self, name: str) -> Rule:

@@ -1,8 +1,9 @@
 """The first records of a dataset, read as a run reads them: what is wrong with its declaration, and advice.
 
 A preview runs the dataset's reader on a few files, up to `FIRST_RECORDS` records or `FIRST_BYTES` of each. A
-file of records without a document, a field that no record has and pages in prose are mistakes, which
-`factory check` refuses; those that would fail the whole run end it before it reads.
+file of records without a document, a field that no record has, a predicate on `metadata` that no document has
+and pages in prose are mistakes, which `factory check` refuses; those that would fail the whole run end it
+before it reads.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.formats import RecordFiles
 from factory.orchestration.datasets.guess import FIRST_BYTES, FIRST_RECORDS
 from factory.orchestration.datasets.located_yaml import YamlPath
+from factory.orchestration.datasets.metadata_names import unknown_names
 from factory.orchestration.datasets.record_fields import key_field, text_field
 from factory.orchestration.datasets.template import scalar
 from factory.suggestions import nearest, quoted
@@ -99,11 +101,16 @@ def preview(entry: Dataset, files: Sequence[tuple[Path, bytes]], folder: Path) -
             break
     mistakes: list[Mistake] = []
     advice: list[str] = []
+    fields: list[FirstRecords] = []
     if isinstance(entry, RecordFiles) and starts:
         fields = [entry.first_records(start.source, FIRST_RECORDS) for start in starts]
         mistakes += _unknown_fields(entry, starts, fields)
         mistakes += _repeated_keys(entry, starts, fields)
         advice += _key_advice(entry, fields)
+    rows = [row for start in starts for row in start.rows]
+    names = [name for first in fields for name in first.fields]
+    for unknown in unknown_names(entry, rows, names, folder):
+        mistakes.append(Mistake(unknown.place, unknown.sentence, ends_run=False))
     if not any(mistake.place in (("text",), ("messages",), ("key",)) for mistake in mistakes):
         mistakes += _unread(entry, starts, every_file=len(starts) == len(files))
     if not mistakes and isinstance(entry, RecordFiles):

@@ -260,13 +260,22 @@ def test_a_further_partition_decides_none_of_the_others_again(
 def test_numbers_in_metadata_are_compared_and_what_is_none_is_counted(
     spark: SparkSession, lake_settings: Settings, unique: str
 ) -> None:
-    chain = filters(unique, Round(predicates={"metadata.score": {"at_least": 50}}))
+    chain = filters(unique, Round(predicates={"metadata.score": {"at_least": 50, "missing": "keep"}}))
     result = run(lake_settings, raw(unique), *chain)
     assert result.success
     verdicts = Lake(lake_settings).read(names.filtered(unique)).to_pylist()
     rows = {row["doc_id"].partition("@")[0]: row for row in verdicts}
-    expected = {key for number, key in enumerate(TEXTS) if number % 9 == 0 or number >= 50}
+    without = {key for number, key in enumerate(TEXTS) if number % 9 == 0}
+    expected = without | {key for number, key in enumerate(TEXTS) if number >= 50}
     assert {key for key, row in rows.items() if row["kept"]} == expected
+    assert {key for key, row in rows.items() if row["without_value"]} == without
+    [figures] = [
+        event.step_materialization_data.materialization.metadata
+        for event in result.get_asset_materialization_events()
+        if event.asset_key == key_of(names.filtered(unique))
+    ]
+    assert figures["pass metadata.score without a value"].value == len(without)
+    assert figures["note"].value == f"without a value {len(without)} pass metadata.score"
     [count] = [
         check.metadata["violations"].value
         for check in result.get_asset_check_evaluations()

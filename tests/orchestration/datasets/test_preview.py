@@ -388,3 +388,80 @@ def test_a_parquet_file_with_two_columns_of_one_name_is_told(tmp_path: Path) -> 
     pq.write_table(pa.Table.from_arrays(columns, ["id", "text", "text"]), tmp_path / "a.parquet")
     path = declare(tmp_path, "kind: prose, format: parquet, paths: a.parquet")
     assert refusal(path).endswith("The file has two columns `text`. Rename one.")
+
+
+DATED = [{"body": f"text {number}", "topic": "web", "rank": number} for number in range(5)]
+SAYS = "or `missing: reject` to the predicate, for documents without it."
+
+
+@pytest.mark.parametrize(
+    "dataset, sentence",
+    [
+        (
+            "metadata: topic, predicates: {metadata.tpoic: {none_of: [forum]}}",
+            "predicates.metadata.tpoic: The first 5 documents have no `metadata.tpoic`, only `topic`. Did "
+            f"you mean `metadata.topic`? If later documents have it, add `missing: keep` {SAYS}",
+        ),
+        (
+            "metadata: topic, predicates: {metadata.rank: {at_least: 3}}",
+            "only `topic`. The records have a field of this name: add `metadata: [rank]` to the dataset.",
+        ),
+        (
+            "variants: {strict: {predicates: {metadata.topic: [web]}}}",
+            "variants.strict.predicates.metadata.topic: The first 5 documents have no `metadata.topic`, and "
+            "no other `metadata`. The records have a field of this name",
+        ),
+        (
+            "rounds: [{rules: [c4]}, {predicates: {metadata.score: {at_most: 3}}}]",
+            "rounds[1].predicates.metadata.score: The first 5 documents have no `metadata.score`, and "
+            f"no other `metadata`. If later documents have it, add `missing: keep` {SAYS}",
+        ),
+        (
+            "facts: {paths: facts.csv, by: key}, predicates: {metadata.spam: {at_most: 3}}",
+            "Did you mean `facts.spam`?",
+        ),
+    ],
+)
+def test_a_predicate_on_metadata_that_no_document_has_is_refused(
+    tmp_path: Path, dataset: str, sentence: str
+) -> None:
+    (tmp_path / "facts.csv").write_text("key,spam\na,1\n")
+    path = declare(
+        tmp_path, f"kind: prose, format: jsonl, paths: a.jsonl, text: body, {dataset}", a_jsonl=lines(DATED)
+    )
+    assert sentence in refusal(path)
+    assert refusal(path).count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "{metadata.later: {at_least: 3, missing: keep}}",
+        "{metadata.later: {one_of: [a], missing: reject}}",
+        "{metadata.later: [a, null]}",
+        "{metadata.topic: [web]}",
+        "{metadata.split: {none_of: [test]}}",
+    ],
+)
+def test_a_predicate_that_says_what_becomes_of_documents_without_the_name_is_right(
+    tmp_path: Path, predicate: str
+) -> None:
+    path = declare(
+        tmp_path,
+        f"kind: prose, format: jsonl, paths: a.jsonl, text: body, metadata: topic, predicates: {predicate}",
+        a_jsonl=lines(DATED),
+    )
+    assert check(path).datasets[0].files == 1
+
+
+def test_facts_that_few_pages_state_are_names_of_every_page(tmp_path: Path) -> None:
+    page = b"<html><body><main><p>" + b"A page with a sentence in it. " * 20 + b"</p></main></body></html>"
+    path = declare(
+        tmp_path,
+        "kind: prose, format: html, paths: ., predicates: {metadata.noai: {none_of: ['true']}, "
+        "metadata.nohai: {none_of: ['true']}}",
+        a_html=page,
+    )
+    assert "no `metadata.nohai`, only" in refusal(path)
+    assert "Did you mean `metadata.noai`?" in refusal(path)
+    assert refusal(path).count("metadata.noai") == 1

@@ -1,6 +1,6 @@
 """Which chart and which figures Dagster shows of a table: those that its schema names, `stage.name`.
 
-filtered.*                kept, rejected: documents
+filtered.*                kept, rejected: documents; those that pass or fail a rule without a value, by rule
 dedup.*_decisions         kept, duplicates: documents; documents of dropped topics count as neither
 dedup.*_repositories      the same of repositories
 tokenized.*               tokens

@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 
 from factory.orchestration.asset.rows import Rows
 
-Figures = Callable[[Rows, Mapping[str, str]], dict[str, int | float]]  # of rows and table properties
+NOTE = "note"  # the figure that is a phrase, which stands in the line of the run as well
+Figures = Callable[[Rows, Mapping[str, str]], Mapping[str, int | float | str]]  # of rows and properties
 
 
 def no_figures(rows: Rows, properties: Mapping[str, str]) -> dict[str, int | float]:  # noqa: ARG001

@@ -111,7 +111,7 @@ BARS: dict[str, tuple[Chart, TableSchema | str, list[tuple[Any, ...]], dict[str,
     "a document counts for every rule it fails": (
         rejections,
         FILTERED,
-        [("a", False, FAILS, None), ("b", False, FAILS[:1], None), ("c", True, [], None)],
+        [("a", False, FAILS, [], None), ("b", False, FAILS[:1], [], None), ("c", True, [], [], None)],
         {"*kept": 1, "words": 2, "stop_words": 1},
     ),
     "counts fall between powers of two": (

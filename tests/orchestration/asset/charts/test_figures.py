@@ -15,19 +15,40 @@ from factory.lake.schemas.packing import PACKED, SEQUENCE_LENGTH, TOKENIZED
 from factory.orchestration.asset.charts.registry import figures_of
 from factory.orchestration.asset.rows import Rows
 
+VERDICTS = "kept boolean, rejections array<struct<rule: string, value: double>>, without_value array<string>"
 DECIDED = "kept boolean, reason string"
-FIGURES: dict[str, tuple[TableSchema, str, list[tuple[Any, ...]], dict[str, float]]] = {
+FIGURES: dict[str, tuple[TableSchema, str, list[tuple[Any, ...]], dict[str, Any]]] = {
     "verdicts": (
         FILTERED,
-        "kept boolean",
-        [(True,), (False,), (True,)],
+        VERDICTS,
+        [(True, [], []), (False, [("words", 3.0)], []), (True, [], [])],
         {"kept": 2, "rejected": 1},
     ),
     "nothing but kept documents": (
         FILTERED,
-        "kept boolean",
-        [(True,)],
+        VERDICTS,
+        [(True, [], [])],
         {"kept": 1, "rejected": 0},
+    ),
+    "documents without a value": (
+        FILTERED,
+        VERDICTS,
+        [
+            (True, [], ["quality", "code_words"]),
+            (True, [], ["quality"]),
+            (False, [("stars", None), ("words", 3.0)], ["quality"]),
+            (False, [("stars", None)], ["a", "b"]),
+        ],
+        {
+            "kept": 2,
+            "rejected": 2,
+            "pass a without a value": 1,
+            "pass b without a value": 1,
+            "pass code_words without a value": 1,
+            "pass quality without a value": 3,
+            "fail stars without a value": 2,
+            "note": "without a value 3 pass quality, 2 fail stars, 1 pass a and 1 more",
+        },
     ),
     "decisions, a document of a dropped topic is no duplicate": (
         DECISIONS,
@@ -55,7 +76,7 @@ def test_figures_are_what_the_rows_hold(
     schema: TableSchema,
     columns: str,
     rows: list[tuple[Any, ...]],
-    figures: dict[str, float],
+    figures: dict[str, Any],
 ) -> None:
     frame = spark.createDataFrame(rows, columns)
     batches = frame.toArrow().to_batches()
