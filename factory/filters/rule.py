@@ -119,9 +119,7 @@ class Rule(ABC):
                 "Define the rule in a file."
             ) from error
         of_verdict = {"limit", "missing"}  # attributes that change no value
-        state = sorted(
-            (name, repr(value)) for name, value in vars(self).items() if name not in verdict_attributes
-        )
+        state = sorted((name, repr(value)) for name, value in vars(self).items() if name not in of_verdict)
         return hashlib.sha256(f"{type(self).__qualname__}\n{state}\n{code}".encode()).hexdigest()[:16]
 
     def as_values(self) -> dict[str, Any]:

@@ -45,7 +45,8 @@ from factory.orchestration.datasets.models import ClassifierEntry, OnnxModelEntr
         (Category("category", (), ["forum"], limit=AtLeast(0.5)), True),
         (OnnxScore("educational"), True),
         (OnnxScore("toxic", AtMost(0.5)), False),
-        (BitsPerByte("perplexity"), False),  # no model of the language
+        (BitsPerByte("perplexity"), True),  # noise is taken for a language without a model
+        (BitsPerByte("perplexity", AtMost(3)), True),
         (BitsPerByte("perplexity", Bottom(0.3)), True),
         (ListedWords("profanity"), False),
         (predicate("stars", {"at_least": 10}), True),
