@@ -87,7 +87,7 @@ class ClassifierEntry(ModelEntry):
         return classifier_rule(name, None, tuple(self.classes or ()))
 
     def declare(self, name: str, _folder: Path) -> RuleModel:
-        fields = {field: getattr(self, field) for field in ClassifierEntry.model_fields}
+        fields = {field: getattr(self, field) for field in ClassifierEntry.model_fields if field != "missing"}
         return classifier(name, **fields | {"limit": self.rule(name).limit})
 
 
