@@ -10,7 +10,8 @@ from factory.orchestration.datasets.blend_asset import blend_asset
 from factory.orchestration.host.definitions import definitions
 from factory.settings import settings
 from jobs.schedules import nightly
-from jobs.sensors import Watched, new_input
+from jobs.sensors import new_input
+from jobs.watched import Watched
 
 CORPUS = corpus(settings())
 

@@ -10,7 +10,7 @@ from factory.orchestration.asset.table_asset import PRIORITY_TAG
 from factory.orchestration.host.instance import IN_TURN_TAG
 from factory.orchestration.host.partitions import batches
 from factory.orchestration.host.resources import REUSE_TAG
-from jobs.sensors import Watched, notice
+from jobs.watched import Watched, notice
 
 DESCRIPTION = (
     "Reads every source again and updates the tables that a change affects; tables with unchanged code, "

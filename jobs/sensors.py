@@ -1,4 +1,4 @@
-"""The sensor `new_input`: it watches the files of datasets and requests runs when they change.
+"""The sensor `new_input`: it watches files of datasets, facts and models and requests runs when they change.
 
 The state of an input is a hash of the names, sizes and times of its files (`factory.ingest.state`). A new
 state requests a run once it has been seen at two ticks, so that files still being written are waited for.
@@ -13,47 +13,23 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
-from pathlib import Path
 
 import dagster as dg
 
 from factory.errors import DamagedFile, TableNotFound
-from factory.ingest.state import state
-from factory.lake import names
+from factory.ingest.state import Listing, state
+from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.orchestration.asset.table_asset import PRIORITY_TAG, declaration_of
-from factory.orchestration.datasets.partition_paths import keys_at, path_of
 from factory.orchestration.host.instance import IN_TURN_TAG
 from factory.orchestration.host.partitions import RunBatch, spans
 from factory.orchestration.host.resources import REUSE_TAG
 from factory.orchestration.keys import key_of, table_of
 from factory.settings import Settings, settings
+from jobs.watched import Watched, WatchedTable, tables_of_files
 
 NAME = "new_input"
-
-
-@dataclass(frozen=True)
-class Watched:
-    """A dataset and the files and folders of its raw table.
-
-    `{partition}` in a path stands for the key of a partition. With dynamic `partitions`, each folder directly
-    below the paths is a partition, created when the sensor first sees it.
-    """
-
-    dataset: str
-    paths: tuple[Path, ...]
-    partitions: dg.PartitionsDefinition[str] | None = None
-
-    def inputs(self) -> dict[str, list[Path]]:
-        """Return the watched inputs: all paths under the name "", or the paths of each partition."""
-        if self.partitions is None:
-            return {"": [path for path in self.paths if path.exists()]}
-        found = {
-            key: [at for path in self.paths if (at := path_of(path, key)).exists()]
-            for key in keys_at(self.paths, self.partitions)
-        }
-        return {key: paths for key, paths in found.items() if paths}
 
 
 @dataclass(frozen=True)
@@ -81,9 +57,9 @@ class Seen:
 
 @dataclass(frozen=True)
 class Change:
-    """The inputs of a dataset to request: those that `changed`, and unchanged ones whose run `failed`."""
+    """The inputs of a table to request: those that `changed`, and unchanged ones whose run `failed`."""
 
-    watched: Watched
+    watched: Watched | WatchedTable
     changed: Mapping[str, Seen]
     failed: Mapping[str, Seen]
 
@@ -102,10 +78,12 @@ def new_input(
 ) -> dg.SensorDefinition:
     """Return a sensor that checks every `every_s` seconds and requests runs for changed files.
 
-    It compares inputs that it has no memory of with the tables of `lake_settings`, by default those of the
-    environment. The sensor is off until somebody starts it.
+    Besides the paths of `watched` it looks at the files that other `assets` declare. It compares inputs that
+    it has no memory of with the tables of `lake_settings`, by default those of the environment. The sensor is
+    off until somebody starts it.
     """
 
+    every_input: list[Watched | WatchedTable] = [*watched, *tables_of_files(assets, watched)]
     watches = ", ".join(f"`{dataset.dataset}`" for dataset in watched) or "no dataset"
 
     @dg.sensor(
@@ -113,20 +91,21 @@ def new_input(
         asset_selection=dg.AssetSelection.all(),
         minimum_interval_seconds=every_s,
         description=f"Every {every_s} seconds, looks for files that were added, changed or removed below the "
-        f"paths of {watches}. If two looks in a row find the same change, it requests a run of the dataset's "
-        "tables and everything downstream, unless they were made from the same files; a new folder becomes a "
-        "partition. Off until you start it.",
+        f"paths of {watches} and among the files of facts, word lists, models and tokenizers. If two "
+        "looks in a row find the same change, it requests a run of the tables made from them and everything "
+        "downstream, unless they were made from the same files; a new folder becomes a partition. Off until "
+        "you start it.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-        if not watched:
+        if not every_input:
             return dg.SkipReason("No dataset of this corpus is read from files that can be watched.")
         lake = Lake(lake_settings or settings())
         remembered = json.loads(context.cursor or "{}")
         cursor: dict[str, dict[str, tuple[object, ...]]] = {}
         changes: list[Change] = []
         added: list[dg.AddDynamicPartitionsRequest] = []
-        for dataset in watched:
-            before = {name: Seen(*memory) for name, memory in remembered.get(dataset.dataset, {}).items()}
+        for dataset in every_input:
+            before = {name: Seen(*memory) for name, memory in remembered.get(dataset.name, {}).items()}
             states = {name: state(paths) for name, paths in dataset.inputs().items()}
             after = {name: before.get(name, Seen()).now(digest) for name, digest in states.items()}
             changed = [name for name, seen in after.items() if seen.times > before.get(name, Seen()).times]
@@ -152,7 +131,7 @@ def new_input(
             if isinstance(dataset.partitions, dg.DynamicPartitionsDefinition) and changed:
                 added.append(dataset.partitions.build_add_request(sorted(changed)))
             # A missing folder is remembered: its rows stay, and it may come back.
-            cursor[dataset.dataset] = {name: astuple(seen) for name, seen in (before | after).items()}
+            cursor[dataset.name] = {name: astuple(seen) for name, seen in (before | after).items()}
         return dg.SensorResult(
             run_requests=list(_requests(assets, changes, context.instance)),
             dynamic_partitions_requests=added,
@@ -160,29 +139,6 @@ def new_input(
         )
 
     return sensor
-
-
-def notice(watched: Iterable[Watched], instance: dg.DagsterInstance) -> list[str]:
-    """Sync folder partitions with disk; return the removed keys.
-
-    The rows of a removed partition stay. Without the sync, a removed or misnamed folder would fail every run
-    of all partitions. If a path itself is missing, such as an unmounted disk, no key is removed.
-    """
-    there: dict[str, set[str]] = {}
-    unsure: set[str] = set()
-    for dataset in watched:
-        partitions = dataset.partitions
-        if isinstance(partitions, dg.DynamicPartitionsDefinition) and partitions.name:
-            there.setdefault(partitions.name, set()).update(keys_at(dataset.paths, partitions))
-            if not all(path.is_dir() for path in dataset.paths):
-                unsure.add(partitions.name)
-    gone = []
-    for name, keys in there.items():
-        for key in set(instance.get_dynamic_partitions(name)) - keys if name not in unsure else ():
-            instance.delete_dynamic_partition(name, key)
-            gone.append(f"{name}/{key}")
-        instance.add_dynamic_partitions(name, sorted(keys))
-    return sorted(gone)
 
 
 @dataclass(frozen=True)
@@ -205,9 +161,9 @@ class Made:
         return seen.state == seen.asked and self.read.get(name) not in ("", seen.state)
 
 
-def _made(lake: Lake, assets: Sequence[dg.AssetsDefinition], watched: Watched) -> Made:
-    """Return the inputs from which the dataset's tables were made, by partition."""
-    source = names.raw(watched.dataset)
+def _made(lake: Lake, assets: Sequence[dg.AssetsDefinition], watched: Watched | WatchedTable) -> Made:
+    """Return the inputs from which the watched table and the tables behind it were made, by partition."""
+    source = watched.table
     inputs: dict[TableName, dict[str, str]] = {}
     behind = downstream(assets, key_of(source))
     for asset in assets:
@@ -216,17 +172,23 @@ def _made(lake: Lake, assets: Sequence[dg.AssetsDefinition], watched: Watched) -
                 continue  # a run may leave it out
             try:
                 if asset.partitions_def is None:
-                    whole = lake.published(table).lineage
-                    inputs[table] = {"": whole.inputs.get("", "")}
+                    inputs[table] = {"": _state_of_files(lake.published(table).lineage)}
                 else:
                     lineages = lake.partitions(table).lineage
                     inputs[table] = {key: lineage.inputs.get(key, "") for key, lineage in lineages.items()}
             except (TableNotFound, DamagedFile):  # a run makes the missing table, or names the damaged file
                 inputs[table] = {}
     read = inputs[source]
-    everywhere = [held for held in inputs.values() if "" not in held or watched.partitions is None]
+    everywhere = [held for held in inputs.values() if ("" in held) == (watched.partitions is None)]
     all_exist = all(inputs.values())
     return Made(read, {name for name in read if all_exist and all(name in held for held in everywhere)})
+
+
+def _state_of_files(lineage: Lineage) -> str:
+    """Return the state of the files that a table was made from, empty if it is not on record."""
+    if "" in lineage.inputs or "" not in lineage.listings:
+        return lineage.inputs.get("", "")
+    return Listing.from_text(lineage.listings[""]).state
 
 
 def _under_way(instance: dg.DagsterInstance) -> bool:
@@ -253,11 +215,15 @@ def _requests(
         watched, inputs = change.watched, change.inputs
         if not inputs:
             continue
-        dataset = watched.dataset
-        behind = downstream(assets, key_of(names.raw(dataset)))
+        dataset = watched.name
+        behind = downstream(assets, key_of(watched.table))
         partitioned = {key for asset in assets if asset.partitions_def for key in asset.keys & behind}
         whole |= behind - partitioned
         states += [f"{dataset}/{name}:{seen.times}:{seen.state}" for name, seen in sorted(inputs.items())]
+        if isinstance(watched, WatchedTable):
+            if partitioned:
+                yield from _requests_of_all_partitions(assets, watched, behind, inputs[""], instance)
+            continue
         if watched.partitions is None:
             continue
         order = watched.partitions.get_partition_keys(dynamic_partitions_store=instance)
@@ -274,6 +240,37 @@ def _requests(
             )
     if whole:
         yield dg.RunRequest(run_key=_run_key(["whole", *states]), asset_selection=sorted(whole), tags=tags)
+
+
+def _requests_of_all_partitions(
+    assets: Sequence[dg.AssetsDefinition],
+    source: WatchedTable,
+    behind: Collection[dg.AssetKey],
+    seen: Seen,
+    instance: dg.DagsterInstance,
+) -> Iterator[dg.RunRequest]:
+    """Yield a run of the table, then runs of all partitions behind it, which keep the unchanged ones."""
+    own = next(asset.keys for asset in assets if key_of(source.table) in asset.keys)
+    state_of_files = f"{source.name}:{seen.times}:{seen.state}"
+    tags = {REUSE_TAG: "true", IN_TURN_TAG: "true"}
+    yield dg.RunRequest(
+        run_key=_run_key([state_of_files]), asset_selection=sorted(own), tags={**tags, PRIORITY_TAG: "2"}
+    )
+    by_partitions: dict[dg.PartitionsDefinition[str], set[dg.AssetKey]] = {}
+    for asset in assets:
+        if asset.partitions_def is not None and not asset.keys.isdisjoint(behind):
+            by_partitions.setdefault(asset.partitions_def, set()).update(asset.keys & set(behind))
+    for partitions, tables in by_partitions.items():
+        keys = partitions.get_partition_keys(dynamic_partitions_store=instance)
+        if not keys:
+            continue
+        range_tags = RunBatch((), (keys[0], keys[-1])).tags if len(keys) > 1 else {}
+        yield dg.RunRequest(
+            run_key=_run_key([state_of_files, *sorted(key.to_user_string() for key in tables)]),
+            asset_selection=sorted(tables),
+            partition_key=keys[0] if len(keys) == 1 else None,
+            tags={**tags, **range_tags, PRIORITY_TAG: "1"},
+        )
 
 
 def _run_key(states: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ from factory.orchestration.host.partitions import Span, batches
 from factory.orchestration.keys import key_of
 from factory.settings import Settings
 from jobs.definitions import CORPUS, WATCHED, defs
-from jobs.sensors import notice
+from jobs.watched import notice
 
 
 def materialize(

@@ -44,7 +44,7 @@ from factory.orchestration.host.partitions import RunBatch, Span, batches
 from factory.orchestration.host.resources import NAMED_TAG, REUSE_TAG
 from factory.settings import Settings
 from factory.spark.session import kill_jvm
-from jobs.sensors import Watched, notice
+from jobs.watched import Watched, notice
 
 _LOOK_EVERY_S = 0.2  # an interrupt just before a wait, or in another thread, does not end the wait
 _ENDS = ("published", "reused", "left out", "failed")  # the final phases of an asset

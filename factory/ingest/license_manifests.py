@@ -1,7 +1,7 @@
 """The license that the manifest of a source tree declares: Cargo, npm, Python, Composer and R.
 
-Each reader takes the text of a manifest and returns its `LicenseDeclaration`. It raises one of MALFORMED for a text
-that is not such a manifest, or that declares no license.
+Each reader takes the text of a manifest and returns its `LicenseDeclaration`. It raises one of MALFORMED for
+a text that is not such a manifest, or that declares no license.
 """
 
 from __future__ import annotations

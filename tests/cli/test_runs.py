@@ -25,7 +25,7 @@ from factory.orchestration.asset.progress import Progress
 from factory.orchestration.asset.spark_failure import WORKER_DIED
 from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
-from jobs.sensors import Watched
+from jobs.watched import Watched
 from tests.orchestration.runs import COLUMNS, component_table
 
 CHECKS = [

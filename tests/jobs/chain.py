@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import dagster as dg
 from pyspark.sql import DataFrame
@@ -24,8 +25,9 @@ def table(
     partitions_def: dg.PartitionsDefinition[str] | None = None,
     side_tables: Sequence[str] = (),
     on_demand: OnDemand | None = None,
+    files: Sequence[Path] | None = None,
 ) -> dg.AssetsDefinition:
-    """The declaration of table `name`, `namespace.table`, made from `upstream`."""
+    """The declaration of table `name`, `namespace.table`, made from `upstream` and `files`."""
     of = TableName.parse(name)
 
     @table_asset(
@@ -37,6 +39,7 @@ def table(
         upstream={it.replace(".", "_"): TableName.parse(it) for it in upstream},
         partitions_def=partitions_def,
         on_demand=on_demand,
+        files=None if files is None else lambda _: files,
     )
     def made(**upstream: DataFrame) -> DataFrame:
         raise AssertionError(name)
@@ -44,7 +47,12 @@ def table(
     return made
 
 
-def publish(lake: Lake, asset: dg.AssetsDefinition, inputs: Mapping[str, str]) -> None:
+def publish(
+    lake: Lake,
+    asset: dg.AssetsDefinition,
+    inputs: Mapping[str, str],
+    listings: Mapping[str, str] | None = None,
+) -> None:
     """Publish the tables of `asset` without rows, as made from `inputs`: a state of files by partition."""
     for output in declaration_of(asset).outputs:
         lineage = Lineage(
@@ -54,6 +62,7 @@ def publish(lake: Lake, asset: dg.AssetsDefinition, inputs: Mapping[str, str]) -
             content=str(Fingerprint()),
             partitions={} if asset.partitions_def is None else dict.fromkeys(inputs, str(Fingerprint())),
             inputs=dict(inputs),
+            listings=dict(listings or {}),
         )
         rows = output.schema.columns.empty_table()
         lake.create(output.table, output.schema).append(rows, snapshot_properties=lineage.to_properties())

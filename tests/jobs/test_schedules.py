@@ -11,7 +11,8 @@ from factory.orchestration.host.instance import IN_TURN_TAG
 from factory.orchestration.host.partitions import RANGE_FIRST, RANGE_LAST
 from factory.orchestration.host.resources import REUSE_TAG
 from jobs.schedules import nightly
-from jobs.sensors import Watched, new_input
+from jobs.sensors import new_input
+from jobs.watched import Watched
 from tests.jobs.chain import repository, table
 
 
@@ -52,4 +53,4 @@ def test_the_code_location_has_the_schedule_and_the_sensor() -> None:
 
 def test_the_sensor_says_which_datasets_it_watches(tmp_path: Path) -> None:
     watched = [Watched("web", (tmp_path,)), Watched("books", (tmp_path,))]
-    assert "below the paths of `web`, `books`." in str(new_input([], watched).description)
+    assert "below the paths of `web`, `books` and" in str(new_input([], watched).description)

@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 from dagster._utils.tags import TagConcurrencyLimitsCounter  # what the queue asks
 
-from factory.ingest.state import state
+from factory.ingest.state import listing, state
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.orchestration.asset.declaration import OnDemand
@@ -18,7 +18,8 @@ from factory.orchestration.host.instance import IN_TURN_TAG, open_instance
 from factory.orchestration.host.partitions import RANGE_FIRST, RANGE_LAST
 from factory.orchestration.host.resources import REUSE_TAG
 from factory.settings import Settings
-from jobs.sensors import Watched, downstream, new_input
+from jobs.sensors import downstream, new_input
+from jobs.watched import Watched
 from tests.jobs.chain import publish, repository, table
 
 FOLDERS = dg.DynamicPartitionsDefinition(name="folders")
@@ -372,3 +373,77 @@ def test_downstream_holds_what_is_written_together() -> None:
         table("raw.web", side_tables=["rejected"]),
     ]
     assert len(downstream(assets, dg.AssetKey("raw.web"))) == 4
+
+
+def test_a_changed_list_asks_for_all_that_is_made_from_it(instance: dg.DagsterInstance, folder: Path) -> None:
+    (folder / "pages").mkdir()
+    blocked = folder / "blocked.csv"
+    blocked.write_text("a.org")
+    tick = ticks(
+        instance,
+        Watched("web", (folder / "pages",)),
+        table("raw.web"),
+        table("facts.web_rows", files=[blocked]),
+        table("facts.web", ["raw.web", "facts.web_rows"]),
+        table("filtered.web", ["raw.web", "facts.web"]),
+        table("raw.books"),
+    )
+    assert [*tick(), *tick()][-1].asset_selection is not None  # the first state of both
+    blocked.write_text("a.org\nb.org")
+    assert tick() == []
+    (request,) = tick()
+    assert selected(request) == ["facts.web", "facts.web_rows", "filtered.web"]
+    assert request.tags[REUSE_TAG] == "true"
+    assert tick() == []
+
+
+def test_a_changed_list_asks_for_every_partition_after_its_own_table(
+    instance: dg.DagsterInstance, folder: Path
+) -> None:
+    words = folder / "words.txt"
+    words.write_text("one")
+    make_inputs(folder / "days", ["a", "b", "c"])
+    tick = ticks(
+        instance,
+        Watched("web", (folder / "days",), FOLDERS),
+        table("raw.web", partitions_def=FOLDERS),
+        table("models.words", files=[words]),
+        table("filtered.web", ["raw.web", "models.words"], partitions_def=FOLDERS),
+        table("packed.web", ["filtered.web"]),
+    )
+    assert tick() == []
+    tick()
+    words.write_text("one\ntwo")
+    assert tick() == []
+    own, partitions, whole = tick()
+    assert selected(own) == ["models.words"]
+    assert selected(partitions) == ["filtered.web"]
+    assert ranges([partitions]) == [("a", "c")]
+    assert selected(whole) == ["models.words", "packed.web"]
+    priorities = [int(request.tags.get("dagster/priority", "0")) for request in (own, partitions, whole)]
+    assert priorities == sorted(priorities, reverse=True)
+
+
+def test_a_list_that_its_table_was_made_from_asks_for_nothing(
+    instance: dg.DagsterInstance, folder: Path, lake: Lake
+) -> None:
+    words = folder / "words.txt"
+    words.write_text("one")
+    assets = [
+        table("models.words", files=[words]),
+        table("raw.web"),
+        table("filtered.web", ["raw.web", "models.words"]),
+    ]
+    for asset in assets:
+        publish(lake, asset, {})
+    unrecorded = ticks(instance, [], *assets, lake=lake)
+    assert unrecorded() == []
+    assert len(unrecorded()) == 1  # a table without a listing may be outdated
+    publish(lake, assets[0], {}, listings={"": listing([words]).to_text()})
+    tick = ticks(instance, [], *assets, lake=lake)
+    assert tick() == tick() == []
+    words.unlink()
+    words.write_text("two")
+    assert tick() == []
+    (request,) = tick()
+    assert selected(request) == ["filtered.web", "models.words"]

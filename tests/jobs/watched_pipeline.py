@@ -18,7 +18,8 @@ from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.host.definitions import definitions
 from factory.settings import settings
-from jobs.sensors import Watched, new_input
+from jobs.sensors import new_input
+from jobs.watched import Watched
 
 FOLDER = Path(os.environ["WATCHED_FOLDER"])
 FOLDERS = dg.DynamicPartitionsDefinition(name="folders")

@@ -13,7 +13,7 @@ from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
-from jobs.sensors import Watched, notice
+from jobs.watched import Watched, notice
 from tests.jobs.test_sensors import ranges, ticks
 from tests.orchestration.declared import assert_refused, declared
 from tests.orchestration.runs import failure, run
