@@ -135,8 +135,14 @@ class BlenderClient(Blender):
         return self._blend(self._connection.configs.Get, pb.GetRequest(id=blend))
 
     def list(self, with_retired: bool = False) -> list[BlendRecord]:
-        answer = self._call(self._connection.configs.List, pb.ListRequest(with_retired=with_retired))
-        return [to_record(BlendRecord, blend) for blend in answer.blends]
+        request = pb.ListRequest(with_retired=with_retired)
+        records: list[BlendRecord] = []
+        while True:
+            page = self._call(self._connection.configs.List, request)
+            records += [to_record(BlendRecord, blend) for blend in page.blends]
+            if not page.next_page_token:
+                return records
+            request.page_token = page.next_page_token
 
     def retire(self, blend: str) -> BlendRecord:
         return self._blend(self._connection.configs.Retire, pb.RetireRequest(id=blend))

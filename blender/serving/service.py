@@ -26,6 +26,7 @@ from blender.protocol.wire import OutgoingBlock, serialize
 from blender.records import Schedule, Source
 from blender.rows.counts import Counts
 from blender.serving.access_log import LoggedCall
+from blender.serving.blend_pages import page_of_blends
 from blender.serving.calls import CallLimiter, ServedCall
 from blender.serving.refusals import end_call
 from blender.serving.request_bytes import deserializer, require_wellformed
@@ -73,8 +74,9 @@ class BlendConfigs:
         return _answer(self._blends.get(request.id))
 
     def list(self, request: Any) -> Any:
-        """Every blend."""
-        return pb.ListResponse(blends=[_answer(one) for one in self._blends.list(request.with_retired)])
+        """A page of blends, oldest first."""
+        blends = self._blends.list(request.with_retired)
+        return page_of_blends(blends, request.page_size, request.page_token, _answer)
 
     def retire(self, request: Any) -> Any:
         """Release the snapshots of a blend."""

@@ -127,16 +127,22 @@ class GetRequest(_message.Message):
     def __init__(self, id: _Optional[str] = ...) -> None: ...
 
 class ListRequest(_message.Message):
-    __slots__ = ("with_retired",)
+    __slots__ = ("with_retired", "page_size", "page_token")
     WITH_RETIRED_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     with_retired: bool
-    def __init__(self, with_retired: _Optional[bool] = ...) -> None: ...
+    page_size: int
+    page_token: str
+    def __init__(self, with_retired: _Optional[bool] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class ListResponse(_message.Message):
-    __slots__ = ("blends",)
+    __slots__ = ("blends", "next_page_token")
     BLENDS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     blends: _containers.RepeatedCompositeFieldContainer[Blend]
-    def __init__(self, blends: _Optional[_Iterable[_Union[Blend, _Mapping]]] = ...) -> None: ...
+    next_page_token: str
+    def __init__(self, blends: _Optional[_Iterable[_Union[Blend, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class RetireRequest(_message.Message):
     __slots__ = ("id",)
