@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -15,10 +16,12 @@ from rich.table import Table
 from factory.counted import counted
 from factory.errors import ConfigurationError
 from factory.ingest.html_extra import missing_html
+from factory.ingest.left_out import endings_phrase
 from factory.ingest.listing import first_records
 from factory.ingest.unsupported_paths import why_unreadable
 from factory.orchestration.datasets.check import check as checked
 from factory.orchestration.datasets.guess import guess
+from factory.orchestration.datasets.remedies import left_out_sentence, remedies
 from factory.orchestration.datasets.template import template
 
 FILE = "datasets.yaml"
@@ -50,11 +53,16 @@ def init(folder: Path, console: Console) -> None:
             soft_wrap=True,
         )
     console.print(f"Wrote {path}. Check these guesses:", markup=False)
-    check(path, console)
+    check(path, console, of_folder=folder)
 
 
-def check(path: Path | None, console: Console, *, as_json: bool = False) -> None:
-    """Print the datasets of a file; raise ConfigurationError with a sentence for each mistake."""
+def check(
+    path: Path | None, console: Console, *, as_json: bool = False, of_folder: Path | None = None
+) -> None:
+    """Print the datasets of a file; raise ConfigurationError with a sentence for each mistake.
+
+    Files that no dataset reads are counted in the folders of each, or in one folder that holds all.
+    """
     if path is None:
         raise ConfigurationError(
             "There is no datasets file to check. Name one, such as my-data/datasets.yaml. "
@@ -82,6 +90,11 @@ def check(path: Path | None, console: Console, *, as_json: bool = False) -> None
     for dataset in found.datasets:
         for sentence in dataset.advice:
             console.print(sentence, markup=False, soft_wrap=True)
+    if of_folder is not None:
+        _show_undeclared(found.left_out([of_folder]), console)
+    for dataset in found.datasets if of_folder is None else ():
+        if sentence := left_out_sentence(dataset.left_out, f"`{dataset.name}` leaves out"):
+            console.print(sentence, markup=False, soft_wrap=True)
     for dataset in found.datasets:
         if dataset.limit is not None:
             console.print(
@@ -97,3 +110,14 @@ def check(path: Path | None, console: Console, *, as_json: bool = False) -> None
         markup=False,
         soft_wrap=True,
     )
+
+
+def _show_undeclared(n_by_ending: Mapping[str, int], console: Console) -> None:
+    """Print how many files no dataset reads, a line for each kind with what to do about it."""
+    if not n_by_ending:
+        return
+    console.print(f"No dataset reads {counted(sum(n_by_ending.values()), 'other file')}:", markup=False)
+    for sentence, counts in remedies(n_by_ending).items():
+        console.print(
+            f"  {endings_phrase(counts)}. {sentence or 'They hold no text.'}", markup=False, soft_wrap=True
+        )

@@ -29,6 +29,7 @@ from factory.errors import ConfigurationError
 from factory.ingest.html_extra import require_html
 from factory.ingest.installation import installation_work
 from factory.ingest.items import Paths, Patterns, Tree, files_in, files_of, folders, named
+from factory.ingest.left_out import endings_left_out
 from factory.ingest.licenses import license_of
 from factory.ingest.listing import UNWANTED, Work, as_table, first_names
 from factory.ingest.overlapping_paths import refuse_overlap
@@ -42,7 +43,7 @@ from factory.settings import CATALOG_NAME
 from spark_udfs.ingest.html import WebPages
 from spark_udfs.ingest.markup import Markup
 from spark_udfs.ingest.records import Fields
-from spark_udfs.ingest.registry import OF_MANY_RECORDS
+from spark_udfs.ingest.registry import OF_MANY_RECORDS, RECORD_FILES
 from spark_udfs.ingest.rows import NOTHING_LOST, SCAN, Origin
 from spark_udfs.ingest.work import WORK, read_work
 
@@ -76,7 +77,8 @@ class Ingested:
     `registered` replaces `documents` for files that can stay where they are; `rewritten` has the reason for
     every other Parquet file. A run that publishes the documents fails if more than the share `max_rejected`
     of the rows or files is rejected. `state` is that of the paths before they were read, empty for an
-    installation. With a `limit` only the first so many records were read.
+    installation. With a `limit` only the first so many records were read; without one `left_out` has the
+    number of files that were not read, by ending.
     """
 
     documents: DataFrame
@@ -89,6 +91,7 @@ class Ingested:
     max_rejected: float = MAX_REJECTED
     state: str = ""
     limit: int | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def limited(self, max_rejected: float) -> Ingested:
         """Return the same with another limit; raises ConfigurationError unless it is a share."""
@@ -197,16 +200,25 @@ class Ingests:
         limit: int | None = None,
         markup: Markup = "reject",
     ) -> Ingested:
-        """Read each line of `.jsonl`, `.jsonl.gz` and `.jsonl.zst` files as a document.
+        """Read each line of `.jsonl` and `.ndjson` files, plain or compressed, as a document.
 
-        `paths` are files, or folders to search; `fields` maps the fields of a record. A record without a key
+        `paths` are files, or folders to search, where `.json.gz`, `.json.zst`, `.json.bz2` and `.json.xz`
+        count, too; `fields` maps the fields of a record. A record without a key
         of its own has the key `file:line`; of several records with one key the first is the document.
         `source` defaults to the name of the path. A folder with the card of a Hugging Face dataset takes its
         default source, license and language from the card. A line that is too long is rejected, never held.
         """
         origin, fields = Origin(source or "", license=license), fields or Fields()
         work = files_of("jsonl", paths, origin)
-        return self._ingest(work, paths, fields, resolve=_by_key(fields), limit=limit, markup=markup)
+        return self._ingest(
+            work,
+            paths,
+            fields,
+            resolve=_by_key(fields),
+            limit=limit,
+            markup=markup,
+            patterns=RECORD_FILES["jsonl"],
+        )
 
     def parquet(
         self,
@@ -228,7 +240,8 @@ class Ingests:
         work = first_names(files_of("parquet", paths, origin), limit)
         if candidates is not None:
             work = registering(work, candidates, self._warehouse, limit)
-        return self._ingest(work, paths, fields, candidates, _by_key(fields), limit, markup)
+        patterns = RECORD_FILES["parquet"]
+        return self._ingest(work, paths, fields, candidates, _by_key(fields), limit, markup, patterns)
 
     def html(
         self,
@@ -253,7 +266,8 @@ class Ingests:
         origin = Origin(source or "", repository, revision, license, dict(metadata or {}))
         trees = [Tree(folder, named(origin, folder)) for folder in folders(paths)]
         work = files_in(trees, include, exclude, format="html")
-        return self._ingest(work, paths, options or WebPages(), limit=limit)
+        patterns = HTML_FILES if include == HTML_FILES else ()
+        return self._ingest(work, paths, options or WebPages(), limit=limit, patterns=patterns)
 
     def warc(
         self,
@@ -275,7 +289,10 @@ class Ingests:
         origin = Origin(source or "", license=license)
         resolve = [first_of_each_key, *([latest_captures] if captures == "latest" else [])]
         work = files_of("warc", paths, origin)
-        return self._ingest(work, paths, options or WebPages(), resolve=resolve, limit=limit)
+        patterns = RECORD_FILES["warc"]
+        return self._ingest(
+            work, paths, options or WebPages(), resolve=resolve, limit=limit, patterns=patterns
+        )
 
     def archive(
         self,
@@ -296,7 +313,8 @@ class Ingests:
         """
         origin = Origin(source or "", repository, revision, license, dict(metadata or {}))
         work = files_of("archive", paths, origin)
-        return self._ingest(work, paths, limit=limit, markup=_markup(markup, repository))
+        choice, patterns = _markup(markup, repository), RECORD_FILES["archive"]
+        return self._ingest(work, paths, limit=limit, markup=choice, patterns=patterns)
 
     def installation_code(self, share: float) -> Ingested:
         """Read the Python sources of this installation's repositories with a position below `share`.
@@ -327,7 +345,9 @@ class Ingests:
         resolve: Sequence[Resolve] = (),
         limit: int | None = None,
         markup: Markup = "keep",
+        patterns: Sequence[str] = (),
     ) -> Ingested:
+        """Read `work`; `patterns` are those of the format, for which the user chose no files by name."""
         if limit is not None and limit < 1:
             raise ConfigurationError(f"`limit` is {limit}, and a dataset needs a record. Use 1 or more.")
         given_paths = [paths] if isinstance(paths, str | Path) else paths
@@ -369,9 +389,14 @@ class Ingests:
             rewritten=candidates.refused if candidates is not None else {},
             state=before,
             limit=limit,
+            left_out=_left_out(given_paths, patterns) if limit is None else {},
         )
         self._read.append(ingested)
         return ingested
+
+
+def _left_out(paths: Sequence[str | Path], patterns: Sequence[str]) -> Mapping[str, int]:
+    return endings_left_out(map(Path, paths), patterns) if patterns else {}
 
 
 def _markup(markup: Markup | None, repository: str | None) -> Markup:

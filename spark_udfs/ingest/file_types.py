@@ -63,6 +63,11 @@ _BY_EXTENSION = _CODE_BY_EXTENSION | {
 _WITHOUT_EXTENSION = {"authors", "copying", "licence", "license", "notice", "readme"}  # prose by custom
 
 
+def is_known_text(extension: str) -> bool:
+    """Whether files of an extension, in small letters, are texts of a known kind."""
+    return extension in _BY_EXTENSION
+
+
 def kind_of(path: str) -> FileKind:
     """Return the kind of a file, plain text of no language for an unknown name."""
     name = path.rpartition("/")[2].lower()

@@ -187,6 +187,17 @@ def decode(content: bytes, key: str) -> str:
     return decode_python(content) if kind_of(key).language == "python" else decode_utf8(content)
 
 
+NOTEBOOK_REMEDY = (
+    "A notebook is JSON with its code, outputs and pictures in it, and is rejected. Convert it to a script, "
+    "as with `jupyter nbconvert --to script`, or leave it out with `exclude`."
+)
+
+
+def is_notebook(name: str) -> bool:
+    """Whether a file of this name is a notebook of Jupyter."""
+    return name.lower().endswith(".ipynb")
+
+
 def text_file(source: Input, max_bytes: int = MAX_TEXT_BYTES) -> Iterator[Row]:
     """Yield one row: the file as a document or a rejected record."""
 
@@ -212,5 +223,11 @@ def whole_file(source: Input, max_bytes: int, documents: Callable[[bytes], Itera
 
 
 def file_document(origin: Origin, key: str, text: str, kind: FileKind, path: str) -> Row:
-    """Return the document of a file, or of a part of one; raises BadRecord as `document` does."""
+    """Return the document of a file, or of a part of one.
+
+    Raises BadRecord as `document` does, and `notebook`, because the text of a notebook is JSON with its code,
+    outputs and pictures, which passes every rule of code.
+    """
+    if is_notebook(path):
+        raise BadRecord("notebook", NOTEBOOK_REMEDY)
     return document(origin, key, text, media_type=kind.media_type, language=kind.language, path=path)

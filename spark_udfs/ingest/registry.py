@@ -18,6 +18,11 @@ from spark_udfs.ingest.rows import Origin, Row
 from spark_udfs.ingest.warc import warc_file
 
 _WARCS = ("warc", "warc.gz", "wet", "wet.gz", "arc", "arc.gz")  # of ARC the reader says how to convert it
+_COMPRESSIONS = ("gz", "zst", "bz2", "xz")
+_JSON_LINES = (  # `.json` alone may be anything; a compressed one is an export of records
+    *("jsonl", "ndjson"),
+    *(f"{name}.{compression}" for name in ("jsonl", "ndjson", "json") for compression in _COMPRESSIONS),
+)
 _ARCHIVES = ("zip", "tar", "tgz", "tar.gz", "tar.bz2", "tar.xz", "tar.zst")
 
 
@@ -57,9 +62,7 @@ READERS: dict[str, FileReader] = {  # in the order in which formats are guessed
     "html": FileReader(html_file, many_records=False, options=WebPages, of_text=html_text, of_pages=True),
     "parquet": FileReader(parquet_file, many_records=True, patterns=_endings("parquet"), options=Fields),
     "registered": FileReader(partial(parquet_file, registered=True), many_records=True, options=Fields),
-    "jsonl": FileReader(
-        jsonl_file, many_records=True, patterns=_endings("jsonl", "jsonl.gz", "jsonl.zst"), options=Fields
-    ),
+    "jsonl": FileReader(jsonl_file, many_records=True, patterns=_endings(*_JSON_LINES), options=Fields),
     "warc": FileReader(
         warc_file, many_records=True, patterns=_endings(*_WARCS), options=WebPages, of_pages=True
     ),

@@ -108,3 +108,46 @@ def test_weights_that_no_blend_takes_are_told_before_the_line_runs(tmp_path: Pat
     ended = process(tmp_path / "lake", "demo", FACTORY_DATASETS=str(file))
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.endswith("rows a step. Use at most 1,048,576.\n")
+
+
+def test_init_and_check_count_what_no_dataset_reads(tmp_path: Path) -> None:
+    for name in ("notes/a.md", "notes/b.pdf", "notes/c.ipynb", "exports/d.csv", "exports/e.csv", "f.xml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("One note.")
+    (tmp_path / "exports" / "g.ndjson").write_text('{"text": "a text"}\n')
+    written = factory("init", str(tmp_path))
+    assert written.exit_code == 0, written.stderr
+    lines = written.stdout.splitlines()
+    start = lines.index("No dataset reads 5 other files:")
+    assert lines[start + 1 : start + 5] == [
+        "  2 .csv. Convert tables to JSON lines or Parquet.",
+        "  1 .ipynb. Convert notebooks to scripts, as with `jupyter nbconvert --to script`.",
+        "  1 .pdf. Convert books and documents of word processors to Markdown or plain text.",
+        "  1 .xml. Extract the texts of XML to JSON lines or Parquet.",
+    ]
+    checked = factory("check", str(tmp_path / "datasets.yaml"))
+    sentence = "`exports` leaves out 2 files: 2 .csv. Convert tables to JSON lines or Parquet."
+    assert (checked.exit_code, sentence in checked.stdout.splitlines()) == (0, True)
+    assert "`notes` leaves out" not in checked.stdout  # `include` chooses its files
+    plain = json.loads(factory("check", str(tmp_path / "datasets.yaml"), "--json").stdout)
+    assert [dataset["left_out"] for dataset in plain["datasets"]] == [{".csv": 2}, {}]
+
+
+def test_files_that_another_dataset_of_the_file_reads_are_not_left_out(tmp_path: Path) -> None:
+    (tmp_path / "both").mkdir()
+    (tmp_path / "both" / "a.jsonl").write_text('{"text": "a text"}\n')
+    (tmp_path / "both" / "b.md").write_text("A note.")
+    (tmp_path / "my.yaml").write_text(
+        "datasets:\n- {name: web, kind: prose, format: jsonl, paths: both}\n"
+        "- {name: notes, kind: prose, format: files, paths: both, include: '*.md'}\n"
+    )
+    assert "leaves out" not in factory("check", str(tmp_path / "my.yaml")).stdout
+
+
+def test_check_says_what_becomes_of_notebooks_among_code(tmp_path: Path) -> None:
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "repo" / "a.py").write_text("x = 1\n")
+    (tmp_path / "repo" / "b.ipynb").write_text('{"cells": []}')
+    (tmp_path / "my.yaml").write_text("datasets:\n- {name: code, kind: code, format: files, paths: repo}\n")
+    checked = factory("check", str(tmp_path / "my.yaml"))
+    assert "1 of the 2 files of `code` is a notebook, such as `b.ipynb`. A notebook is JSON" in checked.stdout

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from pyspark.sql import DataFrame
 
 from factory.counted import counted
+from factory.ingest.left_out import left_out_phrase
 from factory.ingest.listing import first_records
 from factory.ingest.readers import MAX_REJECTED, Ingested, Registered
 from factory.lake.names import TableName
@@ -24,6 +25,7 @@ Derived = Callable[[DataFrame], DataFrame]
 FilesOf = Callable[[str | None], Sequence[Path]]  # the files and folders that a partition is read from
 AssetResult: TypeAlias = "DataFrame | Tables | Ingested"  # the return type of an asset's function
 
+_LEFT_OUT = "files left out: "  # begins the name of a fact, which an ending ends
 _MAX_SHOWN = 20  # files listed in the metadata of a materialization
 
 
@@ -62,6 +64,7 @@ class Tables:
         facts: dict[str, str | int] = {}
         if found.limit is not None:
             facts["limit"] = first_records(found.limit)
+        facts |= {f"{_LEFT_OUT}{ending}": n for ending, n in found.left_out.items()}
         if found.registered is not None:
             facts["registered files"] = len(found.registered.files)
         if found.rewritten:
@@ -75,7 +78,7 @@ class Tables:
             registered=found.registered,
             said={} if found.limit is None else {LIMIT: str(found.limit)},
             facts=facts,
-            note=str(facts.get("limit", "")),
+            note=note_of(facts),
             max_rejected=found.max_rejected,
             inputs={None: found},
         )
@@ -88,6 +91,14 @@ class Tables:
         n_files = facts.pop("registered files")
         why = {"rewritten files": n_files, "why rewritten": "files of a partitioned table are not registered"}
         return replace(self, registered=None, facts=together([why, facts]))
+
+
+def note_of(facts: Mapping[str, str | int]) -> str:
+    """Return what the line of a run says of these facts: the limit, and the files that no reader takes."""
+    counts = {name: n for name, n in facts.items() if name.startswith(_LEFT_OUT) and isinstance(n, int)}
+    most_first = sorted(counts, key=lambda name: (-counts[name], name))
+    n_by_ending = {name.removeprefix(_LEFT_OUT): counts[name] for name in most_first}
+    return "; ".join(filter(None, [str(facts.get("limit", "")), left_out_phrase(n_by_ending)]))
 
 
 def together(facts: Sequence[Mapping[str, str | int]]) -> dict[str, str | int]:

@@ -23,6 +23,7 @@ from factory.orchestration.asset.declaration import (
     Declaration,
     PartitionSelection,
     Tables,
+    note_of,
     together,
 )
 
@@ -109,12 +110,14 @@ def call(
     if parts.partitions is None:
         return made[None], groups
     every = list(made.values())
+    merged_facts = together([tables.facts for tables in every])
     facts = replace(
         every[0],
         properties={name: value for tables in every for name, value in tables.properties.items()},
         said={},
         release=release,
-        facts=together([tables.facts for tables in every]),
+        facts=merged_facts,
+        note=note_of(merged_facts),
         max_rejected=min(tables.max_rejected for tables in every),
         inputs={key: ingested for key, tables in made.items() for ingested in tables.inputs.values()},
     )

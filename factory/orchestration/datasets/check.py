@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from factory.counted import counted
 from factory.errors import ConfigurationError
+from factory.ingest.left_out import count_endings, files_left_out
 from factory.ingest.overlapping_paths import refuse_overlap
 from factory.ingest.unsupported_paths import why_unreadable
 from factory.orchestration.datasets.assets import corpus
@@ -19,13 +21,15 @@ from factory.orchestration.datasets.no_files import files_to_read, no_file_to_re
 from factory.orchestration.datasets.partition_paths import keys_at, path_of
 from factory.orchestration.datasets.preview import Mistake, Preview
 from factory.orchestration.datasets.preview import preview as preview_of
+from spark_udfs.ingest.files import NOTEBOOK_REMEDY, is_notebook
 
 
 @dataclass(frozen=True)
 class CheckedDataset:
     """A dataset with the number of its files, or the dataset that it is made from.
 
-    `advice` says what its first records suggest. With a `limit` only its first records are read.
+    `advice` says what its first records suggest. With a `limit` only its first records are read. `left_out`
+    has the number of files in its folders, by ending, that no dataset of the file reads.
     """
 
     name: str
@@ -36,14 +40,25 @@ class CheckedDataset:
     made_from: str | None = None
     advice: tuple[str, ...] = ()
     limit: int | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class CheckedFile:
-    """A correct file: its corpus, and its datasets."""
+    """A correct file: its corpus, its datasets, and the absolute paths of it and of the files they read."""
 
     corpus: Corpus
     datasets: tuple[CheckedDataset, ...]
+    paths: frozenset[bytes] = field(default=frozenset(), repr=False)
+
+    def left_out(self, folders: Iterable[Path]) -> Mapping[str, int]:
+        """Return how many files of the folders no dataset reads, by ending."""
+        tops = dict.fromkeys(path.resolve() for path in folders)
+        return count_endings(name for top in tops for name in self._left_out(top))
+
+    def _left_out(self, folder: Path) -> Iterator[bytes]:
+        top = os.fsencode(folder) + b"/"
+        return files_left_out(folder, lambda name: top + name in self.paths)
 
 
 def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedFile:
@@ -57,10 +72,12 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
     located = LocatedYaml.read(path)
     datasets: list[CheckedDataset] = []
     wrong: list[str] = []
+    files_of: list[list[tuple[Path, bytes]]] = []
     for number, entry in enumerate(located.build(DatasetsFile).datasets):
         if progress is not None:
             progress(entry.name)
         files, preview = _look(declared, entry, path.parent)
+        files_of.append(files)
         wrong += [
             located.sentence(("datasets", number, *mistake.place), mistake.sentence)
             for mistake in preview.mistakes
@@ -73,13 +90,41 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
                 variants=tuple(entry.variants),
                 files=len(files),
                 made_from=entry.from_,
-                advice=preview.advice,
+                advice=(*preview.advice, *_notebooks(entry, files)),
                 limit=entry.limit,
             )
         )
     if wrong:
         raise ConfigurationError("\n".join(wrong))
-    return CheckedFile(declared, tuple(datasets))
+    entries = located.build(DatasetsFile).datasets
+    roots = {root: os.fsencode(root.resolve()) for files in files_of for root, _ in files}
+    paths = {roots[root] + b"/" + name for files in files_of for root, name in files}
+    whole_file = CheckedFile(declared, tuple(datasets), frozenset({*paths, os.fsencode(path.resolve())}))
+    with_left_out = [
+        replace(dataset, left_out=whole_file.left_out(_searched_folders(declared, entry)))
+        for dataset, entry in zip(datasets, entries, strict=True)
+    ]
+    return replace(whole_file, datasets=tuple(with_left_out))
+
+
+def _searched_folders(file_corpus: Corpus, entry: Dataset) -> list[Path]:
+    """The folders of which a dataset reads all files of its format; `include` and `limit` choose some."""
+    if entry.from_ is not None or entry.limit is not None or "include" in entry.model_fields_set:
+        return []
+    return [path for path in _paths(file_corpus, entry) if path.is_dir()]
+
+
+def _notebooks(entry: Dataset, files: Sequence[tuple[Path, bytes]]) -> Iterator[str]:
+    """Yield what becomes of the notebooks among the files of a dataset of texts."""
+    if entry.reader.many_records:
+        return
+    notebooks = [os.fsdecode(name) for _, name in files if is_notebook(os.fsdecode(name))]
+    if notebooks:
+        verb = "is a notebook" if len(notebooks) == 1 else "are notebooks"
+        yield (
+            f"{len(notebooks):,} of the {counted(len(files), 'file')} of `{entry.name}` {verb}, such as "
+            f"`{notebooks[0]}`. {NOTEBOOK_REMEDY}"
+        )
 
 
 def _look(file_corpus: Corpus, entry: Dataset, folder: Path) -> tuple[list[tuple[Path, bytes]], Preview]:

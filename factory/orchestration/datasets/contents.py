@@ -36,7 +36,12 @@ _ENDINGS = {
 _OF_CONTENT = frozenset(
     {"corrupt", "not_utf8", "nul_byte", "not_json", "not_an_object", "too_long", "repeated_field", "not_warc"}
 )
-_SUFFIX_OF_STREAM = {"gzip data": ".gz", "Zstandard data": ".zst"}
+_SUFFIX_OF_STREAM = {
+    "gzip data": ".gz",
+    "Zstandard data": ".zst",
+    "xz data": ".xz",
+    "bzip2 data": ".bz2",
+}
 _REMEDIES = {  # by reason for rejection
     "unreadable": "Let this user read it.",
     "vanished": "Fetch it again, or leave it out.",

@@ -140,7 +140,7 @@ class RecordFiles(Dataset):
 
 
 class Jsonl(RecordFiles):
-    """Lines of `.jsonl`, `.jsonl.gz` and `.jsonl.zst`."""
+    """Lines of `.jsonl` and `.ndjson`, plain or compressed, and of `.json.gz` and the like."""
 
     noun = "JSON lines"
     format: Literal["jsonl"]

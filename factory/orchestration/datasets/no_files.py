@@ -18,7 +18,7 @@ from spark_udfs.ingest.registry import RECORD_FILES
 
 _EVERY = ("**/*",)
 _TABLES = ("**/*.csv", "**/*.tsv", "**/*.json", "**/*.csv.gz", "**/*.json.gz", "**/*.xlsx")
-_RECORDS = [format_class.noun for format_class in FORMATS if issubclass(format_class, RecordFiles)]
+RECORD_NOUNS = [format_class.noun for format_class in FORMATS if issubclass(format_class, RecordFiles)]
 
 
 def files_to_read(entry: Dataset, paths: Sequence[Path]) -> Iterator[tuple[Path, bytes]]:
@@ -77,7 +77,7 @@ def _other_format(folders: Sequence[Path]) -> str:
         if any(_below(folders, patterns, UNWANTED)):
             return f"Write `format: {format}`, or name another path."
     if any(_below(folders, _TABLES, UNWANTED)):
-        return f"Convert them to {' or '.join(_RECORDS)}, or name another path."
+        return f"Convert them to {' or '.join(RECORD_NOUNS)}, or name another path."
     return "Name another path, or another `format`."
 
 

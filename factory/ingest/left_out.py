@@ -1,0 +1,79 @@
+"""Files below a folder that a reader leaves out, and their number by ending.
+
+A reader of records takes the files of its endings alone. Whoever points it at a folder of exports learns here
+what else lies there. Hidden names, names that begin with `_` (which other programs keep for marks such as
+`_SUCCESS`) and the card of a dataset, which is read for its license, are no data and count nowhere.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from factory.counted import conjunction, counted
+from factory.ingest.globs import compiled
+from factory.ingest.listing import UNWANTED, files_below
+from spark_udfs.ingest.compression import COMPRESSIONS
+
+_EVERY = ("**/*",)
+_PLAIN_ENDING = re.compile(r"[a-z0-9][a-z0-9_+-]{0,9}")
+_SHOWN = 6  # endings in a phrase
+_CARD = b"readme.md"
+
+
+def ending_of(name: bytes) -> str:
+    """Return the ending of a file's name in small letters, with one before a compression: `.json.gz`.
+
+    It is empty for a name without an ending, or with one that does not look like a type.
+    """
+    base = os.fsdecode(name).rpartition("/")[2].lower()
+    stem, dot, last = base.rpartition(".")
+    if not dot or not stem or not _PLAIN_ENDING.fullmatch(last):
+        return ""
+    inner = stem.rpartition(".")[2] if "." in stem else ""
+    if f".{last}" in COMPRESSIONS and _PLAIN_ENDING.fullmatch(inner) and not inner.isdigit():
+        return f".{inner}.{last}"
+    return f".{last}"
+
+
+def files_left_out(folder: Path, takes: Callable[[bytes], object], *, deep: bool = True) -> Iterator[bytes]:
+    """Yield the names of data files below a folder that `takes` refuses; links are no files."""
+    for name in files_below(folder, _EVERY, UNWANTED, deep=deep):
+        *folders, base = name.split(b"/")
+        is_hidden = base.startswith((b".", b"_")) or any(part.startswith(b".") for part in folders)
+        if is_hidden or name.lower() == _CARD or takes(name):
+            continue
+        path = folder / os.fsdecode(name)
+        if path.is_file() and not path.is_symlink():
+            yield name
+
+
+def count_endings(names: Iterable[bytes]) -> dict[str, int]:
+    """Return the number of names by ending, most first."""
+    counts = Counter(map(ending_of, names))
+    return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def endings_phrase(n_by_ending: Mapping[str, int]) -> str:
+    """Return numbers by ending as a phrase: `7 .csv, 5 .xml and 2 of other endings`."""
+    pairs = [(ending or "without an ending", n) for ending, n in n_by_ending.items()]
+    parts = [", ".join(f"{n:,} {ending}" for ending, n in pairs[:_SHOWN])]
+    if rest := sum(n for _, n in pairs[_SHOWN:]):
+        parts.append(f"{rest:,} of other endings")
+    return conjunction(parts)
+
+
+def left_out_phrase(n_by_ending: Mapping[str, int]) -> str:
+    """Return how many files are left out, by ending, for the line of a run; empty without any."""
+    files = counted(sum(n_by_ending.values()), "file")
+    return f"{files} left out: {endings_phrase(n_by_ending)}" if n_by_ending else ""
+
+
+def endings_left_out(paths: Iterable[Path], patterns: Sequence[str]) -> dict[str, int]:
+    """Return how many files below the folders among `paths` match none of `patterns`, by ending."""
+    pattern = compiled(patterns)
+    folders = [path for path in dict.fromkeys(path.resolve() for path in paths) if path.is_dir()]
+    return count_endings(name for folder in folders for name in files_left_out(folder, pattern.fullmatch))
