@@ -1,7 +1,7 @@
 """The main text of pages beside trafilatura, jusText and resiliparse, and WARC reading beside datatrove's.
 
 Real pages: Debian's documentation packages, whose main element is the truth; its marks are taken out before a
-page is extraction. Generated pages: blocks of real sentences in fourteen languages. Rules were made on some
+page is extracted. Generated pages: blocks of real sentences in fourteen languages. Rules were made on some
 packages and templates; the aims are of others.
 """
 
@@ -21,6 +21,7 @@ from bench.harness import Report, Row, at_least, at_most, table
 from bench.html.generated import KNOWN as KNOWN_TEMPLATES
 from bench.html.generated import UNSEEN as UNSEEN_TEMPLATES
 from bench.html.generated import Generated, generated_pages, without_main_text
+from bench.html.hollow import hollow_pages, thin_pages
 from bench.html.packages import KNOWN, TEXTS, UNSEEN, DocumentedPage, folder_of, pages
 from bench.html.quality import Overlap, order
 from bench.html.sentences import sentences
@@ -45,6 +46,7 @@ CAVEATS = [
     "MB/s: bytes of UTF-8 by CPU seconds of one thread. Ours decodes, bounds, mends, extracts and falls "
     "back; theirs parse and extract. Small pages are dominated by the cost of a page.",
     "datatrove's WarcReader reads records without extraction; ours checks each record's trailer and length.",
+    "Hollow and thin pages are written for this bench, and our rules were made on them.",
     "Generated pages stand in for news, shops and forums, of which there are no free ones to ship.",
 ]
 
@@ -179,6 +181,35 @@ def _add_generated(report: Report, languages: dict[str, list[str]], progress: Co
         texts.add_row(name, str(n_texts))
         report.rows.append(Row(f"html.without_main_text.{name}", n_texts, "pages"))
     report.tables.append(texts)
+    _add_thin(report, progress)
+
+
+def _add_thin(report: Report, progress: Console) -> None:
+    """Add the pages without a main text that become documents, and the thin pages that are kept whole."""
+    hollow, thin = [html for _, html in hollow_pages()], list(thin_pages())
+    thin_table = table(
+        f"{len(hollow)} pages of notices, links and hidden text, {len(thin)} thin pages of text",
+        "extractor | hollow pages with a text | thin pages with all of their text",
+    )
+    texts_of_thin = _everyone([page.html for page in thin], progress)
+    for name, extraction in _everyone(hollow, progress).items():
+        n_hollow = sum(bool(text.strip()) for text in extraction.texts)
+        n_thin = sum(
+            all(piece in text for piece in page.texts)
+            for page, text in zip(thin, texts_of_thin[name].texts, strict=True)
+        )
+        thin_table.add_row(name, str(n_hollow), str(n_thin))
+        if name == "ours":
+            report.rows += [
+                at_most(f"html.hollow.{name}", n_hollow, "pages", 0),
+                at_least(f"html.thin.{name}", n_thin, "pages", len(thin)),
+            ]
+        else:
+            report.rows += [
+                Row(f"html.hollow.{name}", n_hollow, "pages"),
+                Row(f"html.thin.{name}", n_thin, "pages"),
+            ]
+    report.tables.append(thin_table)
 
 
 def _kept(page_list: Sequence[Generated], texts: Sequence[str]) -> tuple[float, float, float]:

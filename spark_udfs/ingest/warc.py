@@ -1,4 +1,4 @@
-"""Documents from WARC archives: the main text of each page that was has_http, and the text of WET records.
+"""Documents from WARC archives: the main text of each page that was captured, and the text of WET records.
 
 Every record of an archive is a document or a rejected record with its offset. The records around pages
 (requests, metadata) and responses that are no pages (redirects, errors, images) are rejected by reason, and

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from resiliparse.parse.html import ElementNode, HTMLTree
 
+BLOCKS = frozenset("p pre h1 h2 h3 h4 h5 h6 ul ol dl table blockquote figure hr".split())  # noqa: SIM905
+
 
 def root_of(tree: HTMLTree) -> ElementNode:
     """Return the `html` element, which every tree has."""
@@ -40,6 +42,16 @@ def text_of(element: ElementNode) -> str:
 def n_letters(text: str) -> int:
     """Return the length of a text without spaces and line ends."""
     return len(text) - text.count(" ") - text.count("\n")
+
+
+def size_of(element: ElementNode) -> int:
+    """Return the letters of an element and all below."""
+    return n_letters(text_of(element))
+
+
+def has_headline(element: ElementNode) -> bool:
+    """Whether an element is a headline, or holds one."""
+    return element.tag == "h1" or element.query_selector("h1") is not None
 
 
 def attribute(element: ElementNode | None, name: str) -> str:

@@ -8,21 +8,22 @@ the headline, the element with most of the text, and elements of HTML. They name
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from resiliparse.parse.html import ElementNode, HTMLTree
 
-from spark_udfs.ingest.web.dom import body_of_tree, children, n_letters, select, text_of
+from spark_udfs.ingest.web.dom import (
+    BLOCKS,
+    body_of_tree,
+    children,
+    has_headline,
+    n_letters,
+    select,
+    size_of,
+    text_of,
+)
 
-_ABOUT_COOKIES = ", ".join(
-    f'[{name}*="{word}" i]' for word in ("cookie", "consent", "gdpr") for name in ("class", "id")
-)
-_NOTICES = ", ".join(["[role=dialog]", *(f'[class*="{word}" i]' for word in ("promo", "newsletter"))])
-_OF_A_NOTICE = re.compile(
-    r"notice|banner|bar\b|box|popup|modal|dialog|overlay|message|alert|wall|law", re.IGNORECASE
-)
-_NOTICE_LETTERS = 600  # an article on cookies has more
-_BLOCKS = frozenset("p pre h1 h2 h3 h4 h5 h6 ul ol dl table blockquote figure hr".split())  # noqa: SIM905
 _PARTS = frozenset(("article", "section"))
 _RUNNING_LETTERS = 250  # of paragraphs; a notice or a slogan has fewer
 _MOST_OF_THE_TEXT = 0.6  # of an element, which its largest child has
@@ -36,22 +37,23 @@ _BYLINES = frozenset(("p", "div", "span", "ul", "time", "address", "small"))
 _NEAR_THE_HEADLINE = 3  # elements
 _DEPTH_OF_LISTS = 3  # below the body; resiliparse takes lists above for menus
 _LETTERS_A_LINK = 60  # in a list of texts with links; a list of links has fewer
+_MOST_IN_LINKS = 0.6  # of the letters of a list of texts
+_WORD_LETTERS = 3  # of an entry, outside its links
+_NO_LETTERS = re.compile(r"[\W\d_]+")
+_LINK = re.compile(r'<a(?=[\s>])(?:[^">]|"[^"]*")*>')  # as a tree writes it, with double quotes alone
+_AROUND_MENUS = "nav, header, footer, aside, [role=navigation], [role=menu], [role=menubar], [role=tablist]"
 
 
 def mend(tree: HTMLTree) -> None:
     """Drop what is beside the main text, and keep lists of texts, in place."""
     body = body_of_tree(tree)
-    notices = [*select(body, _NOTICES), *filter(_is_on_cookies, select(body, _ABOUT_COOKIES))]
-    for notice in notices:
-        if notice.tag not in _BLOCKS and _size(notice) < _NOTICE_LETTERS and not _has_headline(notice):
-            notice.decompose()
     _drop_beside_the_core(body)
     headline = body.query_selector("h1")
     if headline is not None:
-        _drop_before(headline, _LITTLE_BEFORE * _size(body))
+        _drop_before(headline, _LITTLE_BEFORE * size_of(body))
         _drop_bylines(headline)
     for header in select(body, "header"):
-        if not _has_headline(header) and header.closest("article, section, main") is None:
+        if not has_headline(header) and header.closest("article, section, main") is None:
             header.decompose()
     _keep_lists_of_texts(tree)
 
@@ -70,10 +72,10 @@ class _Level:
         core = self.elements[self.largest]
         if self.sizes[self.largest] < _MOST_OF_THE_TEXT * sum(self.sizes):
             return False
-        if core.tag in _BLOCKS and core.tag != "table":
+        if core.tag in BLOCKS and core.tag != "table":
             return False
         return not any(
-            (size > 0 and other.tag in _BLOCKS) or _alike(core, other)
+            (size > 0 and other.tag in BLOCKS) or _alike(core, other)
             for number, (other, size) in enumerate(zip(self.elements, self.sizes, strict=True))
             if number != self.largest
         )
@@ -83,17 +85,17 @@ def _drop_beside_the_core(body: ElementNode) -> None:
     """Drop small boxes beside the element that has most of the text, and beside those around it."""
     core, levels = body, []
     while elements := list(children(core)):
-        sizes = [_size(element) for element in elements]
+        sizes = [size_of(element) for element in elements]
         level = _Level(elements, sizes, max(range(len(sizes)), key=sizes.__getitem__))
         if not level.has_a_core:
             break
         levels.append(level)
         core = elements[level.largest]
-    most = _LITTLE * _size(core)
+    most = _LITTLE * size_of(core)
     for level in levels:
         first = level.largest  # between the headline and the core stands what leads to it
         for number in range(level.largest):
-            if _has_headline(level.elements[number]):
+            if has_headline(level.elements[number]):
                 first = number
                 break
         for number, (element, size) in enumerate(zip(level.elements, level.sizes, strict=True)):
@@ -116,12 +118,6 @@ def _is_running_text(element: ElementNode) -> bool:
     return sum(map(n_letters, texts)) > _RUNNING_LETTERS
 
 
-def _is_on_cookies(element: ElementNode) -> bool:
-    """Whether an element whose class or id names cookies is a notice, not a part of a text on them."""
-    names = f"{element.class_name} {element.id}"
-    return bool(_OF_A_NOTICE.search(names)) or element.query_selector("button, [role=button]") is not None
-
-
 def _drop_before(headline: ElementNode, most: float) -> None:
     """Drop small boxes without paragraphs before the headline and before the elements around it."""
     element: ElementNode | None = headline
@@ -129,7 +125,7 @@ def _drop_before(headline: ElementNode, most: float) -> None:
         before = element.previous_element_sibling
         while before is not None:
             box, before = before, before.previous_element_sibling
-            if box.tag in ("header", "nav") or (box.query_selector("p, pre") is None and _size(box) < most):
+            if box.tag in ("header", "nav") or (box.query_selector("p, pre") is None and size_of(box) < most):
                 box.decompose()
         element = element.parent_element
 
@@ -162,22 +158,36 @@ def _siblings_behind(element: ElementNode) -> list[ElementNode]:
 def _keep_lists_of_texts(tree: HTMLTree) -> None:
     """Make outer lists of texts such as resiliparse drops nowhere: deep in the tree, and without links."""
     for element in select(body_of_tree(tree), "ul:not(ul ul)"):
-        n_links = len(element.query_selector_all("a"))
-        is_text = not n_links or _size(element) > _LETTERS_A_LINK * n_links
-        if is_text and element.closest("nav, header, footer, aside") is None:
-            for link in select(element, "a") if n_links else ():
-                _replace(tree, link, "span")
+        if element.closest(_AROUND_MENUS) is not None:
+            continue
+        links = select(element, "a")
+        if _is_list_of_texts(element, links):
+            if links:
+                element.inner_html = _LINK.sub("<span>", element.inner_html).replace("</a>", "</span>")
             for _ in range(_DEPTH_OF_LISTS - _depth(element, _DEPTH_OF_LISTS)):
                 _wrap(tree, element)
 
 
-def _replace(tree: HTMLTree, element: ElementNode, tag: str) -> None:
-    """Put an element of another tag, with the same content, in the place of one."""
-    other = tree.create_element(tag)
-    assert other is not None
-    while element.first_child is not None:
-        other.append_child(element.first_child)
-    element.replace_with(other)
+def _is_list_of_texts(element: ElementNode, links: list[ElementNode]) -> bool:
+    """Whether a list is no menu: its entries are long for their links, or most say something beside them.
+
+    An entry of a menu is a link, perhaps with a number behind it. A step, a change or a book has words
+    around its links, however few.
+    """
+    if not links or size_of(element) > _LETTERS_A_LINK * len(links):
+        return True
+    if _n_in_words(links) > _MOST_IN_LINKS * _n_in_words([element]):
+        return False
+    entries = list(children(element))
+    n_texts = sum(
+        _n_in_words([entry]) - _n_in_words(select(entry, "a")) >= _WORD_LETTERS for entry in entries
+    )
+    return 2 * n_texts >= len(entries)
+
+
+def _n_in_words(elements: Iterable[ElementNode]) -> int:
+    """Return the letters of elements that are none of a number or a sign."""
+    return len(_NO_LETTERS.sub("", "".join(map(text_of, elements))))
 
 
 def _wrap(tree: HTMLTree, element: ElementNode) -> None:
@@ -193,11 +203,3 @@ def _depth(element: ElementNode, most: int) -> int:
     while above is not None and above.tag != "body" and depth < most:
         depth, above = depth + 1, above.parent_element
     return depth
-
-
-def _has_headline(element: ElementNode) -> bool:
-    return element.tag == "h1" or element.query_selector("h1") is not None
-
-
-def _size(element: ElementNode) -> int:
-    return n_letters(text_of(element))

@@ -37,9 +37,10 @@ def page_of(
     text_of_page = decode_page(body, charset)
     tree = parse(text_of_page.text)
     facts = facts_of(tree, url, opt_outs)
-    n_visible = n_letters(text_of(body_of_tree(tree)))
+    visible = text_of(body_of_tree(tree))
+    n_visible = n_letters(visible)
     n_in_links = _n_letters_in_links(tree)
-    text, extractor = main_text(tree, n_visible)
+    text, extractor = main_text(tree, text_of_page.text, visible, n_in_links)
     facts |= {
         "charset": text_of_page.charset,
         "charset_from": text_of_page.charset_from,
@@ -64,8 +65,8 @@ def page_document(origin: Origin, key: str, page: WebPage, **columns: Any) -> Ro
 def _n_letters_in_links(tree: HTMLTree) -> int:
     """Return the letters of all links, from the mean of the first ones."""
     links = select(body_of_tree(tree), "a")
-    sizes = [n_letters(text_of(link)) for link in links[:_SAMPLED_LINKS]]
-    return round(sum(sizes) / len(sizes) * len(links)) if sizes else 0
+    sample = links[:_SAMPLED_LINKS]
+    return round(n_letters("".join(map(text_of, sample))) / len(sample) * len(links)) if links else 0
 
 
 def visible_text(body: bytes, charset: str | None = None) -> str:

@@ -11,10 +11,10 @@ from spark_udfs.ingest.bounds import MAX_ATTRIBUTES, MAX_DEPTH, MAX_ELEMENTS
 from spark_udfs.ingest.rows import BadRecord
 from spark_udfs.ingest.web.address import host_of
 from spark_udfs.ingest.web.dom import attribute, body_of_tree, root_of, select, text_of
+from spark_udfs.ingest.web.visibility import drop_hidden
 
 # Elements of exactly that depth below the root; the selector is matched natively, by one walk up an element.
 _AT_MAX_DEPTH = "html > " + " > ".join(["*"] * (MAX_DEPTH - 1))
-_INVISIBLE = "script, style, noscript, template, iframe, svg, object, embed"
 _TAG = re.compile(r"<[a-zA-Z][^\s/<]*")
 _LONG_TAG = 20_000  # letters; a shorter tag may have any attributes
 _LANGUAGE = re.compile(r"\s*([a-zA-Z]{2,3})(?:[-_]|\s*$)")
@@ -31,15 +31,15 @@ def parse(html: str) -> HTMLTree:
     """
     tree = HTMLTree.parse(_with_bounded_tags(html))
     root = root_of(tree)
-    for element in select(root, _AT_MAX_DEPTH):
-        element.text_content = text_of(element)
+    if len(root.query_selector_all("*")) > MAX_DEPTH:  # else none is so deep, and the search takes a while
+        for element in select(root, _AT_MAX_DEPTH):
+            element.text_content = text_of(element)
     n_elements = len(root.query_selector_all("*"))
     if n_elements > MAX_ELEMENTS:
         raise BadRecord(
             "too_complex", f"The page has {n_elements:,} elements, at most {MAX_ELEMENTS:,} are read."
         )
-    for element in select(body_of_tree(tree), _INVISIBLE):
-        element.decompose()
+    drop_hidden(body_of_tree(tree))
     return tree
 
 

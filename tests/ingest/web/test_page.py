@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.html.hollow import ThinPage, hollow_pages, thin_pages
 from spark_udfs.ingest.rows import BadRecord
-from spark_udfs.ingest.web.page import WebPage, page_of
+from spark_udfs.ingest.web.page import WebPage, page_of, visible_text
 from spark_udfs.ingest.web.tree import OptOuts
 from tests.ingest.web.archives import SENTENCE
 
@@ -225,3 +226,103 @@ def test_letters_that_stand_for_white_space_may_all_be_taken() -> None:
         f"<div class=sidebar>{paragraphs(5)}<pre>{CODE}</pre><table><tr><td>{cuneiform}</table></div>"
     )
     assert extract.text.count(SENTENCE) == 5
+
+
+def test_a_page_without_a_main_text_is_no_document() -> None:
+    hollow = list(hollow_pages())
+    assert len(hollow) == 30
+    for kind, html in hollow:
+        with pytest.raises(BadRecord) as error:
+            pytest.fail(f"{kind}: {page_of(html.encode()).text}")
+        assert error.value.reason == "no_main_text"
+
+
+@pytest.mark.parametrize("thin", list(thin_pages()), ids=lambda thin: thin.kind)
+def test_a_page_of_few_words_or_many_links_keeps_what_people_read(thin: ThinPage) -> None:
+    text = page_of(thin.html.encode()).text
+    assert [piece for piece in thin.texts if piece not in text] == []
+    assert "partners" not in text
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<div hidden>SECRET</div>",
+        "<div HIDDEN><p style='display:none'>SECRET</p></div>",
+        "<p style='color:red;display : none'>SECRET</p>",
+        "<span style='DISPLAY:NONE!important'>SECRET</span>",
+        "<div style='visibility: hidden'>SECRET</div>",
+        "<div style='display:block; display:none'>SECRET</div>",
+        "<dialog>SECRET</dialog>",
+        "<template><p>SECRET</p></template>",
+        "<noscript>SECRET</noscript>",
+    ],
+)
+def test_what_the_markup_hides_is_no_text(hidden: str) -> None:
+    html = f"<div>{paragraphs(2)}{hidden}<p>The end of it.</p></div>"
+    extract = page(html)
+    assert "SECRET" not in extract.text
+    assert "The end of it." in extract.text
+    assert float(extract.facts["main_share"]) > 0.99
+    assert "SECRET" not in visible_text(html.encode())
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "<div hidden=until-found>{}</div>",
+        "<details><summary>More</summary>{}</details>",
+        "<dialog open>{}</dialog>",
+        "<div style='display:none; display:block'>{}</div>",
+        "<div style='visibility:hidden'><p style='visibility:visible'>{}</p></div>",
+        "<div style='display:flex' title='display:none'>{}</div>",
+    ],
+)
+def test_what_is_seen_or_one_click_away_is_visible(shown: str) -> None:
+    html = f"<div>{paragraphs(2)}{shown.format('Seen here.')}</div>"
+    assert "Seen here." in visible_text(html.encode())
+
+
+LINKED_STEP = "Open the <a href=#f>File</a> menu"
+
+
+@pytest.mark.parametrize(
+    "entries, first",
+    [
+        ([LINKED_STEP, "Press <a href=#s>Save</a>, and wait", "Close the window"], "Open the File menu"),
+        (["<a href=/1>Band</a>: a group of hashes"] * 4, "Band: a group of hashes"),
+        (["Fixed a crash (<a href=/1>#101</a>)", "Faster reading (<a href=/2>#98</a>)"], "a crash (#101)"),
+        (
+            ["<a href=/a>Harbor</a>, a town", "<a href=/b>Valley</a>", "<a href=/c>Hill</a>, two farms"],
+            "Valley",
+        ),
+        (["<a href=/1>大川</a>は町の北を流れる", "<a href=/2>石橋</a>は古い"], "大川は町の北を流れる"),
+        ([f"Step<ul><li>{LINKED_STEP}<li>Wait a little</ul>", "Close the window"], "Open the File menu"),
+        (["<a href=/x title='a > b'>Harbor</a> is a town by the <abbr>s.</abbr>"], "Harbor is a town"),
+    ],
+)
+@pytest.mark.parametrize("around", ["{}", "<div><div><div><div>{}</div></div></div></div>"])
+def test_a_list_with_words_around_its_links_stays(entries: list[str], first: str, around: str) -> None:
+    text = page(around.format(f"<h1>T</h1>{paragraphs(3)}<ul><li>{'<li>'.join(entries)}</ul>")).text
+    assert first in text
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        ["<a href=/1>Harbor news</a>", "<a href=/2>Valley news</a>"],
+        ["<a href=/1>Shoes</a> (12)", "<a href=/2>Boots and more</a> (7)"],
+        ["<a href=/1>How walls are mended in spring</a> 3 May", "<a href=/2>A week by the river</a> 2 May"],
+        ["<a href=/1>Harbor</a>"] * 5 + ["Call us on any day of the week if something is not clear"],
+    ],
+)
+def test_a_list_of_links_goes(entries: list[str]) -> None:
+    text = page(f"<h1>T</h1>{paragraphs(3)}<ul><li>{'<li>'.join(entries)}</ul>").text
+    assert text.count(SENTENCE) == 3
+    assert not any(word in text for word in ("Harbor", "Shoes", "spring"))
+
+
+@pytest.mark.parametrize("menu", ["<nav>{}</nav>", "<div role=navigation>{}</div>", "<footer>{}</footer>"])
+def test_a_list_with_words_in_a_menu_goes(menu: str) -> None:
+    entries = "<ul><li>Our <a href=/1>shop</a> of shoes<li>All about <a href=/2>us</a></ul>"
+    assert "shoes" not in page(f"<div>{paragraphs(3)}</div>{menu.format(entries)}").text
