@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, time
+from datetime import date, time
 from decimal import Decimal
 from itertools import chain
 from typing import Any
@@ -17,10 +16,15 @@ from spark_udfs.ingest.bounds import MAX_KEY_BYTES, MAX_TEXT_BYTES
 from spark_udfs.ingest.file_types import PLAIN
 from spark_udfs.ingest.messages import Conversation, text_of
 from spark_udfs.ingest.rows import BadRecord, Origin, Row, document
+from spark_udfs.ingest.typed_values import exact_key, finite_number, instant, is_blank, whole_number
 
 TEXT_COLUMNS = ("language", "repository", "path", "revision", "license", "fork_of")
 MAPPED_COLUMNS = (*TEXT_COLUMNS, "stars", "created_at", "quality")  # columns of `RAW` that a field may fill
-_INT64 = 1 << 63
+_TYPED: Mapping[str, Callable[[Any], Any]] = {
+    "stars": whole_number,
+    "created_at": instant,
+    "quality": finite_number,
+}
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,9 @@ class Fields:
 
     `text` is the field of the text; a `conversation` makes the text of messages instead. `key` is the field
     that identifies a record in its source; the default is the record's file and number. `columns` maps
-    columns of `RAW` to fields; a value that does not fit its column goes to `metadata` under the field's
-    name. `metadata` lists further fields to keep there as text. `language` is the default of records without
-    one. A record or text longer than `max_bytes` is rejected.
+    columns of `RAW` to fields; a value that does not fit its column, in any of the types that exports give
+    it, goes to `metadata` under the field's name. `metadata` lists further fields to keep there as text.
+    `language` is the default of records without one. A record or text longer than `max_bytes` is rejected.
 
     Raises ConfigurationError for a column that no field can fill.
     """
@@ -109,33 +113,9 @@ def as_text(value: Any) -> str:
 
 def as_column(column: str, value: Any) -> Any:
     """Return the value in the type of `column`, None if it does not fit."""
-    if column == "stars":
-        whole = isinstance(value, int) and not isinstance(value, bool) and -_INT64 <= value < _INT64
-        return value if whole else None
-    if column == "quality":
-        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        return float(value) if number else None
-    if column == "created_at":
-        return _instant(value)
+    if column in _TYPED:
+        return _TYPED[column](value)
     return as_text(value) if isinstance(value, str) else None
-
-
-def _instant(value: Any) -> datetime | None:
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            return None
-    if isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime.combine(value, time())
-    if not isinstance(value, datetime):
-        return None
-    if value.tzinfo is None:
-        return value.replace(tzinfo=UTC)
-    try:
-        return value.astimezone(UTC)
-    except OverflowError:  # in the first or last hours of the calendar
-        return None
 
 
 def record_key(fields: Fields, values: Mapping[str, Any]) -> str | None:
@@ -143,8 +123,11 @@ def record_key(fields: Fields, values: Mapping[str, Any]) -> str | None:
     if fields.key is None:
         return None
     key = values.get(fields.key)
-    if isinstance(key, int) and not isinstance(key, bool):
-        return str(key)
+    if (digits := exact_key(key)) is not None:
+        return digits
+    if isinstance(key, float) and key.is_integer():
+        detail = f"Field `{fields.key}` holds a float beyond 2^53, where floats skip whole numbers."
+        raise BadRecord("no_key", f"{detail} Export it as whole numbers or text.")
     if not isinstance(key, str) or not key or as_text(key) != key:
         raise BadRecord("no_key", f"Field `{fields.key}` holds neither text nor a whole number.")
     if len(key.encode()) > MAX_KEY_BYTES:
@@ -178,7 +161,7 @@ def record(origin: Origin, fields: Fields, key: str, values: Mapping[str, Any]) 
             metadata[as_text(name)] = as_text(values[name])
     for column, name in fields.columns.items():
         value = values.get(name)
-        if value is None:
+        if is_blank(value) and (column in _TYPED or not isinstance(value, str)):
             continue
         fitting = as_column(column, value)
         if fitting is None:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from factory.ingest.readers import Ingested
 from factory.lake import names
 from factory.lake.schemas.ingest import RAW, REJECTED
+from factory.orchestration.asset.checks import Check
 from factory.orchestration.asset.declaration import FilesOf
 from factory.orchestration.asset.groups import dataset_group
 from factory.orchestration.asset.table_asset import table_asset
@@ -26,6 +27,7 @@ def source(
     partitions_def: dg.PartitionsDefinition[str] | None = None,
     files: FilesOf | None = None,
     input_bytes: Callable[[], int] | None = None,
+    checks: Sequence[Check] = (),
 ) -> Callable[[Callable[..., Ingested]], dg.AssetsDefinition]:
     """Declare the decorated function as the source of dataset `name`, by default the function's name.
 
@@ -34,7 +36,8 @@ def source(
     everything besides the code that decides which documents are read. `owners` are mail addresses and
     `team:name`s. `files` returns the files and folders that the function reads, those of the given partition
     if it has any, so that `--changed` keeps the dataset while they are as they were. Without `files`,
-    `input_bytes` returns the size of what the function reads, by which a run chooses its JVM.
+    `input_bytes` returns the size of what the function reads, by which a run chooses its JVM. `checks` are of
+    the documents.
 
     Raises ConfigurationError at decoration for an invalid name.
     """
@@ -49,6 +52,7 @@ def source(
             partitions_def=partitions_def,
             files=files,
             input_bytes=input_bytes,
+            checks=checks,
         )(function)
 
     return declare

@@ -26,6 +26,7 @@ from factory.orchestration.chain.ingest_facts import Facts
 from factory.orchestration.chain.link import Chain
 from factory.orchestration.chain.models import tokenizer, tokenizer_from
 from factory.orchestration.chain.refine import refine, variant
+from factory.orchestration.datasets.column_types import misfit_checks
 from factory.orchestration.datasets.corpus import Corpus
 from factory.orchestration.datasets.cross_checks import check_entries
 from factory.orchestration.datasets.dataset import Dataset
@@ -161,6 +162,7 @@ def _source(
         owners=entry.owners,
         partitions_def=partitions,
         files=files,
+        checks=list(misfit_checks(entry)),
     )
 
     # The text of these functions is hashed into the code version of the table.

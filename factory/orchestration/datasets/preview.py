@@ -16,6 +16,7 @@ from pathlib import Path
 
 from factory.counted import counted
 from factory.ingest.html_extra import require_html
+from factory.orchestration.datasets.column_types import column_misfits
 from factory.orchestration.datasets.contents import trouble
 from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.formats import RecordFiles
@@ -102,12 +103,17 @@ def preview(entry: Dataset, files: Sequence[tuple[Path, bytes]], folder: Path) -
     mistakes: list[Mistake] = []
     advice: list[str] = []
     fields: list[FirstRecords] = []
+    rows = [row for start in starts for row in start.rows]
     if isinstance(entry, RecordFiles) and starts:
         fields = [entry.first_records(start.source, FIRST_RECORDS) for start in starts]
         mistakes += _unknown_fields(entry, starts, fields)
         mistakes += _repeated_keys(entry, starts, fields)
         advice += _key_advice(entry, fields)
-    rows = [row for start in starts for row in start.rows]
+        misfits = list(column_misfits(entry, rows))
+        mistakes += [
+            Mistake(misfit.place, misfit.sentence, ends_run=False) for misfit in misfits if misfit.of_all
+        ]
+        advice += [misfit.sentence for misfit in misfits if not misfit.of_all]
     names = [name for first in fields for name in first.fields]
     for unknown in unknown_names(entry, rows, names, folder):
         mistakes.append(Mistake(unknown.place, unknown.sentence, ends_run=False))

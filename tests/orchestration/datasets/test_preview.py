@@ -465,3 +465,58 @@ def test_facts_that_few_pages_state_are_names_of_every_page(tmp_path: Path) -> N
     assert "no `metadata.nohai`, only" in refusal(path)
     assert "Did you mean `metadata.noai`?" in refusal(path)
     assert refusal(path).count("metadata.noai") == 1
+
+
+FORMS = [
+    {"body": f"text {number}", "stars": str(number), "when": f"0{number + 1}/04/2011", "mixed": number}
+    for number in range(4)
+] + [{"body": "text", "stars": "", "when": None, "mixed": "many"}]
+
+
+def test_a_column_that_no_first_value_fits_is_refused_with_an_example(tmp_path: Path) -> None:
+    path = declare(
+        tmp_path,
+        "kind: prose, format: jsonl, paths: a.jsonl, text: body, columns: {stars: stars, created_at: when}",
+        a_jsonl=lines(FORMS),
+    )
+    assert refusal(path) == (
+        "columns.created_at: None of the first 4 values of `when` fits `created_at`, such as `01/04/2011`: "
+        "it takes a date or time with one meaning, such as `2011-05-04 12:30`, or a number of seconds or "
+        "milliseconds since 1970. Name another field, or convert the values."
+    )
+
+
+def test_single_values_that_do_not_fit_are_advice(tmp_path: Path) -> None:
+    path = declare(
+        tmp_path,
+        "kind: prose, format: jsonl, paths: a.jsonl, text: body, columns: {stars: mixed}",
+        a_jsonl=lines(FORMS),
+    )
+    [dataset] = check(path).datasets
+    assert dataset.advice == (
+        "1 of the first 5 values of `mixed` does not fit `stars`, such as `many`: it takes a whole number. "
+        "Documents without a fitting value have it in `metadata.mixed` alone.",
+    )
+
+
+@pytest.mark.spark
+def test_a_run_counts_values_that_do_not_fit_their_column(
+    spark: SparkSession, tmp_path: Path, lake_settings: Settings, unique: str
+) -> None:
+    path = declare(
+        tmp_path,
+        "kind: prose, format: jsonl, paths: a.jsonl, text: body, columns: {stars: mixed, created_at: when}",
+        a_jsonl=lines(FORMS),
+    )
+    path.write_text(path.read_text().replace("name: web", f"name: {unique}"))
+    raw = next(asset for asset in corpus(path).assets if names.raw(unique).name in str(min(asset.keys)))
+    result = run(lake_settings, raw)
+    assert result.success
+    counts = {
+        evaluation.check_name: evaluation.metadata["violations"].value
+        for evaluation in result.get_asset_check_evaluations()
+        if evaluation.check_name.endswith("_fits")
+    }
+    assert counts == {"every_stars_fits": 1, "every_created_at_fits": 4}
+    rows = Lake(lake_settings).read(names.raw(unique)).to_pylist()
+    assert sorted(row["stars"] for row in rows if row["stars"] is not None) == [0, 1, 2, 3]
