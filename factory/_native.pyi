@@ -572,17 +572,31 @@ class PairCells:
 class LargeBucketEdges:
     """The edges of large buckets: members come best first, each compared with leaders and a few followers.
 
-    A member without a similar leader becomes a leader; each (least estimate, threshold) of `limits` has its
-    own leaders. `neighbours` is the number of followers kept per leader.
+    A member without a similar leader becomes a leader; each (least estimate, threshold, decides) of `limits`
+    has its own leaders. A member is compared with the signatures of at most `signatures` leaders, with `bags`
+    bags and with `neighbours` followers; `held_bytes` bounds the memory of members. A threshold that does not
+    decide has an eighth of the bounds.
     """
 
     def __init__(
-        self, idf: pa.UInt8Array, value_bits: int, limits: list[tuple[float, float]], neighbours: int
+        self,
+        idf: pa.UInt8Array,
+        value_bits: int,
+        limits: list[tuple[float, float, bool]],
+        signatures: int,
+        bags: int,
+        neighbours: int,
+        held_bytes: int,
     ) -> None: ...
     def add(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return (left, right, estimate, similarity) of the edges of the next members, left < right.
+        """Return the edges (left, right, estimate, similarity), left < right, and the unled (left, open, uncompared).
 
-        `batch` has (cell int64, doc_id string, signature binary, bag binary); each cell is a bucket.
+        `batch` has (cell int64, part int64, leads bool, shown bool, open int64, uncompared int64, buckets
+        list<int64>, doc_id string, signature binary, bag binary). A cell and part begin anew. Members that do
+        not `leads` are only compared, at the thresholds whose bits are `open`; those not `shown` have no rows.
+        An unled member has no similar leader at a threshold that decides: `open` has the bits of these
+        thresholds, or 0 for a leader, and `uncompared` is the number of leaders left out, its own included.
+        A leader without such has no row. All rows have `cell`.
         """
 
 def sampled_pairs(

@@ -56,6 +56,24 @@ def pieces(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBa
             yield batch.slice(begin, rows)
 
 
+def bounded_pieces(
+    batches: Iterable[pa.RecordBatch], rows: int, column: str, most: int
+) -> Iterator[pa.RecordBatch]:
+    """The batches, cut into pieces of at most `rows` rows whose sum of `column` is at most `most`.
+
+    A row of a larger value is a piece of its own.
+    """
+    for piece in pieces(batches, rows):
+        begin, total = 0, 0
+        for place, value in enumerate(piece[column].to_pylist()):
+            if total + value > most and place > begin:
+                yield piece.slice(begin, place - begin)
+                begin, total = place, 0
+            total += value
+        if begin < piece.num_rows:
+            yield piece.slice(begin)
+
+
 class Accumulator(Protocol):
     """A kernel that takes batches and returns rows; its length is the number of units it holds."""
 

@@ -132,6 +132,11 @@ class DedupConfig(FrozenModel):
         return tuple(sorted({self.threshold, *self.sweep}))
 
     @property
+    def decided(self) -> tuple[float, ...]:
+        """The thresholds at which the group or a variant may decide, ascending: a default sweep is a report."""
+        return self.thresholds if "sweep" in self.model_fields_set else (self.threshold,)
+
+    @property
     def size(self) -> SignatureSize:
         """Values and bits of a signature."""
         return SignatureSize(self.values, self.value_bits)

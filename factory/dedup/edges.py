@@ -6,9 +6,8 @@
    after the least neighbour of a pair's ends, so a document of a clique or a star comes once instead of once
    per pair; a hub's pairs are spread over several cells.
 2. A larger bucket never becomes a clique: its members come by priority and are compared exactly with the
-   leaders of their kind (`native/src/dedup/large_buckets.rs`). The keep rule finds the same kept documents on
-   these few edges as on all pairs of the bucket. Large buckets with common members are joined, so that a
-   member comes once, not once per band.
+   leaders of their kind (`factory.dedup.large_buckets`), at a bounded cost. The keep rule finds the same kept
+   documents on these few edges as on all pairs of the bucket.
 
 Every edge carries the exact similarity, which reaches the lowest threshold of the group's sweep; `similar`
 selects the edges of a higher threshold. Large buckets have leaders for each threshold, so no threshold is
@@ -21,15 +20,17 @@ have the same hash, one of them may lack edges.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from factory.dedup.banding import SignatureSize
 from factory.dedup.idf import SharedTable, digest, idf_table, share
-from factory.dedup.priority import Priority, rank
+from factory.dedup.large_buckets import Threshold, Uncompared, large_bucket_edges
+from factory.dedup.priority import Priority, ranked
 from factory.dedup.signatures import check_versions
 from factory.frozen_model import FrozenModel
 from factory.lake_spark.documents import map_scattered
@@ -40,9 +41,6 @@ from spark_udfs.dedup import pair_cells as cell_udf
 PAIR_BUCKET = 64
 """Largest bucket whose pairs are all compared: 2,016 pairs, which one task holds with ease."""
 
-NEIGHBOURS = 16
-"""Followers of its leader that a member of a large bucket is compared with, in case the leader is removed."""
-
 _PARTS = "part int, records binary"
 _EDGES = "left string, right string, estimate double, similarity double"
 
@@ -51,8 +49,17 @@ class EdgeConfig(FrozenModel):
     """The settings that decide EDGES, besides texts, signatures and buckets."""
 
     thresholds: tuple[float, ...]  # ascending
+    decided: tuple[float, ...]  # of these, the ones at which a keep rule decides
     size: SignatureSize
     priority: tuple[Priority, ...]
+
+
+@dataclass(frozen=True)
+class Edges:
+    """The similarity graph: the rows of EDGES, and what was not compared."""
+
+    rows: DataFrame
+    uncompared: Uncompared = Uncompared()
 
 
 def edges(
@@ -63,12 +70,12 @@ def edges(
     vocabulary: DataFrame,
     config: EdgeConfig,
     version: str,
-) -> DataFrame:
+) -> Edges:
     """Every verified pair of similar documents, once, left id below right: EDGES.
 
-    `bags` are located. Runs jobs when called, to build the idf table and to find the pairs of each bucket,
-    which are read several times. Raises ConfigurationError for signatures that were not made with
-    `vocabulary`, or whose version does not begin with `version`.
+    `bags` are located. Runs jobs when called, to build the idf table, to find the pairs of each bucket, which
+    are read several times, and to compare the members of large buckets. Raises ConfigurationError for
+    signatures that were not made with `vocabulary`, or whose version does not begin with `version`.
     """
     idf = idf_table(vocabulary)
     check_versions(signatures, version + digest(idf))
@@ -76,12 +83,20 @@ def edges(
     collisions = _collisions(buckets).localCheckpoint()
     signed = signed_bags(signatures, bags)
     ends = collisions.where("NOT large").drop("large")
-    found = verified(ends, signed, config.thresholds[0], config.size, weights)
+    pairs, uncompared = verified(ends, signed, config.thresholds[0], config.size, weights), Uncompared()
     large = collisions.where("large").drop("large")
     if not large.isEmpty():
         members = large.mapInArrow(bucket_udf.members, "bucket long, document long")
-        found = found.union(_large_bucket_edges(members, signed, documents, config, weights)).distinct()
-    return found.withColumn("partition", F.lit(None).cast("string"))
+        limits = [
+            Threshold(threshold, config.size.least_estimate(threshold), threshold in config.decided)
+            for threshold in config.thresholds
+        ]
+        by_rank = ranked(documents, config.priority)
+        few, uncompared = large_bucket_edges(
+            members, signed, by_rank, weights, config.size.value_bits, limits
+        )
+        pairs = pairs.union(few).distinct()
+    return Edges(pairs.withColumn("partition", F.lit(None).cast("string")), uncompared)
 
 
 def similar(edges: DataFrame, threshold: float) -> DataFrame:
@@ -95,13 +110,15 @@ def document_key(doc_id: str = "doc_id") -> Column:
 
 
 def signed_bags(signatures: DataFrame, bags: DataFrame) -> DataFrame:
-    """(document, doc_id, signature) of each document with a signature, and the (file, row) of its bag.
+    """(document, doc_id, signature, n_distinct) of each signed document, and the (file, row) of its bag.
 
     `bags` are located.
     """
     signed = signatures.where("signature IS NOT NULL")
     locations = bags.select("content_hash", "file", "row")
-    return signed.join(locations, "content_hash").select(document_key(), "doc_id", "signature", "file", "row")
+    return signed.join(locations, "content_hash").select(
+        document_key(), "doc_id", "signature", "n_distinct", "file", "row"
+    )
 
 
 def ends_of(pairs: DataFrame) -> DataFrame:
@@ -125,7 +142,7 @@ def verified(
         least_estimate=size.least_estimate(threshold),
         threshold=threshold,
     )
-    together = cells.join(signed, "document").repartition("cell").sortWithinPartitions("cell")
+    together = cells.join(signed.drop("n_distinct"), "document").repartition("cell").sortWithinPartitions("cell")
     return map_scattered(together, "bag", pa.large_binary(), verify, _EDGES)
 
 
@@ -143,29 +160,3 @@ def _collisions(buckets: DataFrame) -> DataFrame:
 
 def _by_part(rows: DataFrame) -> DataFrame:
     return rows.repartition("part").sortWithinPartitions("part")
-
-
-def _large_bucket_edges(
-    members: DataFrame, signed: DataFrame, documents: DataFrame, config: EdgeConfig, idf: SharedTable
-) -> DataFrame:
-    """The edges inside large buckets, whose `members` are (bucket, document)."""
-    least = members.groupBy("document").agg(F.min("bucket").alias("least"))
-    in_bucket = Window.partitionBy("bucket")
-    cells = members.join(least, "document").select(F.min("least").over(in_bucket).alias("cell"), "document")
-    ranked = documents.select("doc_id", rank(documents, config.priority).alias("rank"))
-    compare = partial(
-        udf.large_bucket_edges,
-        idf=idf,
-        value_bits=config.size.value_bits,
-        limits=[(config.size.least_estimate(threshold), threshold) for threshold in config.thresholds],
-        neighbours=NEIGHBOURS,
-    )
-    best_first = (
-        cells.distinct()
-        .join(signed, "document")
-        .join(ranked, "doc_id")
-        .repartition("cell")
-        .sortWithinPartitions("cell", "rank")
-        .select("cell", "doc_id", "signature", "file", "row")
-    )
-    return map_scattered(best_first, "bag", pa.large_binary(), compare, _EDGES)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from factory import _native
 from spark_udfs.broadcast import Shared
 from spark_udfs.column_fetch import ReadColumn
-from spark_udfs.regroup import pieces, whole_groups
+from spark_udfs.regroup import bounded_pieces, pieces, whole_groups
 
 # Documents whose bags are held at once: a book's bag takes hundreds of kilobytes.
 _ROWS_AT_ONCE, _ROWS_PER_PIECE = 2_000, 500
+_TOKENS_PER_PIECE = 8 << 20  # 75 MB of bags, or the largest bag
 
 
 def verified_pairs(
@@ -34,20 +36,34 @@ def verified_pairs(
         yield candidates.verify(bags(cells.take(candidates.rows)), idf.value, threshold)
 
 
+class Bounds(NamedTuple):
+    """The bounds on the cost of a member of a large bucket."""
+
+    signatures: int
+    """Leaders whose signatures it is compared with."""
+    bags: int
+    """Leaders whose bags it is compared with: those whose signatures agree most."""
+    neighbours: int
+    """Followers of its leader that it is compared with, in case the leader is removed."""
+    held_bytes: int
+    """Bytes of the leaders and followers that a task holds."""
+
+
 def large_bucket_edges(
     batches: Iterable[pa.RecordBatch],
     bags: ReadColumn,
     idf: Shared[pa.UInt8Array],
     value_bits: int,
-    limits: list[tuple[float, float]],
-    neighbours: int,
+    limits: list[tuple[float, float, bool]],
+    bounds: Bounds,
 ) -> Iterator[pa.RecordBatch]:
-    """(left, right, estimate, similarity) of large buckets, led at each (least estimate, threshold).
+    """Edges and members without a similar leader, at each (least estimate, threshold, decides) of `limits`.
 
-    Rows are (cell, doc_id, signature), sorted by cell and within a cell by priority, best first.
+    Rows are (cell, part, leads, shown, open, uncompared, buckets, doc_id, signature, n_distinct), sorted by
+    cell and part and within a part by priority, best first (`factory._native.LargeBucketEdges`).
     """
-    buckets = _native.LargeBucketEdges(idf.value, value_bits, limits, neighbours)
-    for members in pieces(batches, _ROWS_PER_PIECE):
+    buckets = _native.LargeBucketEdges(idf.value, value_bits, limits, *bounds)
+    for members in bounded_pieces(batches, _ROWS_PER_PIECE, "n_distinct", _TOKENS_PER_PIECE):
         yield buckets.add(members.append_column("bag", bags(members)))
 
 

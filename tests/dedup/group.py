@@ -10,7 +10,7 @@ from factory.dedup.buckets import BucketConfig, buckets
 from factory.dedup.components import components
 from factory.dedup.config import DedupConfig
 from factory.dedup.decisions import DecisionConfig, decisions
-from factory.dedup.edges import EdgeConfig, edges
+from factory.dedup.edges import EdgeConfig, Edges, edges
 from factory.dedup.signatures import SignatureConfig, signatures
 from factory.dedup.vocabulary import vocabulary
 from tests.dedup.bagged import located_bags
@@ -51,6 +51,10 @@ class Group:
 
     @cached_property
     def edges(self) -> DataFrame:
+        return self.compared.rows.localCheckpoint()
+
+    @cached_property
+    def compared(self) -> Edges:
         return edges(
             self.buckets,
             self.signatures,
@@ -59,7 +63,7 @@ class Group:
             self.vocabulary,
             self.config.part(EdgeConfig),
             self.signing.version(),
-        ).localCheckpoint()
+        )
 
     @cached_property
     def components(self) -> DataFrame:

@@ -11,9 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from factory.dedup import components as components_module
 from factory.dedup import edges as edges_module
+from factory.dedup import large_buckets
 from factory.dedup.banding import candidate_probability
 from factory.dedup.config import DedupConfig
 from factory.dedup.decisions import Keep, deduplicated
+from factory.dedup.large_buckets import Uncompared
 from factory.lake.schemas.dedup import BUCKETS, COMPONENTS, DECISIONS, EDGES, SIGNATURES, VOCABULARY
 from factory.lake.schemas.ingest import RAW
 from tests.dedup.corpus import arrow, corpus, document, document_frequencies, similarities
@@ -238,13 +240,35 @@ def test_large_buckets_keep_what_all_their_pairs_would_keep(
 ) -> None:
     monkeypatch.setattr(edges_module, "PAIR_BUCKET", 2)
     given = ("bags", "vocabulary", "signatures", "buckets", "components")
-    few = Group(chain.group.documents, CONFIG, **{name: getattr(chain.group, name) for name in given})
-    found = {(row.left, row.right): (row.estimate, row.similarity) for row in few.edges.collect()}
+    tables = {name: getattr(chain.group, name) for name in given}
     all_edges = {(row["left"], row["right"]): (row["estimate"], row["similarity"]) for row in chain["edges"]}
-    assert len(found) == few.edges.count() > 40
-    assert found.items() <= all_edges.items()
-    kept = {row.doc_id for row in few.decisions.where("kept").collect()}
-    assert kept == {row["doc_id"] for row in chain["decisions"] if row["kept"]}
+    all_kept = {row["doc_id"] for row in chain["decisions"] if row["kept"]}
+    for leading in [(4096,), (2, 4, 64)]:  # cells of one task, and of several
+        monkeypatch.setattr(large_buckets, "LEADING", leading)
+        few = Group(chain.group.documents, CONFIG, **tables)
+        found = {(row.left, row.right): (row.estimate, row.similarity) for row in few.edges.collect()}
+        assert len(found) == few.edges.count() > 40
+        assert found.items() <= all_edges.items()
+        assert {row.doc_id for row in few.decisions.where("kept").collect()} == all_kept
+        assert few.compared.uncompared == Uncompared()
+
+
+def test_edges_of_large_buckets_do_not_depend_on_tasks_and_count_what_is_left(
+    spark: SparkSession, chain: Chain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edges_module, "PAIR_BUCKET", 2)
+    monkeypatch.setattr(large_buckets, "LEADING", (1, 2))
+    monkeypatch.setattr(large_buckets, "MEMBERS_PER_PART", 1)
+    given = ("bags", "vocabulary", "signatures", "buckets")
+    tables = {name: getattr(chain.group, name) for name in given}
+    few = Group(chain.group.documents, CONFIG, **tables)
+    with shuffle_partitions(spark, 7):
+        again = Group(chain.group.documents, CONFIG, **tables)
+        assert rows(again.edges, "left", "right") == rows(few.edges, "left", "right")
+    left_out = few.compared.uncompared
+    assert left_out == again.compared.uncompared
+    assert left_out.members > 0 < left_out.pairs
+    assert f"{left_out.members:,} documents of large buckets" in left_out.sentence()
 
 
 def test_the_fast_scheme_and_narrow_values_find_nearly_all_edges(

@@ -12,15 +12,15 @@ import pytest
 
 from factory import _native
 from factory.dedup.config import DedupConfig
-from factory.dedup.edges import NEIGHBOURS
+from factory.dedup.large_buckets import BOUNDS
 from spark_udfs.column_fetch import ReadColumn
-from spark_udfs.dedup.edges import large_bucket_edges, verified_pairs
+from spark_udfs.dedup.edges import Bounds, large_bucket_edges, verified_pairs
 from tests.dedup.bagged import idf_table, packed, sign
 
 CONFIG = DedupConfig(kind="code")
 IDF = idf_table({}, 11)  # all tokens weigh the same
 SHARED = SimpleNamespace(value=IDF)
-LIMITS = [(CONFIG.size.least_estimate(CONFIG.threshold), CONFIG.threshold)]
+LIMITS = [(CONFIG.size.least_estimate(CONFIG.threshold), CONFIG.threshold, True)]
 WORDS = [f"word{number}" for number in range(4000)]
 
 
@@ -36,7 +36,19 @@ def bucket(n: int, families: int, seed: int) -> pa.RecordBatch:
         texts.append(" ".join(words))
     signed = sign(texts, IDF, CONFIG.kind, CONFIG.scheme, CONFIG.values, CONFIG.value_bits, 0)
     cell, names = pa.array(np.zeros(n, np.int64)), pa.array([f"{number:04}" for number in range(n)])
-    columns = {"cell": cell, "bucket": cell, "doc_id": names, "signature": signed["signature"]}
+    every = pa.array(np.ones(n, bool))
+    columns = {
+        "cell": cell,
+        "part": cell,
+        "leads": every,
+        "shown": every,
+        "open": pa.array(np.full(n, -1)),
+        "uncompared": cell,
+        "buckets": pa.array([[7]] * n, pa.list_(pa.int64())),
+        "doc_id": names,
+        "signature": signed["signature"],
+        "n_distinct": pa.array(np.full(n, 200)),
+    }
     return pa.RecordBatch.from_pydict(columns | {"bag": packed(texts)})
 
 
@@ -87,20 +99,31 @@ def all_edges(members: pa.RecordBatch) -> list[dict[str, object]]:
     return verify(cell(documents, list(combinations(documents, 2))), least_estimate=LIMITS[0][0])
 
 
-def few_edges(
-    members: pa.RecordBatch, cut: int = 100, limits: list[tuple[float, float]] = LIMITS
+def compare(
+    members: pa.RecordBatch,
+    cut: int = 100,
+    limits: list[tuple[float, float, bool]] = LIMITS,
+    bounds: Bounds = BOUNDS,
 ) -> list[dict[str, object]]:
-    """The edges of a large bucket, its members coming `cut` at a time."""
+    """The rows of a large bucket, its members coming `cut` at a time."""
     batches = [members.drop_columns("bag").slice(at, cut) for at in range(0, members.num_rows, cut)]
     found = large_bucket_edges(
         batches,
         bags=bags_of(members),
         value_bits=CONFIG.value_bits,
         limits=limits,
-        neighbours=NEIGHBOURS,
+        bounds=bounds,
         idf=SHARED,
     )
     return pa.Table.from_batches(found).to_pylist()
+
+
+def few_edges(
+    members: pa.RecordBatch, cut: int = 100, limits: list[tuple[float, float, bool]] = LIMITS
+) -> list[dict[str, object]]:
+    """The edges of a large bucket."""
+    columns = ("left", "right", "estimate", "similarity")
+    return [{name: row[name] for name in columns} for row in compare(members, cut, limits) if row["right"]]
 
 
 def kept(members: pa.RecordBatch, edges: list[dict[str, object]]) -> list[object]:
@@ -124,7 +147,7 @@ def test_a_large_bucket_keeps_what_all_its_pairs_would_keep(families: int) -> No
 def test_a_large_bucket_has_leaders_for_every_threshold() -> None:
     members = bucket(400, 3, seed=9)
     thresholds = [0.8, 0.88, 0.95]
-    limits = [(CONFIG.size.least_estimate(threshold), threshold) for threshold in thresholds]
+    limits = [(CONFIG.size.least_estimate(threshold), threshold, True) for threshold in thresholds]
     few, lowest, every = few_edges(members, limits=limits), few_edges(members), all_edges(members)
     assert len({(edge["left"], edge["right"]) for edge in few}) == len(few) < len(every)
     assert all(edge in every for edge in few)

@@ -60,12 +60,14 @@ def _group(
     quality = _quality(file, place, options, datasets)
     config = located.part(place, DedupConfig, options)
     thresholds = {variant.threshold for variant in variants.values() if variant.threshold is not None}
+    if thresholds:  # a sweep without a variant stays the default one, which decides nothing
+        config = config.model_copy(update={"sweep": tuple(sorted({*config.sweep, *thresholds}))})
     bases = set(map(names.base, datasets))  # a variant has the owners of its dataset
     return dedup_group(
         name,
         datasets,
         kind=kind,
-        config=config.model_copy(update={"sweep": tuple(sorted({*config.sweep, *thresholds}))}),
+        config=config,
         repositories=repositories,
         quality=quality,
         owners=sorted({owner for entry in file.datasets if entry.name in bases for owner in entry.owners}),

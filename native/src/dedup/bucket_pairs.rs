@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 
 use super::packed_parts::{Parts, records};
 use super::python::{Batch, detached};
-use super::strings::{column, int64_column};
+use super::strings::{int64_column, int64_lists};
 
 const REPEATED: usize = 1 << 16; // pairs held before repetitions are dropped
 
@@ -42,10 +42,7 @@ pub fn members_of_shared(mut members: Vec<Member>) -> Vec<Member> {
 /// Adds the members of the rows (document, buckets).
 pub fn push_documents(batch: &RecordBatch, members: &mut Parts) -> Result<(), String> {
     let documents = int64_column(batch, "document")?;
-    let lists = column(batch, "buckets")?
-        .as_list_opt::<i32>()
-        .filter(|lists| lists.values().as_primitive_opt::<Int64Type>().is_some())
-        .ok_or("Column `buckets` does not hold lists of int64. Cast it first.")?;
+    let lists = int64_lists(batch, "buckets")?;
     let buckets = lists.values().as_primitive::<Int64Type>().values();
     for (row, &document) in documents.values().iter().enumerate() {
         let (begin, end) = (lists.value_offsets()[row], lists.value_offsets()[row + 1]);

@@ -1,163 +1,168 @@
-//! The edges inside large buckets, whose members are compared without comparing all pairs.
+//! `LargeBucketEdges` of the Python module: the edges inside large buckets, whose members are compared without
+//! comparing all pairs (`leaders.rs`).
 //!
-//! Members come in order of priority, best first. A member without a similar earlier leader becomes a leader; any
-//! other follows the first similar leader, and gets an edge to every similar leader and to the similar ones among
-//! that leader's first few followers. So m members and l leaders take m * l comparisons of signatures and O(m)
-//! edges, where a clique would take m^2 / 2 of both. All decisive comparisons are exact, so the leaders are the
-//! independent set that the keep rule finds among the members, and every other member has an edge to each similar
-//! earlier leader. Followers matter where a document outside the bucket removes a leader: the first ones then
-//! replace it. Each threshold of a sweep has its own leaders, because the leaders of a lower threshold omit pairs
-//! on which a higher one depends.
-//!
-//! Leaders and their first followers are held in memory. `MAX_LEADERS` bounds both: beyond it, members without a
-//! similar leader are not compared with each other.
+//! Buckets that share members are one cell, and a large cell is cut into parts, so that no task has all of it: each
+//! part begins with the best members of the cell, which alone may lead, and every other member comes in one part.
+//! What a part says of its members depends on the cell, never on the other parts.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::builder::{Float64Builder, StringBuilder};
-use arrow_array::{ArrayRef, RecordBatch, UInt8Array};
+use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, UInt8Array};
 use arrow_data::ArrayData;
 use arrow_pyarrow::PyArrowType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::agreement::{checked_value_bits, estimate, matches, matches_for};
+use super::agreement::{checked_value_bits, estimate, matches_for, of_length};
 use super::bag::Bag;
-use super::jaccard::weighted_jaccard;
+use super::leaders::{Bounds, Cell, Limits, Member};
 use super::python::{Batch, detached};
-use super::strings::{Binaries, column, int64_column, string_column};
+use super::strings::{Binaries, column, int64_column, int64_lists, string_column};
 use super::weights::{Weights, table_bytes};
 
-const MAX_LEADERS: usize = 4096;
-
-/// A document with its signature and its weighted bag.
-#[derive(Clone, Debug)]
-pub struct Member {
-    pub name: String,
-    pub signature: Vec<u8>,
-    pub tokens: Vec<u64>,
-    pub weights: Vec<f64>,
-}
-
-impl Member {
-    /// (number of values in which the signatures agree, exact similarity), if both reach their limits.
-    fn similarity(&self, other: &Self, limits: Limits) -> Option<(usize, f64)> {
-        let agreeing = matches(&self.signature, &other.signature, limits.value_bits);
-        if agreeing < limits.min_matches {
-            return None;
-        }
-        let similarity = weighted_jaccard(&self.tokens, &self.weights, &other.tokens, &other.weights);
-        (similarity >= limits.threshold).then_some((agreeing, similarity))
-    }
-}
-
-/// The conditions for an edge between two members.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Bits of a signature's value.
-    pub value_bits: usize,
-    pub min_matches: usize,
-    pub threshold: f64,
-    /// Number of followers of its first leader with which a member is compared.
-    pub neighbours: usize,
-}
-
-/// The leaders so far, each with its first followers.
-#[derive(Default)]
-pub struct Leaders {
-    leaders: Vec<(Arc<Member>, Vec<Arc<Member>>)>,
-}
-
-impl Leaders {
-    /// Adds the next best member; calls `emit(other, matches, similarity)` for each of its edges.
-    pub fn add(&mut self, member: Arc<Member>, limits: Limits, mut emit: impl FnMut(&Member, usize, f64)) {
-        let mut first = None;
-        for (place, (leader, _)) in self.leaders.iter().enumerate() {
-            if let Some((agreeing, similarity)) = leader.similarity(&member, limits) {
-                emit(leader, agreeing, similarity);
-                first = first.or(Some(place));
-            }
-        }
-        let Some(place) = first else {
-            if self.leaders.len() < MAX_LEADERS {
-                self.leaders.push((member, Vec::new()));
-            }
-            return;
-        };
-        let followers = &mut self.leaders[place].1;
-        for follower in followers.iter() {
-            if let Some((agreeing, similarity)) = follower.similarity(&member, limits) {
-                emit(follower, agreeing, similarity);
-            }
-        }
-        if followers.len() < limits.neighbours {
-            followers.push(member);
-        }
-    }
-}
+const MAX_THRESHOLDS: usize = 63;
 
 /// `LargeBucketEdges` of the Python module.
 #[pyclass]
 struct LargeBucketEdges {
     idf: UInt8Array,
     value_bits: usize,
-    /// (least estimate, threshold) of each of `by_threshold`.
-    limits: Vec<(f64, f64)>,
-    neighbours: usize,
-    cell: Option<i64>,
-    /// The leaders of the current cell at each threshold.
-    by_threshold: Vec<Leaders>,
+    /// (least estimate, threshold, whether it decides), as bits of `open` from the lowest.
+    limits: Vec<(f64, f64, bool)>,
+    bounds: Bounds,
+    /// The cell and the part that come, with the bytes of a signature.
+    current: Option<(i64, i64, usize)>,
+    cell: Cell,
 }
 
 impl LargeBucketEdges {
-    fn edges(&mut self, batch: &RecordBatch) -> Result<RecordBatch, String> {
+    /// An empty cell of signatures of so many bytes.
+    fn empty_cell(&self, bytes: usize) -> Cell {
+        let values = bytes * 8 / self.value_bits;
+        let limits: Vec<Limits> = self
+            .limits
+            .iter()
+            .map(|&(least_estimate, threshold, decides)| Limits {
+                min_matches: matches_for(least_estimate, values, self.value_bits),
+                threshold,
+                decides,
+            })
+            .collect();
+        Cell::new(self.value_bits, &limits, self.bounds)
+    }
+
+    fn rows(&mut self, batch: &RecordBatch) -> Result<RecordBatch, String> {
         let cells = int64_column(batch, "cell")?.values();
+        let parts = int64_column(batch, "part")?.values();
+        let open = int64_column(batch, "open")?.values();
+        let uncompared = int64_column(batch, "uncompared")?.values();
+        let (leads, shown) = (flags(batch, "leads")?, flags(batch, "shown")?);
+        let buckets = int64_lists(batch, "buckets")?;
         let names = string_column(batch, "doc_id")?;
         let packed = Binaries::new(column(batch, "bag")?, "bag")?;
         let signatures = Binaries::new(column(batch, "signature")?, "signature")?;
-        let weights = Weights::new(self.idf.values())?;
-        let (mut left, mut right) = (StringBuilder::new(), StringBuilder::new());
-        let (mut estimates, mut similarities) = (Float64Builder::new(), Float64Builder::new());
-        for (row, &cell) in cells.iter().enumerate() {
-            if self.cell.replace(cell) != Some(cell) {
-                self.by_threshold = self.limits.iter().map(|_| Leaders::default()).collect();
-            }
+        let idf = self.idf.clone();
+        let weights = Weights::new(idf.values())?;
+        let mut rows = Rows::default();
+        for row in 0..batch.num_rows() {
+            let signature = signatures.get(row).unwrap_or_default();
+            let bytes = match self.current {
+                Some((cell, part, bytes)) if (cell, part) == (cells[row], parts[row]) => bytes,
+                _ => {
+                    self.current = Some((cells[row], parts[row], signature.len()));
+                    self.cell = self.empty_cell(signature.len());
+                    signature.len()
+                }
+            };
             let bag = Bag::unpacked(packed.get(row).unwrap_or_default())?;
+            let name = names.required(row, "doc_id")?;
             let mut member = Member {
-                name: names.required(row, "doc_id")?.to_owned(),
-                signature: signatures.get(row).unwrap_or_default().to_owned(),
+                name: name.to_owned(),
+                signature: of_length(bytes, Some(signature))?.to_owned(),
                 tokens: Vec::new(),
                 weights: Vec::new(),
             };
             weights.of(&bag, &mut member.weights)?;
             member.tokens = bag.tokens;
-            let (member, value_bits) = (Arc::new(member), self.value_bits);
-            let values = member.signature.len() * 8 / value_bits;
-            let mut found = BTreeMap::new();
-            for (leaders, &(min_estimate, threshold)) in self.by_threshold.iter_mut().zip(&self.limits) {
-                let limits = Limits {
-                    value_bits,
-                    min_matches: matches_for(min_estimate, values, value_bits),
-                    threshold,
-                    neighbours: self.neighbours,
-                };
-                leaders.add(Arc::clone(&member), limits, |other, agreeing, similarity| {
-                    found.insert(other.name.clone(), (agreeing, similarity));
-                });
-            }
-            for (other, (agreeing, similarity)) in found {
-                left.append_value((&other).min(&member.name));
-                right.append_value((&other).max(&member.name));
-                estimates.append_value(estimate(agreeing, values, value_bits));
-                similarities.append_value(similarity);
+            let values = bytes * 8 / self.value_bits;
+            let buckets = buckets.value(row);
+            let unled = self.cell.add(
+                member,
+                buckets.as_primitive::<Int64Type>().values(),
+                open[row].cast_unsigned(),
+                leads.value(row),
+                |other| {
+                    if shown.value(row) {
+                        let estimate = estimate(other.agreeing, values, self.value_bits);
+                        rows.push_edge(cells[row], name, other.name, estimate, other.similarity);
+                    }
+                },
+            );
+            let still_open = if leads.value(row) {
+                0
+            } else {
+                unled.deciding.cast_signed()
+            };
+            let not_compared = uncompared[row] + unled.uncompared.cast_signed();
+            if shown.value(row) && unled.deciding != 0 && (still_open != 0 || not_compared > 0) {
+                rows.push_unled(cells[row], name, still_open, not_compared);
             }
         }
+        rows.finish()
+    }
+}
+
+fn flags<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a BooleanArray, String> {
+    column(batch, name)?
+        .as_boolean_opt()
+        .ok_or_else(|| format!("Column `{name}` does not hold booleans. Cast it first."))
+}
+
+/// Edges and members without a similar leader: the first have another document, the second have counts.
+#[derive(Default)]
+struct Rows {
+    cells: Int64Builder,
+    documents: StringBuilder,
+    others: StringBuilder,
+    estimates: Float64Builder,
+    similarities: Float64Builder,
+    open: Int64Builder,
+    uncompared: Int64Builder,
+}
+
+impl Rows {
+    fn push_edge(&mut self, cell: i64, one: &str, other: &str, estimate: f64, similarity: f64) {
+        self.cells.append_value(cell);
+        self.documents.append_value(one.min(other));
+        self.others.append_value(one.max(other));
+        self.estimates.append_value(estimate);
+        self.similarities.append_value(similarity);
+        self.open.append_null();
+        self.uncompared.append_null();
+    }
+
+    fn push_unled(&mut self, cell: i64, name: &str, open: i64, uncompared: i64) {
+        self.cells.append_value(cell);
+        self.documents.append_value(name);
+        self.others.append_null();
+        self.estimates.append_null();
+        self.similarities.append_null();
+        self.open.append_value(open);
+        self.uncompared.append_value(uncompared);
+    }
+
+    fn finish(mut self) -> Result<RecordBatch, String> {
         RecordBatch::try_from_iter_with_nullable([
-            ("left", Arc::new(left.finish()) as ArrayRef, false),
-            ("right", Arc::new(right.finish()) as ArrayRef, false),
-            ("estimate", Arc::new(estimates.finish()) as ArrayRef, false),
-            ("similarity", Arc::new(similarities.finish()) as ArrayRef, false),
+            ("cell", Arc::new(self.cells.finish()) as ArrayRef, false),
+            ("left", Arc::new(self.documents.finish()), false),
+            ("right", Arc::new(self.others.finish()), true),
+            ("estimate", Arc::new(self.estimates.finish()), true),
+            ("similarity", Arc::new(self.similarities.finish()), true),
+            ("open", Arc::new(self.open.finish()), true),
+            ("uncompared", Arc::new(self.uncompared.finish()), true),
         ])
         .map_err(|error| error.to_string())
     }
@@ -169,145 +174,42 @@ impl LargeBucketEdges {
     fn new(
         idf: PyArrowType<ArrayData>,
         value_bits: usize,
-        limits: Vec<(f64, f64)>,
+        limits: Vec<(f64, f64, bool)>,
+        signatures: usize,
+        bags: usize,
         neighbours: usize,
+        held_bytes: usize,
     ) -> PyResult<Self> {
         let idf = table_bytes(idf.0).map_err(PyValueError::new_err)?;
         Weights::new(idf.values()).map_err(PyValueError::new_err)?;
+        if limits.len() > MAX_THRESHOLDS {
+            return Err(PyValueError::new_err(format!(
+                "There are {} thresholds. Pass at most {MAX_THRESHOLDS}.",
+                limits.len()
+            )));
+        }
+        let bounds = Bounds {
+            signatures,
+            bags,
+            neighbours,
+            held_bytes,
+        };
+        let value_bits = checked_value_bits(value_bits).map_err(PyValueError::new_err)?;
         Ok(Self {
             idf,
-            value_bits: checked_value_bits(value_bits).map_err(PyValueError::new_err)?,
+            value_bits,
             limits,
-            neighbours,
-            cell: None,
-            by_threshold: Vec::new(),
+            bounds,
+            current: None,
+            cell: Cell::new(value_bits, &[], bounds),
         })
     }
 
     fn add(&mut self, py: Python<'_>, batch: Batch) -> PyResult<Batch> {
-        detached(py, || self.edges(&batch.0)).map(PyArrowType)
+        detached(py, || self.rows(&batch.0)).map(PyArrowType)
     }
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<LargeBucketEdges>()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::dedup::keep_rule::{Keep, decisions};
-    use crate::dedup::similarity_graph::Edge;
-    use proptest::prelude::*;
-
-    const LIMITS: Limits = Limits {
-        value_bits: 8,
-        min_matches: 0,
-        threshold: 0.6,
-        neighbours: 3,
-    };
-
-    /// Families of bags: a member differs from its family's first bag in some tokens.
-    fn members() -> impl Strategy<Value = Vec<Member>> {
-        let member = (0u64..3, proptest::collection::vec(0u64..12, 0..5));
-        proptest::collection::vec(member, 0..60).prop_map(|members| {
-            let of = |(number, (family, changed)): (usize, (u64, Vec<u64>))| {
-                let mut tokens: BTreeMap<u64, f64> = (0..12).map(|t| (100 * family + t, 1.0)).collect();
-                for token in changed {
-                    tokens.remove(&(100 * family + token));
-                    tokens.insert(1000 + 100 * number as u64 + token, 1.0);
-                }
-                let (tokens, weights) = tokens.into_iter().unzip();
-                Member {
-                    name: format!("{number}"),
-                    signature: vec![0; 8],
-                    tokens,
-                    weights,
-                }
-            };
-            members.into_iter().enumerate().map(of).collect()
-        })
-    }
-
-    fn edge(left: usize, right: usize, similarity: f64) -> Edge {
-        Edge {
-            left: left as u32,
-            right: right as u32,
-            similarity,
-        }
-    }
-
-    fn edges_by_leaders(members: &[Member], limits: Limits) -> Vec<Edge> {
-        let (mut leaders, mut edges) = (Leaders::default(), Vec::new());
-        for (number, member) in members.iter().enumerate() {
-            leaders.add(Arc::new(member.clone()), limits, |other, _, similarity| {
-                edges.push(edge(other.name.parse().unwrap(), number, similarity));
-            });
-        }
-        edges
-    }
-
-    fn all_edges(members: &[Member]) -> Vec<Edge> {
-        let mut edges = Vec::new();
-        for j in 0..members.len() {
-            for i in 0..j {
-                if let Some((_, similarity)) = members[i].similarity(&members[j], LIMITS) {
-                    edges.push(edge(i, j, similarity));
-                }
-            }
-        }
-        edges
-    }
-
-    proptest! {
-        #[test]
-        fn a_large_bucket_keeps_what_all_its_pairs_would_keep(members in members()) {
-            let few = edges_by_leaders(&members, LIMITS);
-            let all = all_edges(&members);
-            for found in &few {
-                prop_assert!(all.iter().any(|e| (e.left, e.right) == (found.left, found.right)));
-            }
-            let kept = |edges: &[Edge]| -> Vec<bool> {
-                decisions(Keep::IndependentSet, members.len(), edges).iter().map(Option::is_none).collect()
-            };
-            prop_assert_eq!(kept(&few), kept(&all));
-        }
-    }
-
-    #[test]
-    fn many_near_copies_make_few_edges() {
-        let copy = |number: u64| Member {
-            name: number.to_string(),
-            signature: vec![7; 8],
-            tokens: (0..20).chain([1000 + number]).collect(),
-            weights: vec![1.0; 21],
-        };
-        let members: Vec<Member> = (0..2000).map(copy).collect();
-        let edges = edges_by_leaders(&members, LIMITS);
-        assert!(edges.len() <= 4 * 2000);
-        let kept = decisions(Keep::IndependentSet, 2000, &edges)
-            .iter()
-            .filter(|decision| decision.is_none())
-            .count();
-        assert_eq!(kept, 1);
-    }
-
-    #[test]
-    fn members_with_unlike_signatures_are_not_compared() {
-        let mut members: Vec<Member> = (0..2u8)
-            .map(|number| Member {
-                name: number.to_string(),
-                signature: vec![number; 8],
-                tokens: vec![1],
-                weights: vec![1.0],
-            })
-            .collect();
-        let limits = Limits {
-            min_matches: 4,
-            ..LIMITS
-        };
-        assert_eq!(edges_by_leaders(&members, limits).len(), 0);
-        members[1].signature = vec![0, 0, 0, 0, 1, 1, 1, 1];
-        assert_eq!(edges_by_leaders(&members, limits).len(), 1);
-    }
 }

@@ -13,6 +13,7 @@ mod idf;
 mod jaccard;
 mod keep_rule;
 mod large_buckets;
+mod leaders;
 mod lexer;
 mod ln;
 mod lpmh;

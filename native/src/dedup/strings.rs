@@ -3,7 +3,8 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, Int64Array, LargeBinaryArray, LargeStringArray, RecordBatch, StringArray,
+    Array, ArrayRef, BinaryArray, Int64Array, LargeBinaryArray, LargeStringArray, ListArray, RecordBatch,
+    StringArray,
 };
 use arrow_schema::DataType;
 
@@ -82,6 +83,14 @@ pub fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef, St
 /// The column `name` of `batch` as strings.
 pub fn string_column<'a>(batch: &'a RecordBatch, name: &str) -> Result<Strings<'a>, String> {
     Strings::new(column(batch, name)?, name)
+}
+
+/// The column `name` of `batch` with lists of int64.
+pub fn int64_lists<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ListArray, String> {
+    column(batch, name)?
+        .as_list_opt::<i32>()
+        .filter(|lists| lists.values().as_primitive_opt::<Int64Type>().is_some())
+        .ok_or_else(|| format!("Column `{name}` does not hold lists of int64. Cast it first."))
 }
 
 /// The int64 column `name` of `batch`.
