@@ -575,7 +575,7 @@ class LargeBucketEdges:
     A member without a similar leader becomes a leader; each (least estimate, threshold, decides) of `limits`
     has its own leaders. A member is compared with the signatures of at most `signatures` leaders, with `bags`
     bags and with `neighbours` followers; `held_bytes` bounds the memory of members. A threshold that does not
-    decide has an eighth of the bounds.
+    decide has a sixteenth of the bounds.
     """
 
     def __init__(
@@ -589,14 +589,14 @@ class LargeBucketEdges:
         held_bytes: int,
     ) -> None: ...
     def add(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the edges (left, right, estimate, similarity), left < right, and the unled (left, open, uncompared).
+        """Return edges (cell, left, right, estimate, similarity) and members (cell, left, open, uncompared).
 
         `batch` has (cell int64, part int64, leads bool, shown bool, open int64, uncompared int64, buckets
-        list<int64>, doc_id string, signature binary, bag binary). A cell and part begin anew. Members that do
-        not `leads` are only compared, at the thresholds whose bits are `open`; those not `shown` have no rows.
-        An unled member has no similar leader at a threshold that decides: `open` has the bits of these
-        thresholds, or 0 for a leader, and `uncompared` is the number of leaders left out, its own included.
-        A leader without such has no row. All rows have `cell`.
+        list<int64>, doc_id string, signature binary, bag binary); each part of a cell begins anew. A member
+        is compared at the thresholds whose bits are `open`; it becomes a leader or follower only if it
+        `leads`, and has rows only if it is `shown`. Such a member has no similar leader at a threshold that
+        decides: `open` has the bits of these thresholds, 0 for a leader, and `uncompared` the number of
+        leaders left out, added to that of the batch. A leader that leaves out nothing has no row.
         """
 
 def sampled_pairs(

@@ -133,7 +133,7 @@ class DedupConfig(FrozenModel):
 
     @property
     def decided(self) -> tuple[float, ...]:
-        """The thresholds at which the group or a variant may decide, ascending: a default sweep is a report."""
+        """The thresholds at which the group or a variant may decide; the default sweep is a report."""
         return self.thresholds if "sweep" in self.model_fields_set else (self.threshold,)
 
     @property

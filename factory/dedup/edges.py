@@ -28,6 +28,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from factory.dedup.banding import SignatureSize
+from factory.dedup.common_words import CommonWords, common_words
 from factory.dedup.idf import SharedTable, digest, idf_table, share
 from factory.dedup.large_buckets import Threshold, Uncompared, large_bucket_edges
 from factory.dedup.priority import Priority, ranked
@@ -56,10 +57,11 @@ class EdgeConfig(FrozenModel):
 
 @dataclass(frozen=True)
 class Edges:
-    """The similarity graph: the rows of EDGES, and what was not compared."""
+    """The similarity graph: the rows of EDGES, what was not compared, and what common words hide."""
 
     rows: DataFrame
-    uncompared: Uncompared = Uncompared()
+    uncompared: Uncompared
+    common_words: CommonWords
 
 
 def edges(
@@ -96,7 +98,11 @@ def edges(
             members, signed, by_rank, weights, config.size.value_bits, limits
         )
         pairs = pairs.union(few).distinct()
-    return Edges(pairs.withColumn("partition", F.lit(None).cast("string")), uncompared)
+    return Edges(
+        pairs.withColumn("partition", F.lit(None).cast("string")),
+        uncompared,
+        common_words(signed, config.decided[0], config.size.value_bits, weights),
+    )
 
 
 def similar(edges: DataFrame, threshold: float) -> DataFrame:
@@ -142,7 +148,9 @@ def verified(
         least_estimate=size.least_estimate(threshold),
         threshold=threshold,
     )
-    together = cells.join(signed.drop("n_distinct"), "document").repartition("cell").sortWithinPartitions("cell")
+    together = (
+        cells.join(signed.drop("n_distinct"), "document").repartition("cell").sortWithinPartitions("cell")
+    )
     return map_scattered(together, "bag", pa.large_binary(), verify, _EDGES)
 
 

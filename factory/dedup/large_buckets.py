@@ -34,7 +34,7 @@ LEADING = (4_096, 16_384, 65_536)
 MEMBERS_PER_PART = 4
 """Members that one task compares with the leaders of a cell, per leading member."""
 
-BOUNDS = udf.Bounds(signatures=4_096, bags=64, neighbours=16, held_bytes=512 << 20)
+BOUNDS = udf.Bounds(signatures=4_096, bags=256, neighbours=16, held_bytes=512 << 20)
 
 _COLUMNS = (
     *("cell", "part", "leads", "shown", "open", "uncompared", "buckets"),
@@ -62,15 +62,19 @@ class Uncompared:
     members: int = 0
     pairs: int = 0
 
+    def facts(self) -> dict[str, str | int]:
+        """The counts as metadata."""
+        return {"documents not compared": self.members, "pairs not compared": self.pairs}
+
     def sentence(self) -> str:
         """Say what was left out, with its remedy; nothing if every comparison was made."""
         if not self.members:
             return ""
         return (
-            f"{counted(self.members, 'document')} of large buckets resemble no leader of theirs and were not "
-            f"compared with all others, which leaves out at most {counted(self.pairs, 'pair')}. Similar ones may "
-            "stay. Their families lie just below a threshold: lower it, or drop the text that they share "
-            "before deduplication."
+            f"{counted(self.members, 'document')} of large buckets found no similar document and were not "
+            f"compared with all others, which leaves out at most {counted(self.pairs, 'pair')}: some of the "
+            "documents kept may be similar. They belong to families just below the threshold. Lower it to "
+            "remove their copies."
         )
 
 
@@ -162,5 +166,6 @@ def _uncompared(unled: DataFrame) -> Uncompared:
     cells = unled.groupBy("cell").agg(F.sum("uncompared").alias("pairs"), open_ones.alias("open"))
     pairs = cells.agg(F.sum(F.col("pairs") + F.col("open") * (F.col("open") - 1) / 2).alias("pairs")).first()
     members = unled.agg(F.countDistinct("doc_id").alias("members")).first()
-    assert pairs is not None and members is not None
+    assert pairs is not None
+    assert members is not None
     return Uncompared(members.members, int(pairs.pairs or 0))

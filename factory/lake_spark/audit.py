@@ -6,7 +6,7 @@ The publishing commit is in `factory.lake.publish` and needs no Spark.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -52,8 +52,12 @@ def replace_rows(
     schema: TableSchema,
     run_id: str,
     partitions: Sequence[str] | None = None,
+    said: Mapping[str, str] | None = None,
 ) -> None:
-    """Replace the rows of the branch, or only its `partitions`, by the rows of `frame`."""
+    """Replace the rows of the branch, or only its `partitions`, by the rows of `frame`.
+
+    The snapshot has the properties `said`, which checks of the branch read.
+    """
     rows = conform(frame, schema)
     if schema.may_shrink:
         held = frame.sparkSession.table(f"{CATALOG_NAME}.{audit.table}").schema
@@ -63,6 +67,8 @@ def replace_rows(
         rows = rows.sortWithinPartitions(*schema.sort_by)
     writer = rows.writeTo(f"{CATALOG_NAME}.{audit.table}.branch_{audit.branch}")
     writer = writer.option("snapshot-property.factory.run-id", run_id).option("fanout-enabled", "true")
+    for name, value in (said or {}).items():
+        writer = writer.option(f"snapshot-property.{name}", value)
     # Spark infers nullable columns; the writer itself refuses nulls.
     writer = writer.option("check-nullability", "false")
     # `overwritePartitions` would keep old rows where the frame is empty.

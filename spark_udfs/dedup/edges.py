@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from factory import _native
@@ -44,7 +45,7 @@ class Bounds(NamedTuple):
     bags: int
     """Leaders whose bags it is compared with: those whose signatures agree most."""
     neighbours: int
-    """Followers of its leader that it is compared with, in case the leader is removed."""
+    """Further similar leaders, and followers of its first, in case that leader is removed."""
     held_bytes: int
     """Bytes of the leaders and followers that a task holds."""
 
@@ -79,3 +80,25 @@ def sampled_pairs(
     for batch in batches:
         for sampled in sample:
             yield _native.sampled_pairs(batch, sampled, least_estimate, value_bits, band_bits, bands)
+
+
+def sampled_similarities(
+    batches: Iterable[pa.RecordBatch], bags: ReadColumn, idf: Shared[pa.UInt8Array], value_bits: int
+) -> Iterator[pa.RecordBatch]:
+    """(shared, weighted) of all pairs of the rows (doc_id, signature): by counts of words, and by J_W."""
+    rows = [batch for batch in batches if batch.num_rows]
+    if not rows:
+        return
+    (sample,) = pa.Table.from_batches(rows).combine_chunks().to_batches()
+    numbers = np.arange(sample.num_rows, dtype="<i8")
+    columns = {
+        "document": pa.array(numbers),
+        "others": pa.array([numbers[number + 1 :].tobytes() for number in numbers], pa.binary()),
+        "doc_id": sample["doc_id"],
+        "signature": sample["signature"],
+    }
+    pairs = _native.CandidatePairs(pa.RecordBatch.from_pydict(columns), value_bits, 0.0)
+    bags_of_pairs = bags(sample.take(pairs.rows))
+    equal = _native.IdfBuilder().finish(1)  # all words weigh the same
+    shared, weighted = (pairs.verify(bags_of_pairs, weights, 0.0) for weights in (equal, idf.value))
+    yield pa.RecordBatch.from_pydict({"shared": shared["similarity"], "weighted": weighted["similarity"]})

@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_udfs.regroup import whole_groups
+from spark_udfs.regroup import bounded_pieces, whole_groups
 
 
 @given(
@@ -41,3 +41,10 @@ def test_a_group_comes_as_soon_as_enough_rows_are_there() -> None:
     first = next(whole_groups(batches(), "key", 4))  # type: ignore[arg-type]
     assert first["key"].to_pylist() == [0, 0]
     assert len(produced) == 4
+
+
+def test_pieces_are_bounded_by_the_sum_of_a_column() -> None:
+    batch = pa.RecordBatch.from_pydict({"tokens": [3, 3, 9, 1, 1, 1, 1, 5]})
+    cut = [piece["tokens"].to_pylist() for piece in bounded_pieces([batch], 3, "tokens", 6)]
+    assert cut == [[3, 3], [9], [1, 1, 1], [1, 5]]
+    assert list(bounded_pieces([batch.slice(0, 0)], 3, "tokens", 6)) == []

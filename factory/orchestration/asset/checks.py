@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
@@ -17,6 +18,9 @@ from factory.lake.schemas.base import TableSchema
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
+
+
+_REMARK = "factory.remark."  # snapshot property: the sentence of a check of remarks, by its name
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,26 @@ def alarm(name: str, violations: str, description: str, *columns: str, limit: fl
 def layout(name: str, found: Callable[[Table, int], list[str]], description: str) -> Check:
     """Warn when `found` reports anything about the files of a snapshot; the rows are correct either way."""
     return Check(name, "", (), description, whole=True, blocking=False, files=found)
+
+
+def remark(name: str, description: str) -> Check:
+    """Warn with the sentence that the function of the asset gives by `remarks`.
+
+    A sentence belongs to the snapshot, so a run that keeps the table says it again.
+    """
+    return layout(name, partial(_remark, name), description)
+
+
+def remarks(sentences: Mapping[str, str]) -> dict[str, str]:
+    """Return the snapshot properties for the sentences of `remark` checks, by name; an empty one passes."""
+    return {_REMARK + name: sentence for name, sentence in sentences.items() if sentence}
+
+
+def _remark(name: str, table: Table, snapshot_id: int) -> list[str]:
+    snapshot = table.snapshot_by_id(snapshot_id)
+    summary = snapshot.summary if snapshot is not None else None
+    sentence = summary.additional_properties.get(_REMARK + name) if summary is not None else None
+    return [sentence] if sentence else []
 
 
 def checks_of(schema: TableSchema, checks: Sequence[Check] = ()) -> list[Check]:

@@ -28,8 +28,8 @@ from factory.lake.schemas.dedup import (
     VOCABULARY,
 )
 from factory.lake_spark.documents import located
-from factory.orchestration.asset.checks import alarm, holds
-from factory.orchestration.asset.declaration import OnDemand
+from factory.orchestration.asset.checks import alarm, holds, remark, remarks
+from factory.orchestration.asset.declaration import OnDemand, Tables
 from factory.orchestration.asset.groups import bookkeeping, comparison_group
 from factory.orchestration.chain.dedup_parts import Declaring
 from factory.spark.session import ROWS_PER_ARROW_BATCH
@@ -37,6 +37,8 @@ from factory.spark.session import ROWS_PER_ARROW_BATCH
 REPORTED_TEXTS = 20_000
 """From as many distinct texts on, every run makes the tables that report on the comparison. Their cost hardly
 grows with the corpus, so a small one would pay most for what it needs least."""
+
+LARGE_BUCKETS, COMMON_WORDS = "large_buckets_are_compared", "common_words_weigh_enough"  # checks of edges
 
 
 def comparison(declare: Declaring, config: DedupConfig) -> tuple[dg.AssetsDefinition, ...]:
@@ -101,7 +103,14 @@ def comparison(declare: Declaring, config: DedupConfig) -> tuple[dg.AssetsDefini
         "vocabulary",
         reads_texts=True,
         config=comparing,
-        checks=[holds("every_edge_is_similar", f"similarity >= {config.thresholds[0]}", "similarity")],
+        checks=[
+            holds("every_edge_is_similar", f"similarity >= {config.thresholds[0]}", "similarity"),
+            remark(
+                LARGE_BUCKETS,
+                "Each member of a large bucket resembles a leader, or is compared with all others.",
+            ),
+            remark(COMMON_WORDS, "Documents that share nearly all of their words are similar by weight too."),
+        ],
     )
     def group_edges(
         buckets: DataFrame,
@@ -109,10 +118,14 @@ def comparison(declare: Declaring, config: DedupConfig) -> tuple[dg.AssetsDefini
         bags: DataFrame,
         vocabulary: DataFrame,
         **upstream: DataFrame,
-    ) -> DataFrame:
+    ) -> Tables:
         """The pairs of documents whose exact similarity reaches the lowest threshold."""
         documents, bags = texts.documents(upstream), located(bags, *LARGE)
-        return edges(buckets, signatures, bags, documents, vocabulary, comparing, signing.version())
+        graph = edges(buckets, signatures, bags, documents, vocabulary, comparing, signing.version())
+        sentences = {LARGE_BUCKETS: graph.uncompared.sentence(), COMMON_WORDS: graph.common_words.sentence()}
+        return Tables(
+            graph.rows, said=remarks(sentences), facts=graph.uncompared.facts() | graph.common_words.facts()
+        )
 
     @report(
         "recall",

@@ -1,8 +1,8 @@
 //! The members of one large cell, compared with few of each other.
 //!
 //! Members come in order of priority, best first, each with its buckets. At each threshold a member without a
-//! similar earlier leader becomes a leader; any other follows the first similar leader, and gets an edge to every
-//! similar leader and to the similar ones among that leader's first few followers. All decisive comparisons are
+//! similar earlier leader becomes a leader; any other follows the first similar leader it finds, and gets an edge to
+//! some similar leaders and to the similar ones among that leader's first few followers. All decisive comparisons are
 //! exact, so the leaders are the independent set that the keep rule finds among the members, and every other
 //! member has an edge to a similar earlier leader. Followers matter where a document outside the bucket removes a
 //! leader: the first ones then replace it. Each threshold has its own leaders, because the leaders of a lower
@@ -22,7 +22,7 @@ use super::agreement::matches;
 use super::jaccard::weighted_jaccard;
 
 /// The bounds of a threshold that only a report reads are this part of the others.
-const REPORTED_PART: usize = 8;
+const REPORTED_PART: usize = 16;
 
 /// A document with its signature and its weighted bag.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ pub struct Bounds {
     pub signatures: usize,
     /// Leaders whose bags a member is compared with.
     pub bags: usize,
-    /// Followers of its first leader with which a member is compared.
+    /// Followers of its first leader with which a member is compared, and similar leaders beyond one that it finds.
     pub neighbours: usize,
     /// Bytes of the members held; the followers, and the leaders of reports, stay below a quarter of them.
     pub held_bytes: usize,
@@ -208,18 +208,23 @@ impl Cell {
             let (n_signatures, n_bags) = self.bounds.at(*limits);
             let (mut candidates, mut uncompared) =
                 leadership.meet(&mut self.held, &member, buckets, n_signatures, limits.min_matches);
+            let by_agreement = |a: &(usize, u32), b: &(usize, u32)| b.0.cmp(&a.0).then(a.1.cmp(&b.1));
             if candidates.len() > n_bags {
                 uncompared += (candidates.len() - n_bags) as u64;
-                candidates.select_nth_unstable_by(n_bags, |a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+                candidates.select_nth_unstable_by(n_bags, by_agreement);
                 candidates.truncate(n_bags);
             }
-            candidates.sort_unstable_by_key(|candidate| candidate.1);
-            let mut first = None;
+            candidates.sort_unstable_by(by_agreement);
+            let (mut first, mut n_similar) = (None, 0);
             for (_, leader) in candidates {
                 let number = leadership.leaders[leader as usize].0;
                 if let Some(edge) = self.held.similarity(&member, number, *limits) {
                     edges.insert(number, edge);
-                    first = first.or(Some(leader));
+                    first = Some(first.map_or(leader, |first: u32| first.min(leader)));
+                    n_similar += 1;
+                    if n_similar > self.bounds.neighbours {
+                        break;
+                    }
                 }
             }
             let Some(first) = first else {

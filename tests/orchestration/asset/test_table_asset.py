@@ -17,7 +17,7 @@ from factory.lake.names import TableName
 from factory.lake.schemas.dedup import COMPONENTS
 from factory.lake.tables import Lake
 from factory.orchestration.asset import progress
-from factory.orchestration.asset.checks import alarm, holds, layout
+from factory.orchestration.asset.checks import alarm, holds, layout, remark, remarks
 from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.asset.table_asset import source_function, table_asset
 from factory.settings import Settings
@@ -143,6 +143,25 @@ def test_an_alarm_warns_again_whenever_its_table_is_reused(
             assert check.metadata["violations"].value == 1
             assert ("reused" in check.metadata) is reuse
         assert str(warned["odd"].metadata["found"].value).endswith(" is odd")
+
+
+@pytest.mark.spark
+def test_a_remark_is_said_again_whenever_its_table_is_reused(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    checks = [remark("counted", "Every row counts."), remark("quiet", "Nothing to say.")]
+
+    @component_table(name=unique, upstream={"rows": TableName("dedup", f"{unique}_raw")}, checks=checks)
+    def made(context, rows: DataFrame) -> Tables:  # type: ignore[no-untyped-def]
+        return Tables(rows, said=remarks({"counted": 'Two rows of "a" do not.', "quiet": ""}))
+
+    for reuse in (False, True):
+        result = run(lake_settings, source(f"{unique}_raw", [("a", "1")]), made, reuse=reuse)
+        assert result.success
+        (warned,) = [check for check in result.get_asset_check_evaluations() if not check.passed]
+        assert (warned.check_name, warned.severity) == ("counted", dg.AssetCheckSeverity.WARN)
+        assert warned.metadata["found"].value == 'Two rows of "a" do not.'
+        assert ("reused" in warned.metadata) is reuse
 
 
 @pytest.mark.spark
