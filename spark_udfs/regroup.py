@@ -65,11 +65,11 @@ def bounded_pieces(
     """
     for piece in pieces(batches, rows):
         begin, total = 0, 0
-        for place, value in enumerate(piece[column].to_pylist()):
-            if total + value > most and place > begin:
+        for place, amount in enumerate(piece[column].to_pylist()):
+            if total + amount > most and place > begin:
                 yield piece.slice(begin, place - begin)
                 begin, total = place, 0
-            total += value
+            total += amount
         if begin < piece.num_rows:
             yield piece.slice(begin)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bench.dedup.exact import Alike
 from bench.keep.graphs import groups
-from bench.keep.measure import judged
+from bench.keep.rules import judged
 
 FAR = 0.7  # a removed text that resembles every kept one less than this was removed without reason
 

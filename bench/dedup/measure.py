@@ -28,7 +28,7 @@ from bench.dedup.judge import FAR, Verdict, lost_families, shown, verdict
 from bench.dedup.peers import PEERS, Kept, deduplicated, lay_out, own_measure
 from bench.dedup.truth import weighted_words
 from bench.harness import Report, Row, at_least, at_most, cells, table
-from bench.keep.measure import decided as kept_by
+from bench.keep.rules import decided as kept_by
 from bench.lakes import own_lake
 from factory.dedup.config import DedupConfig
 from factory.spark.session import build_session

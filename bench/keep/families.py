@@ -69,11 +69,11 @@ def measure(report: Report, progress: Console) -> None:
             progress.print(f"{shape} of {size:,}")
             members = family(shape, size)
             began = time.process_time()
-            edges, uncompared = compared(members)
+            edges, n_omitted = compare(members)
             seconds = time.process_time() - began
-            kept, unsupported = decided(size, edges)
-            similar = similar_kept(members, kept)
-            counts = size, len(edges[0]), len(kept), unsupported, similar, uncompared
+            keepers, n_unsupported = independent_set(size, edges)
+            similar = similar_kept(members, keepers)
+            counts = size, len(edges[0]), len(keepers), n_unsupported, similar, n_omitted
             rows.append(
                 [
                     shape,
@@ -85,9 +85,9 @@ def measure(report: Report, progress: Console) -> None:
             name = f"keep.{shape}.{size}"
             report.rows += [
                 Row(f"{name}.cpu", seconds, "CPU s"),
-                at_most(f"{name}.unsupported", unsupported, "documents", 0),
+                at_most(f"{name}.unsupported", n_unsupported, "documents", 0),
                 Row(f"{name}.similar_kept", similar, "documents"),
-                Row(f"{name}.uncompared", uncompared, "documents"),
+                Row(f"{name}.uncompared", n_omitted, "documents"),
             ]
     columns = (
         "family | members | edges | kept | unsupported | similar kept | not compared | CPU s | us a member"
@@ -97,15 +97,15 @@ def measure(report: Report, progress: Console) -> None:
 
 def family(shape: str, size: int) -> Family:
     """The members of a family, in a random order of priority."""
-    chosen, replaced = np.random.default_rng(7), SHAPES[shape]
+    generator, n_replaced = np.random.default_rng(7), SHAPES[shape]
     versions = np.zeros((size, WORDS), np.int64)
     for number in range(size):
         if shape in ("chain", "drift") and number:
             versions[number] = versions[number - 1]
-        n_words = chosen.integers(replaced + 1) if shape == "spread" else replaced
+        n_words = generator.integers(n_replaced + 1) if shape == "spread" else n_replaced
         if shape != "star" or number:
-            versions[number, chosen.choice(WORDS, n_words, replace=False)] = number + 1
-    versions = versions[chosen.permutation(size)]
+            versions[number, generator.choice(WORDS, n_words, replace=False)] = number + 1
+    versions = versions[generator.permutation(size)]
     texts = pa.array(
         (" ".join(f"w{word}v{version}" for word, version in enumerate(row)) for row in versions.tolist()),
         pa.large_string(),
@@ -123,34 +123,34 @@ def family(shape: str, size: int) -> Family:
     return Family(versions, signatures, bags, buckets)
 
 
-def compared(members: Family) -> tuple[Edges, int]:
+def compare(members: Family) -> tuple[Edges, int]:
     """The edges of a family, and the members that were not compared with all others."""
     sizes = np.bincount(members.buckets.ravel())[members.buckets]
     pairs, large = (sizes > 1) & (sizes <= PAIR_BUCKET), sizes > PAIR_BUCKET
     edges = [_of_pairs(members, pairs)]
-    waiting, uncompared, n_left_out = np.flatnonzero(large.any(axis=1)), np.zeros(len(members), np.int64), 0
+    waiting, omissions, n_left_out = np.flatnonzero(large.any(axis=1)), np.zeros(len(members), np.int64), 0
     lists = [row[is_large] for row, is_large in zip(members.buckets, large, strict=True)]
     for leading in large_buckets.LEADING:
         if not len(waiting):
             break
-        rows = pa.Table.from_batches(_large(members, waiting, uncompared, lists, leading))
-        edges.append(_numbered(rows.filter(pc.is_valid(rows["right"]))))
-        unled = rows.filter(pc.is_null(rows["right"]))
-        left_out = np.array(unled["uncompared"].to_pylist(), np.int64)
+        rows = pa.Table.from_batches(_large(members, waiting, omissions, lists, leading))
+        edges.append(_by_number(rows.filter(pc.is_valid(rows["right"]))))
+        others = rows.filter(pc.is_null(rows["right"]))
+        left_out = np.array(others["uncompared"].to_pylist(), np.int64)
         names, is_open = (
-            np.array(unled["left"].to_pylist(), np.int64),
-            np.array(unled["open"].to_pylist()) != 0,
+            np.array(others["left"].to_pylist(), np.int64),
+            np.array(others["open"].to_pylist()) != 0,
         )
-        uncompared[names] = left_out
+        omissions[names] = left_out
         n_left_out += int(np.count_nonzero(~is_open))
         waiting = np.sort(names[is_open])
-    left, right, similarity = (np.concatenate(column) for column in zip(*edges, strict=True))
-    _, first = np.unique(left * len(members) + right, return_index=True)
-    return (left[first], right[first], similarity[first]), n_left_out + len(waiting)
+    lesser, greater, similarity = (np.concatenate(column) for column in zip(*edges, strict=True))
+    _, first = np.unique(lesser * len(members) + greater, return_index=True)
+    return (lesser[first], greater[first], similarity[first]), n_left_out + len(waiting)
 
 
 def _large(
-    members: Family, waiting: np.ndarray, uncompared: np.ndarray, lists: list[np.ndarray], leading: int
+    members: Family, waiting: np.ndarray, omissions: np.ndarray, lists: list[np.ndarray], leading: int
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one round over a cell of the members `waiting`, part by part."""
     size = leading * large_buckets.MEMBERS_PER_PART
@@ -164,7 +164,7 @@ def _large(
             "leads": pa.array(leads),
             "shown": pa.array(~leads | (part == 0)),
             "open": pa.array(np.full(len(numbers), -1)),
-            "uncompared": pa.array(uncompared[numbers]),
+            "uncompared": pa.array(omissions[numbers]),
             "buckets": pa.array([lists[number] for number in numbers], pa.list_(pa.int64())),
             "doc_id": pa.array(map(str, numbers.tolist()), pa.string()),
             "signature": members.signatures.take(pa.array(numbers)),
@@ -176,16 +176,16 @@ def _large(
             idf=SimpleNamespace(value=_equal()),
             value_bits=CONFIG.value_bits,
             limits=[
-                (CONFIG.size.least_estimate(threshold), threshold, threshold in CONFIG.decided)
+                (CONFIG.size.least_estimate(threshold), threshold, threshold in CONFIG.deciding)
                 for threshold in CONFIG.thresholds
             ],
             bounds=large_buckets.BOUNDS,
         )
 
 
-def _of_pairs(members: Family, chosen: np.ndarray) -> Edges:
-    """The edges of the pairs of small buckets, those of `chosen`."""
-    numbers, bands = np.nonzero(chosen)
+def _of_pairs(members: Family, is_small: np.ndarray) -> Edges:
+    """The edges of the pairs of small buckets, those where `is_small`."""
+    numbers, bands = np.nonzero(is_small)
     order = np.argsort(members.buckets[numbers, bands], kind="stable")
     buckets = members.buckets[numbers, bands][order]
     others: dict[int, set[int]] = {}
@@ -194,7 +194,7 @@ def _of_pairs(members: Family, chosen: np.ndarray) -> Edges:
             others.setdefault(number, set()).update(bucket[place + 1 :].tolist())
     if not others:
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-    ends = sorted({*others, *(other for found in others.values() for other in found)})
+    ends = sorted({*others, *(other for greater in others.values() for other in greater)})
     batch = pa.RecordBatch.from_pydict(
         {
             "document": pa.array(ends, pa.int64()),
@@ -208,36 +208,36 @@ def _of_pairs(members: Family, chosen: np.ndarray) -> Edges:
     least = CONFIG.size.least_estimate(CONFIG.threshold)
     candidates = _native.CandidatePairs(batch, CONFIG.value_bits, least)
     bags = members.bags.take(pa.array(ends).take(candidates.rows))
-    return _numbered(pa.Table.from_batches([candidates.verify(bags, _equal(), CONFIG.threshold)]))
+    return _by_number(pa.Table.from_batches([candidates.verify(bags, _equal(), CONFIG.threshold)]))
 
 
-def _numbered(edges: pa.Table) -> Edges:
+def _by_number(edges: pa.Table) -> Edges:
     ends = np.array([edges[name].to_pylist() for name in ("left", "right")], np.int64).reshape(2, -1)
     return ends.min(axis=0), ends.max(axis=0), np.array(edges["similarity"].to_pylist(), np.float64)
 
 
-def decided(n: int, edges: Edges) -> tuple[np.ndarray, int]:
+def independent_set(n: int, edges: Edges) -> tuple[np.ndarray, int]:
     """The members that the independent set keeps, and the number of removed ones without a kept one."""
     strong = edges[2] >= CONFIG.threshold
     names = np.char.zfill(np.arange(n).astype(str), 7)
-    left, right = (names[column[strong]] for column in edges[:2])
+    lesser, greater = (names[column[strong]] for column in edges[:2])
     batch = pa.RecordBatch.from_pydict(
         {
-            "doc_id": pa.array(np.concatenate([names, left]).tolist(), pa.string()),
-            "other": pa.array([*([None] * n), *right.tolist()], pa.string()),
+            "doc_id": pa.array(np.concatenate([names, lesser]).tolist(), pa.string()),
+            "other": pa.array([*([None] * n), *greater.tolist()], pa.string()),
             "similarity": pa.array([*([None] * n), *edges[2][strong].tolist()], pa.float64()),
         }
     )
     rows = _native.decide(batch, "independent_set")
-    kept = rows.filter(rows["kept"])["doc_id"].to_pylist()
-    unsupported = pc.sum(pc.and_(pc.invert(rows["kept"]), pc.is_null(rows["similarity"]))).as_py()
-    return np.array(kept, np.int64), int(unsupported or 0)
+    keepers = rows.filter(rows["kept"])["doc_id"].to_pylist()
+    n_unsupported = pc.sum(pc.and_(pc.invert(rows["kept"]), pc.is_null(rows["similarity"]))).as_py()
+    return np.array(keepers, np.int64), int(n_unsupported or 0)
 
 
-def similar_kept(members: Family, kept: np.ndarray) -> int:
+def similar_kept(members: Family, keepers: np.ndarray) -> int:
     """Sampled kept members that are similar to another kept one, by the versions of their words."""
-    sample = np.random.default_rng(8).permutation(kept)[:SAMPLED]
-    by_version = members.versions[kept]
+    sample = np.random.default_rng(8).permutation(keepers)[:SAMPLED]
+    by_version = members.versions[keepers]
     n_similar = 0
     for number in sample:
         n_shared = np.count_nonzero(by_version == members.versions[number], axis=1)

@@ -39,43 +39,43 @@ class CommonWords:
 
     threshold: float
     pairs: int = 0
-    hidden: int = 0
+    n_hidden: int = 0
     similarity: float = 0.0
 
     def facts(self) -> dict[str, str | int]:
         """The counts as metadata."""
-        return {"sampled pairs": self.pairs, "sampled pairs alike in common words": self.hidden}
+        return {"sampled pairs": self.pairs, "sampled pairs alike in common words": self.n_hidden}
 
     def sentence(self) -> str:
         """Say that a family is hidden, with its remedy; nothing if few pairs are."""
-        if self.pairs < LEAST_PAIRS or self.hidden < LEAST_SHARE * self.pairs:
+        if self.pairs < LEAST_PAIRS or self.n_hidden < LEAST_SHARE * self.pairs:
             return ""
         lower = math.floor(self.similarity * 20) / 20
         remedy = f"lower `threshold` to {lower:g}, or compare them" if lower >= _LOWEST else "compare them"
         least, most_reach = f"{self.threshold:g}", f"{self.similarity:.2f}"
         return (
-            f"{self.hidden:,} of {self.pairs:,} pairs of sampled documents share at least {least} of their "
+            f"{self.n_hidden:,} of {self.pairs:,} pairs of sampled documents share at least {least} of their "
             f"words, and are not similar at {least} by weight (most reach {most_reach}), because words that "
             f"most documents of a group have weigh little. If they are copies of one text, {remedy} in one "
             "group with other texts."
         )
 
 
-def common_words(signed: DataFrame, threshold: float, value_bits: int, idf: SharedTable) -> CommonWords:
+def common_words(signatures: DataFrame, threshold: float, value_bits: int, idf: SharedTable) -> CommonWords:
     """Compare the pairs of a sample of documents by shared words and by weight; runs a job when called.
 
-    `signed` are (document, doc_id, signature, n_distinct, file, row). The sample goes by a hash of the id.
+    `signatures` are (document, doc_id, signature, n_distinct, file, row). The sample follows from the ids.
     """
-    of_bounded_size = signed.where(F.col("n_distinct") <= _MAX_DISTINCT)
+    of_bounded_size = signatures.where(F.col("n_distinct") <= _MAX_DISTINCT)
     sample = of_bounded_size.orderBy(F.xxhash64("doc_id"), "doc_id").limit(SAMPLED).repartition(1)
     compare = partial(udf.sampled_similarities, idf=idf, value_bits=value_bits)
-    schema = "shared double, weighted double"
-    compared = map_scattered(sample, "bag", pa.large_binary(), compare, schema).collect()
-    return counted_pairs([(pair.shared, pair.weighted) for pair in compared], threshold)
+    schema = "by_words double, by_weight double"
+    rows = map_scattered(sample, "bag", pa.large_binary(), compare, schema).collect()
+    return counted_pairs([(pair.by_words, pair.by_weight) for pair in rows], threshold)
 
 
 def counted_pairs(pairs: list[tuple[float, float]], threshold: float) -> CommonWords:
-    """Count the pairs (shared, weighted) that only the shares of words make similar."""
-    hidden = sorted(weighted for shared, weighted in pairs if weighted < threshold <= shared)
-    similarity = hidden[len(hidden) // 10] if hidden else 0.0
-    return CommonWords(threshold, len(pairs), len(hidden), similarity)
+    """Count the pairs (by_words, by_weight) that only the shares of words make similar."""
+    similarities = sorted(by_weight for by_words, by_weight in pairs if by_weight < threshold <= by_words)
+    similarity = similarities[len(similarities) // 10] if similarities else 0.0
+    return CommonWords(threshold, len(pairs), len(similarities), similarity)

@@ -132,7 +132,7 @@ class DedupConfig(FrozenModel):
         return tuple(sorted({self.threshold, *self.sweep}))
 
     @property
-    def decided(self) -> tuple[float, ...]:
+    def deciding(self) -> tuple[float, ...]:
         """The thresholds at which the group or a variant may decide; the default sweep is a report."""
         return self.thresholds if "sweep" in self.model_fields_set else (self.threshold,)
 

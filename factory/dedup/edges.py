@@ -30,7 +30,7 @@ from pyspark.sql import functions as F
 from factory.dedup.banding import SignatureSize
 from factory.dedup.common_words import CommonWords, common_words
 from factory.dedup.idf import SharedTable, digest, idf_table, share
-from factory.dedup.large_buckets import Threshold, Uncompared, large_bucket_edges
+from factory.dedup.large_buckets import Omissions, Threshold, large_bucket_edges
 from factory.dedup.priority import Priority, ranked
 from factory.dedup.signatures import check_versions
 from factory.frozen_model import FrozenModel
@@ -50,17 +50,17 @@ class EdgeConfig(FrozenModel):
     """The settings that decide EDGES, besides texts, signatures and buckets."""
 
     thresholds: tuple[float, ...]  # ascending
-    decided: tuple[float, ...]  # of these, the ones at which a keep rule decides
+    deciding: tuple[float, ...]  # of these, the ones at which a keep rule decides
     size: SignatureSize
     priority: tuple[Priority, ...]
 
 
 @dataclass(frozen=True)
-class Edges:
+class SimilarityGraph:
     """The similarity graph: the rows of EDGES, what was not compared, and what common words hide."""
 
     rows: DataFrame
-    uncompared: Uncompared
+    omissions: Omissions
     common_words: CommonWords
 
 
@@ -72,7 +72,7 @@ def edges(
     vocabulary: DataFrame,
     config: EdgeConfig,
     version: str,
-) -> Edges:
+) -> SimilarityGraph:
     """Every verified pair of similar documents, once, left id below right: EDGES.
 
     `bags` are located. Runs jobs when called, to build the idf table, to find the pairs of each bucket, which
@@ -85,23 +85,21 @@ def edges(
     collisions = _collisions(buckets).localCheckpoint()
     signed = signed_bags(signatures, bags)
     ends = collisions.where("NOT large").drop("large")
-    pairs, uncompared = verified(ends, signed, config.thresholds[0], config.size, weights), Uncompared()
+    pairs, omissions = verified(ends, signed, config.thresholds[0], config.size, weights), Omissions()
     large = collisions.where("large").drop("large")
     if not large.isEmpty():
         members = large.mapInArrow(bucket_udf.members, "bucket long, document long")
         limits = [
-            Threshold(threshold, config.size.least_estimate(threshold), threshold in config.decided)
+            Threshold(threshold, config.size.least_estimate(threshold), threshold in config.deciding)
             for threshold in config.thresholds
         ]
         by_rank = ranked(documents, config.priority)
-        few, uncompared = large_bucket_edges(
-            members, signed, by_rank, weights, config.size.value_bits, limits
-        )
+        few, omissions = large_bucket_edges(members, signed, by_rank, weights, config.size.value_bits, limits)
         pairs = pairs.union(few).distinct()
-    return Edges(
+    return SimilarityGraph(
         pairs.withColumn("partition", F.lit(None).cast("string")),
-        uncompared,
-        common_words(signed, config.decided[0], config.size.value_bits, weights),
+        omissions,
+        common_words(signed, config.deciding[0], config.size.value_bits, weights),
     )
 
 

@@ -10,7 +10,7 @@ in proportion to its members, whether its documents are similar, nearly similar 
    members. Elections in rounds find the leaders that one election of all members would find.
 
 No edge depends on the number of tasks or on who computes what. Members that the bounds leave without a
-comparison are counted (`Uncompared`).
+comparison are counted (`Omissions`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LEADING = (4_096, 16_384, 65_536)
 MEMBERS_PER_PART = 4
 """Members that one task compares with the leaders of a cell, per leading member."""
 
-BOUNDS = udf.Bounds(signatures=4_096, bags=256, neighbours=16, held_bytes=512 << 20)
+BOUNDS = udf.MemberBounds(signatures=4_096, bags=256, neighbours=16, held_bytes=512 << 20)
 
 _COLUMNS = (
     *("cell", "part", "leads", "shown", "open", "uncompared", "buckets"),
@@ -47,13 +47,13 @@ _ROWS = "cell long, left string, right string, estimate double, similarity doubl
 class Threshold:
     """A threshold of similarity, the least estimate of its pairs, and whether a keep rule decides at it."""
 
-    value: float
+    similarity: float
     least_estimate: float
     decides: bool
 
 
 @dataclass(frozen=True)
-class Uncompared:
+class Omissions:
     """Members of large buckets that found no similar leader and were not compared with every other one.
 
     `pairs` counts, at most, the pairs that were left out.
@@ -80,44 +80,46 @@ class Uncompared:
 
 def large_bucket_edges(
     members: DataFrame,
-    signed: DataFrame,
-    ranked: DataFrame,
+    signatures: DataFrame,
+    ranks: DataFrame,
     idf: SharedTable,
     value_bits: int,
     thresholds: Sequence[Threshold],
-) -> tuple[DataFrame, Uncompared]:
+) -> tuple[DataFrame, Omissions]:
     """The edges inside large buckets, whose `members` are (bucket, document), and what is left out.
 
-    `signed` are (document, doc_id, signature, n_distinct, file, row), `ranked` (doc_id, rank). Runs jobs when
-    called: each round is one, and most groups need one round.
+    `signatures` are (document, doc_id, signature, n_distinct, file, row), `ranks` (doc_id, rank). Runs jobs
+    when called: each round is one, and most groups need one round.
     """
     compare = partial(
         udf.large_bucket_edges,
         idf=idf,
         value_bits=value_bits,
-        limits=[(threshold.least_estimate, threshold.value, threshold.decides) for threshold in thresholds],
+        limits=[
+            (threshold.least_estimate, threshold.similarity, threshold.decides) for threshold in thresholds
+        ],
         bounds=BOUNDS,
     )
     cells = _cells(members).localCheckpoint()
-    in_cells = cells.join(signed, "document").join(ranked, "doc_id").drop("document")
+    in_cells = cells.join(signatures, "document").join(ranks, "doc_id").drop("document")
     every = F.lit((1 << len(thresholds)) - 1)
     waiting = in_cells.withColumns({"open": every.cast("long"), "uncompared": F.lit(0).cast("long")})
     size = _largest(cells)
-    edges, unled = [], []
+    edges, omissions = [], []
     for leading in LEADING:
-        placed = _in_parts(waiting, leading) if size > leading else _in_one_part(waiting)
-        rows = map_scattered(placed, "bag", pa.large_binary(), compare, _ROWS).localCheckpoint()
+        parts = _in_parts(waiting, leading) if size > leading else _in_one_part(waiting)
+        rows = map_scattered(parts, "bag", pa.large_binary(), compare, _ROWS).localCheckpoint()
         edges.append(rows.where("right IS NOT NULL").select("left", "right", "estimate", "similarity"))
-        kept = rows.where("right IS NULL").selectExpr("cell", "left AS doc_id", "open", "uncompared")
-        still_open = kept.where("open != 0")
+        unled_members = rows.where("right IS NULL").selectExpr("cell", "left AS doc_id", "open", "uncompared")
+        still_open = unled_members.where("open != 0")
         size = _largest(still_open) if size > leading else 0
-        unled.append(kept.where("open = 0"))
+        omissions.append(unled_members.where("open = 0"))
         if not size:
             break
         waiting = in_cells.join(still_open, ["cell", "doc_id"])
     else:
-        unled.append(still_open)
-    return reduce(DataFrame.union, edges), _uncompared(reduce(DataFrame.union, unled))
+        omissions.append(still_open)
+    return reduce(DataFrame.union, edges), _omissions(reduce(DataFrame.union, omissions))
 
 
 def _cells(members: DataFrame) -> DataFrame:
@@ -138,34 +140,34 @@ def _largest(cells: DataFrame) -> int:
 def _in_one_part(members: DataFrame) -> DataFrame:
     """Members of cells that one task takes: all may lead."""
     flags = {"part": F.lit(0).cast("long"), "leads": F.lit(True), "shown": F.lit(True)}
-    ordered = members.withColumns(flags).repartition("cell").sortWithinPartitions("cell", "rank")
-    return ordered.select(*_COLUMNS)
+    best_first = members.withColumns(flags).repartition("cell").sortWithinPartitions("cell", "rank")
+    return best_first.select(*_COLUMNS)
 
 
 def _in_parts(members: DataFrame, leading: int) -> DataFrame:
     """Members of cells of any size: the first `leading` in each part, any other in one."""
     in_cell = Window.partitionBy("cell")
     place = F.row_number().over(in_cell.orderBy("rank")) - 1
-    numbered = members.withColumns({"place": place, "members": F.count("*").over(in_cell)})
+    by_place = members.withColumns({"place": place, "members": F.count("*").over(in_cell)})
     n_others, size = F.col("members") - leading, leading * MEMBERS_PER_PART
     last = F.greatest(F.ceil(n_others / size), F.lit(1)) - 1
     own = F.floor((F.col("place") - leading) / size)
     leads = F.col("place") < leading
     parts = F.when(leads, F.sequence(F.lit(0).cast("long"), last)).otherwise(F.array(own))
-    in_parts = numbered.select("*", leads.alias("leads"), F.explode(parts).alias("part"))
-    shown = ~F.col("leads") | (F.col("part") == 0)
+    in_parts = by_place.select("*", leads.alias("leads"), F.explode(parts).alias("part"))
+    is_shown = ~F.col("leads") | (F.col("part") == 0)
     tasks = int(members.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
     # An explicit number keeps Spark from coalescing these small rows into one task.
-    ordered = in_parts.withColumn("shown", shown).repartition(tasks, "cell", "part")
-    return ordered.sortWithinPartitions("cell", "part", "place").select(*_COLUMNS)
+    best_first = in_parts.withColumn("shown", is_shown).repartition(tasks, "cell", "part")
+    return best_first.sortWithinPartitions("cell", "part", "place").select(*_COLUMNS)
 
 
-def _uncompared(unled: DataFrame) -> Uncompared:
+def _omissions(members: DataFrame) -> Omissions:
     """Count members of no leader; the open ones of a cell were not compared with each other either."""
     open_ones = F.sum(F.when(F.col("open") != 0, 1).otherwise(0))
-    cells = unled.groupBy("cell").agg(F.sum("uncompared").alias("pairs"), open_ones.alias("open"))
+    cells = members.groupBy("cell").agg(F.sum("uncompared").alias("pairs"), open_ones.alias("open"))
     pairs = cells.agg(F.sum(F.col("pairs") + F.col("open") * (F.col("open") - 1) / 2).alias("pairs")).first()
-    members = unled.agg(F.countDistinct("doc_id").alias("members")).first()
+    distinct = members.agg(F.countDistinct("doc_id").alias("members")).first()
     assert pairs is not None
-    assert members is not None
-    return Uncompared(members.members, int(pairs.pairs or 0))
+    assert distinct is not None
+    return Omissions(distinct.members, int(pairs.pairs or 0))

@@ -52,11 +52,11 @@ def replace_rows(
     schema: TableSchema,
     run_id: str,
     partitions: Sequence[str] | None = None,
-    said: Mapping[str, str] | None = None,
+    properties: Mapping[str, str] | None = None,
 ) -> None:
     """Replace the rows of the branch, or only its `partitions`, by the rows of `frame`.
 
-    The snapshot has the properties `said`, which checks of the branch read.
+    The snapshot has the `properties`, which checks of the branch read.
     """
     rows = conform(frame, schema)
     if schema.may_shrink:
@@ -67,8 +67,8 @@ def replace_rows(
         rows = rows.sortWithinPartitions(*schema.sort_by)
     writer = rows.writeTo(f"{CATALOG_NAME}.{audit.table}.branch_{audit.branch}")
     writer = writer.option("snapshot-property.factory.run-id", run_id).option("fanout-enabled", "true")
-    for name, value in (said or {}).items():
-        writer = writer.option(f"snapshot-property.{name}", value)
+    for name, text in (properties or {}).items():
+        writer = writer.option(f"snapshot-property.{name}", text)
     # Spark infers nullable columns; the writer itself refuses nulls.
     writer = writer.option("check-nullability", "false")
     # `overwritePartitions` would keep old rows where the frame is empty.

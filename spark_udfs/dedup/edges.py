@@ -37,7 +37,7 @@ def verified_pairs(
         yield candidates.verify(bags(cells.take(candidates.rows)), idf.value, threshold)
 
 
-class Bounds(NamedTuple):
+class MemberBounds(NamedTuple):
     """The bounds on the cost of a member of a large bucket."""
 
     signatures: int
@@ -56,7 +56,7 @@ def large_bucket_edges(
     idf: Shared[pa.UInt8Array],
     value_bits: int,
     limits: list[tuple[float, float, bool]],
-    bounds: Bounds,
+    bounds: MemberBounds,
 ) -> Iterator[pa.RecordBatch]:
     """Edges and members without a similar leader, at each (least estimate, threshold, decides) of `limits`.
 
@@ -85,7 +85,7 @@ def sampled_pairs(
 def sampled_similarities(
     batches: Iterable[pa.RecordBatch], bags: ReadColumn, idf: Shared[pa.UInt8Array], value_bits: int
 ) -> Iterator[pa.RecordBatch]:
-    """(shared, weighted) of all pairs of the rows (doc_id, signature): by counts of words, and by J_W."""
+    """(by_words, by_weight) of all pairs of the rows (doc_id, signature): by counts of words, and by J_W."""
     rows = [batch for batch in batches if batch.num_rows]
     if not rows:
         return
@@ -100,5 +100,7 @@ def sampled_similarities(
     pairs = _native.CandidatePairs(pa.RecordBatch.from_pydict(columns), value_bits, 0.0)
     bags_of_pairs = bags(sample.take(pairs.rows))
     equal = _native.IdfBuilder().finish(1)  # all words weigh the same
-    shared, weighted = (pairs.verify(bags_of_pairs, weights, 0.0) for weights in (equal, idf.value))
-    yield pa.RecordBatch.from_pydict({"shared": shared["similarity"], "weighted": weighted["similarity"]})
+    by_words, by_weight = (pairs.verify(bags_of_pairs, weights, 0.0) for weights in (equal, idf.value))
+    yield pa.RecordBatch.from_pydict(
+        {"by_words": by_words["similarity"], "by_weight": by_weight["similarity"]}
+    )

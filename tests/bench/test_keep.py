@@ -102,8 +102,8 @@ def test_a_family_keeps_what_all_its_pairs_would_keep(shape: str, monkeypatch: p
     truth = best_first(members)
     for leading in [(4096,), (16, 64, 256)]:  # a cell of one part, and one of several
         monkeypatch.setattr(large_buckets, "LEADING", leading)
-        edges, n_uncompared = families.compared(members)
-        kept, n_unsupported = families.decided(len(members), edges)
+        edges, n_uncompared = families.compare(members)
+        kept, n_unsupported = families.independent_set(len(members), edges)
         assert (
             len(set(truth) ^ set(kept.tolist())) <= 2
         )  # banding misses a pair at the threshold now and then
@@ -114,6 +114,6 @@ def test_a_family_keeps_what_all_its_pairs_would_keep(shape: str, monkeypatch: p
 def test_members_that_the_bounds_leave_out_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     members = families.family("star", 300)
     monkeypatch.setattr(large_buckets, "BOUNDS", large_buckets.BOUNDS._replace(bags=2))
-    assert families.compared(members)[1] > 50
+    assert families.compare(members)[1] > 50
     monkeypatch.setattr(large_buckets, "LEADING", (30,))
-    assert families.compared(members)[1] > 200
+    assert families.compare(members)[1] > 200

@@ -10,7 +10,7 @@ from factory.dedup.buckets import BucketConfig, buckets
 from factory.dedup.components import components
 from factory.dedup.config import DedupConfig
 from factory.dedup.decisions import DecisionConfig, decisions
-from factory.dedup.edges import EdgeConfig, Edges, edges
+from factory.dedup.edges import EdgeConfig, SimilarityGraph, edges
 from factory.dedup.signatures import SignatureConfig, signatures
 from factory.dedup.vocabulary import vocabulary
 from tests.dedup.bagged import located_bags
@@ -54,7 +54,7 @@ class Group:
         return self.compared.rows.localCheckpoint()
 
     @cached_property
-    def compared(self) -> Edges:
+    def compared(self) -> SimilarityGraph:
         return edges(
             self.buckets,
             self.signatures,

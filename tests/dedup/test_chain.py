@@ -15,7 +15,7 @@ from factory.dedup import large_buckets
 from factory.dedup.banding import candidate_probability
 from factory.dedup.config import DedupConfig
 from factory.dedup.decisions import Keep, deduplicated
-from factory.dedup.large_buckets import Uncompared
+from factory.dedup.large_buckets import Omissions
 from factory.lake.schemas.dedup import BUCKETS, COMPONENTS, DECISIONS, EDGES, SIGNATURES, VOCABULARY
 from factory.lake.schemas.ingest import RAW
 from tests.dedup.corpus import arrow, corpus, document, document_frequencies, similarities
@@ -250,7 +250,7 @@ def test_large_buckets_keep_what_all_their_pairs_would_keep(
         assert len(found) == few.edges.count() > 40
         assert found.items() <= all_edges.items()
         assert {row.doc_id for row in few.decisions.where("kept").collect()} == all_kept
-        assert few.compared.uncompared == Uncompared()
+        assert few.compared.omissions == Omissions()
 
 
 def test_edges_of_large_buckets_do_not_depend_on_tasks_and_count_what_is_left(
@@ -265,8 +265,8 @@ def test_edges_of_large_buckets_do_not_depend_on_tasks_and_count_what_is_left(
     with shuffle_partitions(spark, 7):
         again = Group(chain.group.documents, CONFIG, **tables)
         assert rows(again.edges, "left", "right") == rows(few.edges, "left", "right")
-    left_out = few.compared.uncompared
-    assert left_out == again.compared.uncompared
+    left_out = few.compared.omissions
+    assert left_out == again.compared.omissions
     assert left_out.members > 0 < left_out.pairs
     assert f"{left_out.members:,} documents of large buckets" in left_out.sentence()
 

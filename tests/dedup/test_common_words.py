@@ -18,7 +18,7 @@ from tests.dedup.bagged import idf_table, packed, sign
 def similarities(
     texts: list[str], n_documents: int, frequencies: dict[int, int]
 ) -> list[tuple[float, float]]:
-    """(shared, weighted) of all pairs of texts in a group with these document frequencies."""
+    """(by_words, by_weight) of all pairs of texts in a group with these document frequencies."""
     idf = idf_table(frequencies, n_documents)
     bags = packed(texts)
     columns = {
@@ -33,7 +33,7 @@ def similarities(
         SimpleNamespace(value=idf),
         8,
     )
-    return [(row["shared"], row["weighted"]) for pairs in found for row in pairs.to_pylist()]
+    return [(row["by_words"], row["by_weight"]) for pairs in found for row in pairs.to_pylist()]
 
 
 def tokens(text: str) -> list[int]:
@@ -53,11 +53,13 @@ def test_a_family_that_makes_up_its_group_is_hidden_by_its_own_words(share: floa
     group = {token: int(n * share) for token, df in of_words.items() if df > 4}
     counted = counted_pairs(similarities(texts, n, group), 0.8)
     assert counted.pairs == 16 * 15 // 2
-    assert (counted.hidden > 100) is hides
+    assert (counted.n_hidden > 100) is hides
     assert bool(counted.sentence()) is hides
     if hides:
         assert 0.45 < counted.similarity < 0.6
-        assert f"{counted.hidden} of 120 pairs of sampled documents share at least 0.8" in counted.sentence()
+        assert (
+            f"{counted.n_hidden} of 120 pairs of sampled documents share at least 0.8" in counted.sentence()
+        )
         assert "lower `threshold` to 0.5," in counted.sentence() or "to 0.45," in counted.sentence()
 
 

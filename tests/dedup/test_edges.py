@@ -14,7 +14,7 @@ from factory import _native
 from factory.dedup.config import DedupConfig
 from factory.dedup.large_buckets import BOUNDS
 from spark_udfs.column_fetch import ReadColumn
-from spark_udfs.dedup.edges import Bounds, large_bucket_edges, verified_pairs
+from spark_udfs.dedup.edges import MemberBounds, large_bucket_edges, verified_pairs
 from tests.dedup.bagged import idf_table, packed, sign
 
 CONFIG = DedupConfig(kind="code")
@@ -103,7 +103,7 @@ def compare(
     members: pa.RecordBatch,
     cut: int = 100,
     limits: list[tuple[float, float, bool]] = LIMITS,
-    bounds: Bounds = BOUNDS,
+    bounds: MemberBounds = BOUNDS,
 ) -> list[dict[str, object]]:
     """The rows of a large bucket, its members coming `cut` at a time."""
     batches = [members.drop_columns("bag").slice(at, cut) for at in range(0, members.num_rows, cut)]

@@ -218,8 +218,8 @@ def _write(
                 written = spark_audit.read_branch(spark, run.lake, audits[declared.table])
                 rows = group.side_rows(output.table.name.removeprefix(f"{declared.table.name}_"), written)
             with batches_of(spark, declared.rows_per_batch):
-                said = tables.said if is_main else {}
-                spark_audit.replace_rows(rows, audit, schema, run.run_id, group.partitions, said)
+                properties = tables.said if is_main else {}
+                spark_audit.replace_rows(rows, audit, schema, run.run_id, group.partitions, properties)
 
 
 def _stored(lake: Lake, output: Output, tables: Tables) -> TableSchema:

@@ -122,9 +122,9 @@ def comparison(declare: Declaring, config: DedupConfig) -> tuple[dg.AssetsDefini
         """The pairs of documents whose exact similarity reaches the lowest threshold."""
         documents, bags = texts.documents(upstream), located(bags, *LARGE)
         graph = edges(buckets, signatures, bags, documents, vocabulary, comparing, signing.version())
-        sentences = {LARGE_BUCKETS: graph.uncompared.sentence(), COMMON_WORDS: graph.common_words.sentence()}
+        sentences = {LARGE_BUCKETS: graph.omissions.sentence(), COMMON_WORDS: graph.common_words.sentence()}
         return Tables(
-            graph.rows, said=remarks(sentences), facts=graph.uncompared.facts() | graph.common_words.facts()
+            graph.rows, said=remarks(sentences), facts=graph.omissions.facts() | graph.common_words.facts()
         )
 
     @report(
