@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +65,7 @@ def show_sample(rows: list[dict[str, Any]], table: TableName, console: Console) 
     for row in rows:
         facts = Text()
         for name, value in row.items():
-            if name not in _HIDDEN and value is not None:
+            if name not in _HIDDEN and value is not None and value != []:
                 facts.append(f"{name} ", "bold").append(f"{_short(value)}\n")
         for rule, phrase in (row.get("evidence") or {}).items():
             facts.append(f"{rule} ", "bold").append(f"{phrase}\n")
@@ -103,11 +103,20 @@ def _cut(text: str, longest: int) -> str:
     return f"{text[:longest]} ... (first {longest:,} of {len(text):,} characters)"
 
 
+def _failure(failure: Mapping[str, Any]) -> str:
+    """Format an entry of `rejections`."""
+    if failure["value"] is None:
+        return f"{failure['rule']} has no value"
+    return f"{failure['rule']} = {failure['value']:g} (limit {failure['threshold']:g})"
+
+
 def _short(value: object) -> str:
     if isinstance(value, bytes):
         return f"{len(value):,} bytes"
     if isinstance(value, list) and value and isinstance(value[0], dict) and "rule" in value[0]:
-        return ", ".join(f"{it['rule']} = {it['value']:g} (limit {it['threshold']:g})" for it in value)
+        return ", ".join(_failure(failure) for failure in value)
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
+        return _cut(", ".join(value), _LONGEST_FACT)
     return _cut(str(value), _LONGEST_FACT)
 
 

@@ -64,6 +64,24 @@ def test_a_sample_of_rejected_documents_shows_their_text_and_reason(lake: Lake) 
     assert shown.count("key page ") == shown.count("source book") == 4
 
 
+def test_a_sample_of_verdicts_names_rules_without_a_value(lake: Lake) -> None:
+    failing = [
+        {"rule": "word_count", "value": 3.0, "threshold": 50.0},
+        {"rule": "stars", "value": None, "threshold": 10.0},
+    ]
+    verdicts = [
+        {"doc_id": f"{1:032x}", "kept": False, "rejections": failing, "without_value": []},
+        {"doc_id": f"{2:032x}", "kept": True, "rejections": [], "without_value": ["perplexity", "quality"]},
+    ]
+    publish(lake, filtered("other"), FILTERED, verdicts)
+    lines = [line.strip("│ ") for line in factory("sample", "filtered.other", "-n", "2").stdout.splitlines()]
+    assert "rejections word_count = 3 (limit 50), stars has no value" in lines
+    assert "without_value perplexity, quality" in lines
+    assert not [line for line in lines if line.endswith("[]")]
+    named = factory("sample", "filtered.other", "--rejected-by", "stars").stdout
+    assert "stars has no value" in named
+
+
 def test_a_sample_shows_rejected_bytes_as_text_and_escapes_the_rest(lake: Lake) -> None:
     record = {
         "doc_id": "f" * 32,
