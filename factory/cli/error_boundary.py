@@ -14,6 +14,7 @@ from typing import NoReturn
 import typer
 from pydantic import ValidationError
 
+from factory.cli.full_disk import full_disk
 from factory.cli.import_problems import import_problem
 from factory.cli.output import open_console
 from factory.errors import ConfigurationError, DamagedFile, FactoryError, MachineError
@@ -22,8 +23,6 @@ from factory.settings import refusal
 errors = open_console(stderr=True)
 
 INTERRUPTED, TERMINATED = 130, 143  # the shell's exit codes for SIGINT and SIGTERM
-
-_DISK_FULL = ("No space left on device", "disk is full")  # messages of the operating system and of SQLite
 
 
 class Terminated(KeyboardInterrupt):
@@ -43,11 +42,8 @@ def translate(error: BaseException) -> FactoryError | None:
     """Return a FactoryError for an error caused by the machine, a setting or the installation, else None."""
     if isinstance(error, MachineError):  # names what cannot be written, also on a full disk
         return error
-    if any(words in str(error) for words in _DISK_FULL) or getattr(error, "errno", None) == errno.ENOSPC:
-        return MachineError(
-            "The disk is full. Free space on it (factory clean drops what failed runs left below "
-            "FACTORY_HOME), or use another disk."
-        )
+    if (no_room := full_disk(error)) is not None:
+        return no_room
     if isinstance(error, FactoryError):
         return error
     if isinstance(error, ValidationError):

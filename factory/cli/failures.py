@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dagster_shared.error import SerializableErrorInfo
 
+from factory.cli.full_disk import full_disk
 from factory.errors import CheckFailed, FactoryError, LakeLocked, LakeMoved, MachineError, error_from_text
 from factory.orchestration.host.execution import RunOutcome
 
@@ -28,7 +29,8 @@ def run_error(outcome: RunOutcome, skipped: int) -> FactoryError:
             failure = event.step_failure_data
             cause = _first_cause(failure.error)
             if failure.user_failure_data and failure.user_failure_data.description:
-                cause = type(cause)(failure.user_failure_data.description)
+                description = failure.user_failure_data.description
+                cause = full_disk(description) or type(cause)(description)
             steps.append(((event.step_key or "").replace("__", ".", 1), cause))
         elif event.is_failure:
             others.append(_first_cause(getattr(event.event_specific_data, "error", None)))
@@ -57,4 +59,4 @@ def _first_cause(error: SerializableErrorInfo | None) -> FactoryError:
         return FactoryError("no reason was recorded")
     while (cause := error_from_text(error.message)) is None and error.cause is not None:
         error = error.cause
-    return cause or FactoryError(error.message.strip())
+    return cause or full_disk(error.message) or FactoryError(error.message.strip())

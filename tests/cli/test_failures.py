@@ -24,6 +24,9 @@ NO_JVM = MachineError("No Java was found. Install one.")
 WRONG = ConfigurationError("A path is wrong. Correct it.")
 
 
+FULL = OSError(28, "No space left on device")
+
+
 def ended(first: Exception, second: Exception, *, wrapped: bool) -> FactoryError:
     """The error of a run whose two assets raise these errors, as `table_asset` wraps them or bare."""
 
@@ -86,3 +89,10 @@ def test_an_unexpected_error_is_not_blamed_on_the_machine() -> None:
     error = ended(KeyError("surprise"), KeyError("surprise"), wrapped=False)
     assert isinstance(error, RunFailed)
     assert "surprise" in str(error)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_an_asset_that_met_a_full_disk_fails_the_run_as_the_machine_s(wrapped: bool) -> None:
+    error = ended(FULL, FULL, wrapped=wrapped)
+    assert isinstance(error, MachineError)
+    assert str(error).startswith("The disk is full. Free space on it")

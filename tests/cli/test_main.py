@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -174,6 +176,19 @@ def test_a_full_disk_is_recognised_in_whoever_says_it() -> None:
         known = error_boundary.translate(RuntimeError(f"raw.x: {said}"))
         assert isinstance(known, MachineError)
         assert "The disk is full" in str(known)
+
+
+@pytest.mark.parametrize("words", ["disk I/O error", "unable to open database file"])
+def test_words_of_any_reason_mean_a_full_disk_where_no_room_is_left(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FACTORY_HOME", str(tmp_path / "not made yet"))
+    error = sqlite3.OperationalError(words)
+    assert error_boundary.translate(error) is None
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=4096))
+    assert isinstance(error_boundary.translate(error), MachineError)
+    assert error_boundary.translate(RuntimeError("no such table")) is None
 
 
 def test_a_refused_access_names_what_was_refused_and_claims_no_more() -> None:
