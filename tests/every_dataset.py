@@ -72,7 +72,7 @@ def write_every_dataset(folder: Path) -> dict[str, Places]:
         places[str(entry["name"])] = expected
     declared = {
         "datasets": entries,
-        "tokenizers": {"tokenizer": {"vocabulary": 320}, "bare": {"vocabulary": 320, "end": None}},
+        "tokenizers": {"tokenizer": {"vocabulary": 320, "end": None}},
     }
     (folder / "datasets.yaml").write_text(yaml.safe_dump(declared, sort_keys=False))
     places["lines__long"] = Places(rejected=2, filtered=8)
@@ -132,7 +132,7 @@ def _datasets(folder: Path, texts: Texts) -> Iterator[tuple[dict[str, object], P
     (repository / "shapes" / "bad.py").write_bytes(b"x = '\xe9'\n")
     yield (
         {"name": "repositories", "kind": "code", "format": "repositories", "paths": "repositories"}
-        | {"rules": ["word_count"], "limits": {"word_count": {"at_least": 0}}, "tokenizer": "bare"},
+        | {"rules": ["word_count"], "limits": {"word_count": {"at_least": 0}}},
         Places(rejected=1, duplicate=2, without_tokens=1, packed=3),
     )
 
