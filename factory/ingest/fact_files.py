@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -24,6 +25,7 @@ import pyarrow.parquet as pq
 from factory.errors import ConfigurationError
 from factory.lake.schemas.ingest import FACT_ROWS
 from factory.suggestions import quoted, unknown_name
+from spark_udfs.ingest.typed_values import exact_key
 
 T = TypeVar("T")
 By = Literal["key", "host", "repository"]
@@ -103,7 +105,7 @@ def files_at(path: Path) -> list[Path]:
 
 def _rows(number: int, source: FactFiles, name_of_file: str, file: Path) -> pa.Table:
     """FACT_ROWS of a file; a row without a value to join by is left out."""
-    table = _read(file, _table)
+    table = _read(file, partial(_table, column=source.column))
     twice = [name for name, n in Counter(table.column_names).items() if n > 1]
     if twice:
         raise ConfigurationError(f"The facts `{file.name}` have two columns `{twice[0]}`. Rename one.")
@@ -112,7 +114,7 @@ def _rows(number: int, source: FactFiles, name_of_file: str, file: Path) -> pa.T
             raise ConfigurationError(unknown_name(f"column of `{file.name}`:", name, table.column_names))
     with_numbers = table.append_column(_NUMBER, pa.array(range(1, len(table) + 1), pa.int64()))
     rows = with_numbers.filter(pc.is_valid(table[source.column]))
-    values = _words(file, rows, source.column)
+    values = _words(file, rows, source.column, _key_or_none)
     if source.by == "host":
         values = pc.utf8_lower(pc.utf8_rtrim(pc.utf8_trim_whitespace(values), "."))
     names = source.columns or [name for name in table.column_names if name != source.column]
@@ -144,13 +146,15 @@ def _facts(file: Path, rows: pa.Table, names: Sequence[str]) -> pa.Array:
     return pa.MapArray.from_arrays(offsets, keys.filter(is_known), by_row.filter(is_known))
 
 
-def _words(file: Path, rows: pa.Table, name: str) -> pa.Array:
+def _words(
+    file: Path, rows: pa.Table, name: str, spell: Callable[[object], str | None] | None = None
+) -> pa.Array:
     """A column as `metadata` spells its values; ConfigurationError for a value that cannot be spelled."""
     column = rows[name].combine_chunks()
     if pa.types.is_string(column.type):
         return column
     try:
-        return pa.array([_word_or_none(fact) for fact in column.to_pylist()], pa.string())
+        return pa.array(map(spell or _word_or_none, column.to_pylist()), pa.string())
     except (ValueError, OverflowError) as error:  # bytes that are not UTF-8, a time beyond year 9999
         raise ConfigurationError(
             f"Column `{name}` of the facts `{file.name}` holds a value that cannot be written as text: "
@@ -168,7 +172,7 @@ def _read(file: Path, read: Callable[[Path], T]) -> T:
         ) from error
 
 
-def _table(file: Path) -> pa.Table:
+def _table(file: Path, column: str) -> pa.Table:
     match file.suffix.lower():
         case ".parquet":
             return pq.read_table(file)
@@ -176,10 +180,11 @@ def _table(file: Path) -> pa.Table:
             strings = dict.fromkeys(columns_of(file), pa.string())
             options = pa_csv.ConvertOptions(column_types=strings, strings_can_be_null=True, null_values=[""])
             return pa_csv.read_csv(file, parse_options=_CSV, convert_options=options)
-    return _json_lines(file)
+    return _json_lines(file, column=column)
 
 
-def _json_lines(file: Path, most: int | None = None) -> pa.Table:
+def _json_lines(file: Path, most: int | None = None, column: str | None = None) -> pa.Table:
+    """The lines as words, those of `column` as keys of documents."""
     with file.open(encoding="utf-8-sig", newline="\n") as stream:
         lines = [
             _json_object(file, number, line)
@@ -187,7 +192,8 @@ def _json_lines(file: Path, most: int | None = None) -> pa.Table:
             if line.strip()
         ]
     columns = list(dict.fromkeys(name for line in lines for name in line))
-    return pa.table({name: [_word_or_none(line.get(name)) for line in lines] for name in columns})
+    spell = {name: _key_or_none if name == column else _word_or_none for name in columns}
+    return pa.table({name: [spell[name](line.get(name)) for line in lines] for name in columns})
 
 
 def _json_object(file: Path, number: int, line: str) -> dict[str, object]:
@@ -199,6 +205,11 @@ def _json_object(file: Path, number: int, line: str) -> dict[str, object]:
         f"Line {number} of the facts `{file.name}` is not a JSON object. Write one object per line: "
         "`jq -c .` does so for objects of several lines, `jq -c '.[]'` for a list."
     )
+
+
+def _key_or_none(fact: object) -> str | None:
+    """Return a fact as the key of a document spells it: a whole number has the same digits in every type."""
+    return exact_key(fact) or _word_or_none(fact)
 
 
 def _word_or_none(fact: object) -> str | None:

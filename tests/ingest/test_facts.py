@@ -129,6 +129,17 @@ def test_files_of_one_name_and_values_of_other_types_are_told_apart(tmp_path: Pa
     assert fact_rows([files(tmp_path / "c.jsonl")])["facts"][0].as_py() == [("title", "one\u2028two")]
 
 
+def test_a_whole_number_is_one_key_in_every_type_of_facts(tmp_path: Path) -> None:
+    numbers = {"int": [12, 7], "float": [12.0, 7.0], "decimal": [Decimal("12.00"), Decimal("7.00")]}
+    for name, keys in numbers.items():
+        pq.write_table(pa.table({"id": keys, "rank": [1.0, 2.0]}), tmp_path / f"{name}.parquet")
+    (tmp_path / "lines.jsonl").write_text('{"id": 12.0, "rank": 1.0}\n{"id": 7, "rank": 2.0}\n')
+    for path in sorted(tmp_path.iterdir()):
+        rows = fact_rows([files(path, by="key", column="id")]).to_pylist()
+        assert [row["value"] for row in rows] == ["12", "7"], path
+        assert [dict(row["facts"]) for row in rows] == [{"rank": "1.0"}, {"rank": "2.0"}]
+
+
 def test_a_quoted_value_of_csv_may_have_newlines(tmp_path: Path) -> None:
     note = "x\n" * 15_000
     hosts = [f"{number}.example" for number in range(50)]  # more than a block of the parser
