@@ -55,15 +55,12 @@ def test_the_rejected_records_of_a_dataset_and_its_variant_are_read_once(tmp_pat
 def test_documents_that_pass_a_rule_without_a_value_are_counted_by_rule(tmp_path: Path) -> None:
     lake = Lake(Settings(home=tmp_path))
     documents(lake, "web", "abcdef")
-    without = {"a": ["quality"], "b": ["quality", "perplexity"]}
+    without = {"a": ["quality"], "b": ["quality", "perplexity", "one", "two"]}
     verdicts(lake, "web", {"c": {"length": None}}, without_value=without)
     tokenize(lake, "web", "abdef")
     pack(lake, "web", "abdef")
     summary = summarize(lake, ["web"], [])
     [judged] = summary.values("removed")["web"]
-    assert judged["without_value"] == {"quality": 2, "perplexity": 1}
+    assert judged["without_value"] == {"quality": 2, "one": 1, "perplexity": 1, "two": 1}
     [figure] = next(figures for section, figures in summary.sections.items() if section.name == "removed")
-    assert list(figure.lines)[-2:] == [
-        "  quality: 2 documents passed without a value",
-        "  perplexity: 1 document passed without a value",
-    ]
+    assert figure.lines[-1] == "  passed without a value: quality 2, one 1, perplexity 1 and 1 more rule"

@@ -23,6 +23,8 @@ SECTION = Section(
     "removed", "Removed by round (a document can fail several rules; tokens are reckoned from bytes)"
 )
 
+_NAMED = 3  # rules in a line on missing values; those for small files of a repository alone are ten
+
 
 @dataclass(frozen=True)
 class Removed:
@@ -53,8 +55,11 @@ class RoundOfRules:
         yield f"{self.table}: {self.total}{share}"
         for rule, removal in self.by_rule.items():
             yield f"  {rule}: {removal}"
-        for rule, n_documents in self.without_value.items():
-            yield f"  {rule}: {counted(n_documents, 'document')} passed without a value"
+        if self.without_value:
+            counts = [f"{rule} {n:,}" for rule, n in self.without_value.items()]
+            n_more = len(counts) - _NAMED
+            more = f" and {counted(n_more, 'more rule')}" if n_more > 0 else ""
+            yield f"  passed without a value: {', '.join(counts[:_NAMED])}{more}"
 
 
 def removed_by_round(scope: SummaryScope, dataset: str, verdicts: TableName) -> Figure | None:
