@@ -17,6 +17,7 @@ from factory.orchestration.datasets.corpus import Corpus
 from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.datasets.located_yaml import LocatedYaml
+from factory.orchestration.datasets.metadata_names import MetadataNames, unknown_names
 from factory.orchestration.datasets.no_files import files_to_read, no_file_to_read, pages_among_files
 from factory.orchestration.datasets.partition_paths import keys_at, path_of
 from factory.orchestration.datasets.preview import Mistake, Preview
@@ -73,11 +74,14 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
     datasets: list[CheckedDataset] = []
     wrong: list[str] = []
     files_of: list[list[tuple[Path, bytes]]] = []
-    for number, entry in enumerate(located.build(DatasetsFile).datasets):
+    names_of: dict[str, MetadataNames] = {}
+    entries = located.build(DatasetsFile).datasets
+    for number, entry in enumerate(entries):
         if progress is not None:
             progress(entry.name)
         files, preview = _look(declared, entry, path.parent)
         files_of.append(files)
+        names_of[entry.name] = preview.names
         wrong += [
             located.sentence(("datasets", number, *mistake.place), mistake.sentence)
             for mistake in preview.mistakes
@@ -94,9 +98,14 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
                 limit=entry.limit,
             )
         )
+    for number, entry in enumerate(entries):
+        if entry.from_ in names_of:
+            wrong += [
+                located.sentence(("datasets", number, *unknown.place), unknown.sentence)
+                for unknown in unknown_names(entry, names_of[entry.from_], path.parent)
+            ]
     if wrong:
         raise ConfigurationError("\n".join(wrong))
-    entries = located.build(DatasetsFile).datasets
     roots = {root: os.fsencode(root.resolve()) for files in files_of for root, _ in files}
     paths = {roots[root] + b"/" + name for files in files_of for root, name in files}
     whole_file = CheckedFile(declared, tuple(datasets), frozenset({*paths, os.fsencode(path.resolve())}))

@@ -16,7 +16,7 @@ from factory.filters.rule import Rule
 from factory.orchestration.datasets.dataset import Dataset, FilterOptions
 from factory.orchestration.datasets.located_yaml import YamlPath
 from factory.suggestions import nearest, quoted
-from spark_udfs.ingest.rows import Row
+from spark_udfs.ingest.rows import DERIVED_FROM, Row
 
 # What readers state of some documents only, or the driver of all files of a folder.
 _OF_PAGES = (
@@ -35,34 +35,48 @@ class UnknownMetadata:
     sentence: str
 
 
-def unknown_names(
-    entry: Dataset, rows: Sequence[Row], fields: Sequence[str], folder: Path
-) -> Iterator[UnknownMetadata]:
+@dataclass(frozen=True)
+class MetadataNames:
+    """The names of `metadata` that the first documents of a dataset have, and the fields of its records."""
+
+    names: tuple[str, ...] = ()
+    n_documents: int = 0
+    fields: tuple[str, ...] = ()
+
+    @classmethod
+    def of_rows(cls, entry: Dataset, rows: Sequence[Row], fields: Sequence[str]) -> MetadataNames:
+        """Those of the first rows that its reader gives, and those that the declaration keeps."""
+        documents = [row for row in rows if "reason" not in row]
+        own = [name for row in documents for name, _ in row.get("metadata") or ()]
+        names = dict.fromkeys([*getattr(entry, "metadata", ()), *own])
+        return cls(tuple(names), len(documents), tuple(fields))
+
+
+def unknown_names(entry: Dataset, first: MetadataNames, folder: Path) -> Iterator[UnknownMetadata]:
     """Yield the predicates of a dataset on names of `metadata` that none of its first documents has.
 
-    `rows` are the first rows of its reader, `fields` those of its records; the paths of its facts are
+    `first` are the names of the dataset, or of the one that it is made from; the paths of its facts are
     relative to `folder`. A predicate that says what becomes of documents without the name is right whatever
     they have.
     """
-    documents = [row for row in rows if "reason" not in row]
-    if not documents:
+    if not first.n_documents:
         return
-    own = [name for row in documents for name, _ in row.get("metadata") or ()]
-    names_declared = getattr(entry, "metadata", ())
-    names = dict.fromkeys([*names_declared, *own])
-    possible = {*names, *_OF_FOLDERS, *(_OF_PAGES if entry.reader.of_pages else ())}
+    possible = {*first.names, *_OF_FOLDERS, *(_OF_PAGES if entry.reader.of_pages else ())}
+    possible |= {DERIVED_FROM} if entry.from_ is not None else set()
     reported_fields: set[str] = set()
     for place, field, rule in _predicates(entry):
         name = field.removeprefix(METADATA)
         if name == field or name in possible or field in reported_fields or _says_missing(rule):
             continue
         reported_fields.add(field)
-        some = f"only {quoted(list(names)[:_SHOWN])}" if names else "and no other `metadata`"
-        n_documents = len(documents)
-        first = "document has" if n_documents == 1 else f"{n_documents:,} documents have"
-        fact = f"The first {first} no `{field}`, {some}."
+        some = f"only {quoted(first.names[:_SHOWN])}" if first.names else "and no other `metadata`"
+        subject = "document has" if first.n_documents == 1 else f"{first.n_documents:,} documents have"
+        if entry.from_ is not None:
+            subject = f"documents of `{entry.from_}` have"
         facts = [fact_name for source in entry.facts for fact_name in source.names(folder)]
-        yield UnknownMetadata(place, f"{fact} {_remedy(name, sorted(possible), fields, facts)}")
+        fields = first.fields if entry.from_ is None else ()
+        remedy = _remedy(name, sorted(possible), fields, facts)
+        yield UnknownMetadata(place, f"The first {subject} no `{field}`, {some}. {remedy}")
 
 
 def _remedy(name: str, names: Sequence[str], fields: Sequence[str], facts: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ before it reads.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +23,7 @@ from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.formats import RecordFiles
 from factory.orchestration.datasets.guess import FIRST_BYTES, FIRST_RECORDS
 from factory.orchestration.datasets.located_yaml import YamlPath
-from factory.orchestration.datasets.metadata_names import unknown_names
+from factory.orchestration.datasets.metadata_names import MetadataNames, unknown_names
 from factory.orchestration.datasets.record_fields import key_field, text_field
 from factory.orchestration.datasets.template import scalar
 from factory.suggestions import nearest, quoted
@@ -62,10 +63,14 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Preview:
-    """The mistakes in a declaration that the first records show, and advice that nobody has to take."""
+    """The mistakes in a declaration that the first records show, and advice that nobody has to take.
+
+    `names` are those of their metadata.
+    """
 
     mistakes: tuple[Mistake, ...] = ()
     advice: tuple[str, ...] = ()
+    names: MetadataNames = dataclasses.field(default_factory=MetadataNames)
 
 
 @dataclass(frozen=True)
@@ -114,8 +119,8 @@ def preview(entry: Dataset, files: Sequence[tuple[Path, bytes]], folder: Path) -
             Mistake(misfit.place, misfit.sentence, ends_run=False) for misfit in misfits if misfit.of_all
         ]
         advice += [misfit.sentence for misfit in misfits if not misfit.of_all]
-    names = [name for first in fields for name in first.fields]
-    for unknown in unknown_names(entry, rows, names, folder):
+    names = MetadataNames.of_rows(entry, rows, [name for first in fields for name in first.fields])
+    for unknown in unknown_names(entry, names, folder):
         mistakes.append(Mistake(unknown.place, unknown.sentence, ends_run=False))
     if not any(mistake.place in (("text",), ("messages",), ("key",)) for mistake in mistakes):
         mistakes += _unread(entry, starts, every_file=len(starts) == len(files))
@@ -128,7 +133,7 @@ def preview(entry: Dataset, files: Sequence[tuple[Path, bytes]], folder: Path) -
             mistakes.append(Mistake(("markup",), sentence, ends_run=False))
         else:
             advice.append(sentence)
-    return Preview(tuple(mistakes), tuple(advice))
+    return Preview(tuple(mistakes), tuple(advice), names)
 
 
 def _spread(files: Sequence[tuple[Path, bytes]]) -> list[tuple[Path, bytes]]:

@@ -467,6 +467,24 @@ def test_facts_that_few_pages_state_are_names_of_every_page(tmp_path: Path) -> N
     assert refusal(path).count("metadata.noai") == 1
 
 
+def test_a_dataset_made_from_another_has_its_names_and_those_of_pages(tmp_path: Path) -> None:
+    records = [{"text": PAGE, "url": "http://a.example/"}] * 3
+    path = declare(
+        tmp_path, "kind: prose, format: jsonl, paths: a.jsonl, metadata: url", a_jsonl=lines(records)
+    )
+    with path.open("a") as file:
+        file.write(
+            "  - name: main\n    kind: prose\n    format: html\n    from: web\n    predicates:\n"
+            "      metadata.url: {none_of: ['*spam*']}\n      metadata.main_share: {at_least: 0.1}\n"
+            "      metadata.derived_from: {none_of: [x]}\n      metadata.main_shear: {at_least: 0.1}\n"
+        )
+    assert refusal(path) == (
+        "my.yaml, line 11, datasets[1].predicates.metadata.main_shear: The first documents of `web` have no "
+        "`metadata.main_shear`, only `url`. Did you mean `metadata.main_share`? If later documents have it, "
+        "add `missing: keep` or `missing: reject` to the predicate, for documents without it."
+    )
+
+
 FORMS = [
     {"body": f"text {number}", "stars": str(number), "when": f"0{number + 1}/04/2011", "mixed": number}
     for number in range(4)
