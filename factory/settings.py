@@ -26,6 +26,8 @@ _JVM_SIZE = re.compile(r"([1-9]\d*)([kmgt])", re.IGNORECASE)  # the JVM does not
 _UNQUOTED = re.compile(r"[/?#@\[\]\s]|%(?![0-9a-fA-F]{2})")
 _HOST_AND_PORT = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*)(:\d{1,5})?")
 _AMBIGUOUS = re.compile(r"[?#\udc80-\udcff]|%[0-9a-fA-F]{2}")  # surrogates: bytes that are not UTF-8
+_ADDRESS = re.compile(r"https?://(\[[0-9A-F:.%]+\]|[^\s:/?#\[\]]+)(:\d{1,5})?(/[^\s?#]*)?", re.IGNORECASE)
+_SCHEME_OF_ONE_SLASH = re.compile(r"(?:s3[an]?|gs|file|hdfs|https?|abfss?):/", re.IGNORECASE)
 _NEAR = 0.85  # similarity of names: one or two letters of a long name
 
 
@@ -100,7 +102,19 @@ class Settings(BaseSettings):
                 f"tables cannot lie at {scheme}://; name a folder or s3://BUCKET, which FACTORY_S3_ENDPOINT "
                 "may place in another cloud that speaks the protocol of S3"
             )
+        if not separator and (mistyped := _SCHEME_OF_ONE_SLASH.match(warehouse or "")):
+            raise ValueError(f"`{mistyped[0]}` looks like a scheme; write two slashes behind it")
         return warehouse
+
+    @field_validator("s3_endpoint")
+    @classmethod
+    def _an_address(cls, endpoint: str | None) -> str | None:
+        """The client of the store panics at an address without a scheme."""
+        if endpoint and not _ADDRESS.fullmatch(endpoint):
+            raise ValueError(
+                f"`{endpoint}` is not the address of a server; write it as http://127.0.0.1:8333"
+            )
+        return endpoint
 
     @field_validator("spark_driver_memory", "spark_executor_memory")
     @classmethod

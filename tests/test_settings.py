@@ -76,6 +76,27 @@ def test_tables_lie_in_a_folder_or_at_s3(warehouse: str) -> None:
         Settings(warehouse=warehouse)
 
 
+@pytest.mark.parametrize("warehouse", ["s3:/bucket/lake", "file:/data/lake", "S3A:/bucket"])
+def test_a_scheme_of_one_slash_is_not_a_folder(warehouse: str) -> None:
+    with pytest.raises(ValidationError, match="looks like a scheme; write two slashes behind it"):
+        Settings(warehouse=warehouse)
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["127.0.0.1:8333", "store", "http://", "http://host:port", "ftp://host", "http://a b"]
+)
+def test_an_endpoint_is_the_address_of_a_server(endpoint: str) -> None:
+    with pytest.raises(ValidationError, match=r"is not the address of a server; write it as http://127"):
+        Settings(s3_endpoint=endpoint)
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["http://127.0.0.1:8333", "https://store.example", "http://[::1]:9000", "https://a.b/path"]
+)
+def test_an_address_is_an_endpoint(endpoint: str) -> None:
+    assert Settings(s3_endpoint=endpoint).s3_endpoint == endpoint
+
+
 def test_a_wrong_setting_is_refused_without_showing_the_others() -> None:
     with pytest.raises(ValidationError) as refused:
         Settings(catalog="postgres", catalog_uri="mysql://u:hush@h/db", warehouse="/w")
