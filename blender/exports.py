@@ -22,7 +22,17 @@ def exports(
     def load(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module `{package}` has no attribute `{name}`")
-        namespace[name] = value = getattr(import_module(modules[name]), name)
+        try:
+            module = import_module(modules[name])
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            raise ModuleNotFoundError(
+                f"`{package}.{name}` needs PyTorch, which is not installed. Install it with "
+                "`pip install torch`.",
+                name="torch",
+            ) from None
+        namespace[name] = value = getattr(module, name)
         return value
 
     return load, lambda: sorted({*namespace, *modules}), list(modules)

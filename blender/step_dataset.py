@@ -8,6 +8,7 @@ and a second loop is refused until one is loaded.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
@@ -74,6 +75,12 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
         end = self.source.end() if self.stop is None else self.stop
         return max(0, end - self._first)
 
+    def __getitem__(self, index: Any) -> Any:
+        raise TypeError(
+            f"Steps are read in order, not by index. A dataset with `offset` begins at another step: "
+            f"`next(iter({type(self).__name__}(..., offset=3)))` is step 3."
+        )
+
     def __bool__(self) -> bool:
         return True  # `if dataset:` does not ask for a length that may be unknown
 
@@ -106,12 +113,13 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
     def loop(self) -> Iterator[Callable[[int], None]]:
         """A pass of this process over the steps: a function that notes the step after each one taken.
 
-        The latest pass alone goes on; an earlier one raises InvalidRequest at its next step.
+        The latest pass alone goes on; an earlier one raises InvalidRequest at its next step. A pass that ends
+        without a step warns.
         """
         self._workers.require_none()
         self._latest += 1
         self._loops += 1
-        number = self._latest
+        number, start = self._latest, self._offset
 
         def take(offset: int) -> None:
             self._workers.require_none()
@@ -125,6 +133,13 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
 
         try:
             yield take
+            if start == self._offset > self._first:
+                warnings.warn(
+                    f"This loop read no step: a loop begins where the last one ended, and step {start:,} is "
+                    "the end. For another epoch load the state of the first step, which `state_dict()` gives "
+                    "before the first loop, or make a new dataset.",
+                    stacklevel=3,
+                )
         finally:
             self._loops -= 1
 

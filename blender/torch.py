@@ -199,6 +199,12 @@ class _GpuCopies:
     """Copies to a GPU that overlap with its computation."""
 
     def __init__(self, device: torch.device) -> None:
+        # Not asked earlier, because asking before workers are forked may harm them.
+        if not torch.cuda.is_available():
+            raise InvalidRequest(
+                f"`device` is `{device}`, and PyTorch sees no GPU here. Install a build of PyTorch for the "
+                "driver of your GPU, or leave `device` out."
+            )
         self._device = device
         self._stream = torch.cuda.Stream(device)
 

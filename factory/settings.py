@@ -102,8 +102,8 @@ class Settings(BaseSettings):
                 f"tables cannot lie at {scheme}://; name a folder or s3://BUCKET, which FACTORY_S3_ENDPOINT "
                 "may place in another cloud that speaks the protocol of S3"
             )
-        if not separator and (mistyped := _SCHEME_OF_ONE_SLASH.match(warehouse or "")):
-            raise ValueError(f"`{mistyped[0]}` looks like a scheme; write two slashes behind it")
+        if not separator and (prefix := _SCHEME_OF_ONE_SLASH.match(warehouse or "")):
+            raise ValueError(f"`{prefix[0]}` looks like a scheme; write two slashes behind it")
         return warehouse
 
     @field_validator("s3_endpoint")

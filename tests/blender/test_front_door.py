@@ -57,6 +57,18 @@ def test_importing_a_name_loads_its_module_alone(statement: str, absent: set[str
     assert not absent & set(run(program, PYTHONPATH=str(ROOT)).split())
 
 
+def test_a_name_that_needs_torch_says_so() -> None:
+    program = (
+        "import sys; sys.modules['torch'] = None\n"
+        "try: from blender import BlendDataset\n"
+        "except ModuleNotFoundError as error: print(error, error.name)"
+    )
+    assert run(program, PYTHONPATH=str(ROOT)).strip() == (
+        "`blender.BlendDataset` needs PyTorch, which is not installed. "
+        "Install it with `pip install torch`. torch"
+    )
+
+
 def test_the_examples_of_readme_and_docs_import_from_the_front_door() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     imported = {line for page in pages for line in page.read_text().splitlines() if "from blender" in line}

@@ -60,12 +60,30 @@ def no_workers_left() -> Iterator[None]:
 )
 def test_a_loop_that_is_entered_again_goes_on(loader: Callable[[], Any]) -> None:
     steps = loader()
-    assert [offsets(steps, 3), offsets(steps, 2), offsets(steps), offsets(steps)] == [
-        [0, 1, 2],
-        [3, 4],
-        [5, 6, 7, 8, 9],
-        [],
-    ]
+    assert [offsets(steps, 3), offsets(steps, 2), offsets(steps)] == [[0, 1, 2], [3, 4], [5, 6, 7, 8, 9]]
+    with pytest.warns(
+        UserWarning, match=r"This loop read no step: .* step 10 is the end\. For another epoch"
+    ):
+        assert offsets(steps) == []
+
+
+def test_a_loop_that_is_left_before_its_first_step_does_not_warn(recwarn: pytest.WarningsRecorder) -> None:
+    for _ in range(2):
+        steps = iter(BlendLoader(dataset()))
+        del steps
+    assert offsets(dataset(), 1) == [0]
+    assert [str(warning.message) for warning in recwarn] == []
+
+
+def test_a_step_by_its_index_is_refused_with_the_way_to_read_it() -> None:
+    with pytest.raises(TypeError, match=r"in order, not by index\..*offset=3\)\)\)` is step 3"):
+        dataset()[3]
+
+
+def test_a_device_without_a_gpu_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(InvalidRequest, match=r"`device` is `cuda:0`, and PyTorch sees no GPU here\."):
+        next(iter(BlendLoader(dataset(), device="cuda:0")))
 
 
 @pytest.mark.parametrize("persistent", [False, True])
