@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.status import Status
 from rich.table import Table
 
+from factory.cli.root import DATASETS_FILE
 from factory.counted import counted
 from factory.errors import ConfigurationError
 from factory.ingest.html_extra import missing_html
@@ -24,12 +25,10 @@ from factory.orchestration.datasets.guess import guess
 from factory.orchestration.datasets.remedies import left_out_sentence, remedies
 from factory.orchestration.datasets.template import template
 
-FILE = "datasets.yaml"
-
 
 def init(folder: Path, console: Console) -> None:
     """Write FOLDER/datasets.yaml and print its datasets; raise ConfigurationError if the file exists."""
-    path = folder / FILE
+    path = folder / DATASETS_FILE
     try:
         guesses = guess(folder)
     except OSError as error:

@@ -65,6 +65,8 @@ def _options(
 @app.command(rich_help_panel=panels.DATA)
 def init(folder: Annotated[Path, typer.Argument(help="The folder of your files.")]) -> None:
     """Write a commented datasets.yaml into a folder, with the formats of its files guessed."""
+    if not folder.is_dir():
+        raise ConfigurationError(f"`{folder}` is not a folder. Name the folder of your files.")
     from factory.cli.datasets import init as write
 
     write(folder, console)
@@ -73,11 +75,16 @@ def init(folder: Annotated[Path, typer.Argument(help="The folder of your files."
 @app.command(rich_help_panel=panels.DATA)
 def check(
     file: Annotated[
-        Path | None, typer.Argument(help="A datasets file; by default that of -f or FACTORY_DATASETS.")
+        Path | None,
+        typer.Argument(help="A datasets file, or its folder; by default that of -f or FACTORY_DATASETS."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Check a datasets file and count the files of its datasets; nothing runs."""
+    if file is not None and (file / root.DATASETS_FILE).is_file():
+        file /= root.DATASETS_FILE
+    if file is not None:
+        root.require_datasets_file(file, "it")
     from factory.cli.datasets import check as checked
 
     checked(file or root.lake_settings().datasets, console, as_json=as_json)

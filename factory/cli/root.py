@@ -20,6 +20,8 @@ _RENAMED = {
     "blends": "`factory blend list` lists the blends, `factory blend show ID` describes one",
     "blender": "`factory blend plan` prices a blend",
 }
+DATASETS_FILE = "datasets.yaml"  # as `factory init` names it
+
 _LAKE_OPTIONS = ("datasets", "lake")  # of the root, which people write behind the command as well
 _WITHOUT_LAKE = ("init",)
 _OF_BLEND_FILES = (["blend", "create"], ["blend", "plan"], ["blend", "update"])
@@ -86,6 +88,15 @@ def lake_settings() -> Settings:
     return settings()
 
 
+def require_datasets_file(path: Path, argument: str) -> None:
+    """Raise ConfigurationError if `path`, which `argument` names, is not a file."""
+    if path.is_dir() or not path.exists():
+        problem = "is a folder" if path.is_dir() else "does not exist"
+        raise ConfigurationError(
+            f"The datasets file {path} {problem}. Correct {argument}; `factory init FOLDER` writes one."
+        )
+
+
 def use_lake(datasets: Path | None, lake: Path | None, command: str) -> None:
     """Let this process and its children use a datasets file and a lake; None leaves the environment's.
 
@@ -94,11 +105,8 @@ def use_lake(datasets: Path | None, lake: Path | None, command: str) -> None:
     """
     # A shell expands no `~` behind `=`.
     datasets, lake = (None if path is None else path.expanduser() for path in (datasets, lake))
-    if datasets is not None and not datasets.is_file():
-        problem = "is a folder" if datasets.is_dir() else "does not exist"
-        raise ConfigurationError(
-            f"The datasets file {datasets} {problem}. Correct -f; `factory init FOLDER` writes one."
-        )
+    if datasets is not None:
+        require_datasets_file(datasets, "-f")
     if lake is not None and lake.exists() and not lake.is_dir():
         raise ConfigurationError(f"--lake is {lake}, which is a file. Name the folder of the lake.")
     for name, path in (("DATASETS", datasets), ("HOME", lake)):

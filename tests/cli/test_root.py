@@ -56,6 +56,9 @@ def test_a_datasets_file_is_named_at_any_place(lake: str, tmp_path: Path, words:
 
 WRONG = [
     (["check", "-f", "absent.yaml"], "The datasets file absent.yaml does not exist. Correct -f; "),
+    (["check", "absent.yaml"], "The datasets file absent.yaml does not exist. Correct it; `factory init"),
+    (["check", "."], "The datasets file . is a folder. Correct it; `factory init FOLDER` writes one."),
+    (["init", "absent"], "`absent` is not a folder. Name the folder of your files."),
     (["-f", ".", "check"], "The datasets file . is a folder. "),
     (["tables", "--lake", "absent"], "There is no lake in absent. Correct --lake; "),
     (["--lake", ".", "blend", "list"], "There is no lake in .. Correct --lake; "),
