@@ -185,6 +185,7 @@ def sample(
     from factory.cli.tables import show_pages, show_sample, show_sample_json
     from factory.explain.named_state import named_state
     from factory.explain.tables import sample as chosen
+    from factory.lake.packed_tables import NAMESPACE as PACKED
     from factory.lake.tables import Lake
 
     lake = Lake(root.lake_settings())
@@ -194,6 +195,10 @@ def sample(
         show_sample_json(rows, console)
     elif page:
         show_pages(lake, state.table, rows, console)
+    elif state.table.namespace == PACKED and rows and "segments" in rows[0]:
+        from factory.cli.packed_rows import show_packed_rows
+
+        show_packed_rows(lake, state, rows, console)
     else:
         show_sample(rows, state.table, console)
 

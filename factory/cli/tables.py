@@ -85,7 +85,7 @@ def _json_value(cell: object) -> str:
 def _body(value: str | bytes, n_bytes: int | None) -> Text:
     """Return a text, or the first of `n_bytes` bytes, escaping bytes that are not UTF-8."""
     if isinstance(value, str):
-        return Text(_cut(value, _LONGEST), "dim")
+        return Text(cut(value, _LONGEST), "dim")
     shown = "".join(_visible(it) for it in value.decode(errors="backslashreplace"))
     rest = f"\n... (first {len(value):,} of {n_bytes:,} bytes)" if (n_bytes or 0) > len(value) else ""
     return Text(shown + rest, "dim")
@@ -96,7 +96,7 @@ def _visible(character: str) -> str:
     return character if character.isprintable() or character in "\n\t" else repr(character)[1:-1]
 
 
-def _cut(text: str, longest: int) -> str:
+def cut(text: str, longest: int) -> str:
     """Return the beginning of a text; mark a text that is cut."""
     if len(text) <= longest:
         return text
@@ -116,8 +116,8 @@ def _short(value: object) -> str:
     if isinstance(value, list) and value and isinstance(value[0], dict) and "rule" in value[0]:
         return ", ".join(_failure(failure) for failure in value)
     if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
-        return _cut(", ".join(value), _LONGEST_FACT)
-    return _cut(str(value), _LONGEST_FACT)
+        return cut(", ".join(value), _LONGEST_FACT)
+    return cut(str(value), _LONGEST_FACT)
 
 
 def show_pages(lake: Lake, table: TableName, rows: Sequence[dict[str, Any]], console: Console) -> None:
@@ -131,7 +131,7 @@ def show_pages(lake: Lake, table: TableName, rows: Sequence[dict[str, Any]], con
     for row in rows:
         main = row["text"] or ""
         main_lines = {" ".join(line.split()) for line in main.splitlines()}
-        page = _cut(whole_text(lake, table, row, paths), _LONGEST).splitlines()
+        page = cut(whole_text(lake, table, row, paths), _LONGEST).splitlines()
         lines = [(line, " ".join(line.split()) in main_lines) for line in page]
         title = f"{row['source']} / {row['key']}"
         if not console.is_terminal:
@@ -142,7 +142,7 @@ def show_pages(lake: Lake, table: TableName, rows: Sequence[dict[str, Any]], con
         for column in ("page", "main text"):
             beside.add_column(column, ratio=1)
         shading = Text.assemble(*((f"{line}\n", "" if is_main else "dim") for line, is_main in lines))
-        beside.add_row(shading, Text(_cut(main, _LONGEST)))
+        beside.add_row(shading, Text(cut(main, _LONGEST)))
         console.print(beside)
 
 

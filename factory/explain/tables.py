@@ -73,7 +73,7 @@ def sample(
     sampled_ids = sorted(set(ids[key].to_pylist()), key=lambda value: _rank(value, seed))[:n]
     rows = lake.read(table, ["*"], In(key, sampled_ids), snapshot_id).to_pylist()
     lacking = [name for name in _DOCUMENT_COLUMNS if name not in schema.column_names]
-    about = _about(lake, table, sampled_ids, lacking) if key == "doc_id" and lacking else {}
+    about = documents_of(lake, table, sampled_ids, lacking) if key == "doc_id" and lacking else {}
     order = {value: place for place, value in enumerate(sampled_ids)}
     rows = [{key: row[key], **about.get(row[key], {}), **row} for row in rows]
     if rejected_by:
@@ -117,8 +117,10 @@ def _rejected_by(rows: pa.Table, rule: str, table: TableName) -> pa.Table:
     return rows.filter(fails)
 
 
-def _about(lake: Lake, table: TableName, ids: list[str], columns: list[str]) -> dict[str, dict[str, Any]]:
-    """Return further columns of the documents `ids`, by id, from the raw tables that hold them."""
+def documents_of(
+    lake: Lake, table: TableName, ids: list[str], columns: list[str]
+) -> dict[str, dict[str, Any]]:
+    """Return columns of the documents `ids` of a table, by id, from the raw tables that hold them."""
     from pyiceberg.expressions import In
 
     own = names.raw(table.name)

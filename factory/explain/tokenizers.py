@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blender.local import LocalBlender
+from blender.rows.snapshot_facts import facts_of
 from factory.errors import ConfigurationError, NotFound, TableNotFound
 from factory.lake import names
 from factory.lake.identity import tokenizer_id
@@ -58,15 +59,32 @@ def tokenizer_of_blend(settings: Settings, blend: str) -> StoredTokenizer:
             f"Blend {blend} does not record which tokenizer made its tokens. "
             "Name the tokenizer: factory tokenizer export FILE --name tokenizer."
         )
+    assert made_by.tokenizer is not None
     table = TableName.parse(made_by.tokenizer_table)
+    tokenizer = _of_identity(lake, table, made_by.tokenizer)
+    if tokenizer is None:
+        raise NotFound(
+            f"No snapshot of {table} holds tokenizer {made_by.tokenizer}, which made the tokens of {blend}. "
+            "It has expired: pack the sources again, then create the blend again."
+        )
+    return tokenizer
+
+
+def tokenizer_of_packed(lake: Lake, packed: TableName, snapshot_id: int) -> StoredTokenizer | None:
+    """Return the tokenizer that made the tokens of a packed snapshot; None if the lake does not have it."""
+    facts = facts_of(lake.table(packed), snapshot_id)
+    if facts.tokenizer is None or facts.tokenizer_table is None:
+        return None
+    table = TableName.parse(facts.tokenizer_table)
+    return _of_identity(lake, table, facts.tokenizer) if lake.exists(table) else None
+
+
+def _of_identity(lake: Lake, table: TableName, identity: str) -> StoredTokenizer | None:
     for snapshot in reversed(lake.table(table).snapshots()):
-        found = _read(lake, table, snapshot.snapshot_id)
-        if found is not None and found.id == made_by.tokenizer:
-            return found
-    raise NotFound(
-        f"No snapshot of {table} holds tokenizer {made_by.tokenizer}, which made the tokens of {blend}. "
-        "It has expired: pack the sources again, then create the blend again."
-    )
+        tokenizer = _read(lake, table, snapshot.snapshot_id)
+        if tokenizer is not None and tokenizer.id == identity:
+            return tokenizer
+    return None
 
 
 def _only(lake: Lake) -> TableName:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from tokenizers import Tokenizer
 from typer.testing import CliRunner, Result
@@ -100,3 +102,38 @@ def test_an_impossible_export_is_refused_in_one_sentence(
     assert (both.exit_code, "exclude each other" in both.stderr) == (2, True)
     elsewhere = CliRunner().invoke(main.app, ["tokenizer", "export", str(tmp_path / "no" / "t.json")])
     assert (elsewhere.exit_code, "does not exist. Create it" in elsewhere.stderr) == (2, True)
+
+
+def test_a_sample_of_sequences_shows_the_text_of_their_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = make_lake(tmp_path / "lake", code=2)
+    monkeypatch.setattr(main.root, "lake_settings", lambda: settings)
+    lake = Lake(settings)
+    sample = ["sample", "packed.code", "-n", "1"]
+    unknown = CliRunner().invoke(main.app, sample)
+    assert "The lake lacks the tokenizer that made the tokens of packed.code" in unknown.stderr
+    assert "n_tokens" in unknown.stdout
+    content = trained(TEXT, "web", lake)
+    at = lake.published(names.model("web")).snapshot_id
+    said = {TOKENIZER_ID: tokenizer_id(content), "factory.upstream": f'{{"models.web": {at}}}'}
+    tokens = np.array(Tokenizer.from_str(content).encode(TEXT).ids, "<u2")
+    segments = [
+        {"doc_id": "a", "doc_offset": 0, "length": 2},
+        {"doc_id": "b", "doc_offset": 7, "length": len(tokens) - 2},
+    ]
+    row = {"ordinal": 0, "tokens": tokens.tobytes(), "n_tokens": len(tokens), "segments": segments}
+    row |= {"append": 0, "shard": 0, "chunk": 0}
+    rows = pa.Table.from_pylist([row], schema=packed_rows("code", 1).schema)
+    write_table(settings, "packed.code", rows, snapshot_properties=said)
+    shown = CliRunner().invoke(main.app, sample)
+    assert shown.exit_code == 0, shown.stderr
+    first, *lines = shown.stdout.splitlines()
+    assert first == "packed.code, sequence 0"
+    assert lines[0] == f"{len(tokens)} tokens, 2 pieces of documents"
+    borders = [number for number, line in enumerate(lines) if line.startswith("\u2500\u2500 ")]
+    assert [lines[number] for number in borders] == [
+        "\u2500\u2500 a, tokens 0 to 2",
+        f"\u2500\u2500 b, tokens 7 to {7 + len(tokens) - 2}",
+    ]
+    assert "".join(line for line in lines[2:] if not line.startswith("\u2500\u2500")) == TEXT

@@ -1,0 +1,50 @@
+"""The output of `factory sample packed.web`: sequences as text, with the borders of their documents."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from factory.cli.output import frame
+from factory.cli.tables import cut, show_sample
+from factory.explain.named_state import NamedState
+from factory.explain.packed_text import Piece, pieces_of
+from factory.lake.tables import Lake
+
+_LONGEST = 400  # characters of a piece that are shown
+_MOST_PIECES = 12
+
+
+def show_packed_rows(
+    lake: Lake, state: NamedState, rows: Sequence[Mapping[str, Any]], console: Console
+) -> None:
+    """Print each sequence as its documents' text; without its tokenizer only the numbers of the row."""
+    pieces_of_rows = pieces_of(lake, state, rows)
+    if pieces_of_rows is None:
+        sys.stderr.write(
+            f"The lake lacks the tokenizer that made the tokens of {state.table}, so they are not shown as "
+            f"text. Pack the table again: factory materialize {state.table}.\n"
+        )
+        show_sample([dict(row) for row in rows], state.table, console)
+        return
+    for row, pieces in zip(rows, pieces_of_rows, strict=True):
+        title = f"{state.table}, sequence {row['ordinal']:,}"
+        facts = Text(f"{row['n_tokens']:,} tokens, {len(pieces):,} pieces of documents\n")
+        shown: list[RenderableType] = []
+        for piece in pieces[:_MOST_PIECES]:
+            shown += [_border(piece), Text(cut(piece.text, _LONGEST), "dim")]
+        if (n_more := len(pieces) - _MOST_PIECES) > 0:
+            shown.append(Text(f"... and {n_more:,} more"))
+        console.print(frame(console, title, facts, *shown))
+
+
+def _border(piece: Piece) -> Text:
+    """The line above the text of a document."""
+    end = piece.doc_offset + piece.length
+    return Text.assemble(
+        "── ", (piece.name or piece.doc_id, "bold"), f", tokens {piece.doc_offset:,} to {end:,}"
+    )
