@@ -12,7 +12,7 @@ from rich.text import Text
 from factory.cli.output import frame
 from factory.cli.tables import cut, show_sample
 from factory.explain.named_state import NamedState
-from factory.explain.packed_text import Piece, pieces_of
+from factory.explain.packed_text import PackedPiece, pieces_of
 from factory.lake.tables import Lake
 
 _LONGEST = 400  # characters of a piece that are shown
@@ -34,15 +34,15 @@ def show_packed_rows(
     for row, pieces in zip(rows, pieces_of_rows, strict=True):
         title = f"{state.table}, sequence {row['ordinal']:,}"
         facts = Text(f"{row['n_tokens']:,} tokens, {len(pieces):,} pieces of documents\n")
-        shown: list[RenderableType] = []
+        parts: list[RenderableType] = []
         for piece in pieces[:_MOST_PIECES]:
-            shown += [_border(piece), Text(cut(piece.text, _LONGEST), "dim")]
+            parts += [_border(piece), Text(cut(piece.text, _LONGEST), "dim")]
         if (n_more := len(pieces) - _MOST_PIECES) > 0:
-            shown.append(Text(f"... and {n_more:,} more"))
-        console.print(frame(console, title, facts, *shown))
+            parts.append(Text(f"... and {n_more:,} more"))
+        console.print(frame(console, title, facts, *parts))
 
 
-def _border(piece: Piece) -> Text:
+def _border(piece: PackedPiece) -> Text:
     """The line above the text of a document."""
     end = piece.doc_offset + piece.length
     return Text.assemble(

@@ -25,7 +25,7 @@ from factory.lake.tables import Lake
 
 
 @dataclass(frozen=True)
-class Piece:
+class PackedPiece:
     """The tokens of one document in a sequence; `name` is its source and key, if a raw table has it."""
 
     doc_id: str
@@ -35,7 +35,9 @@ class Piece:
     text: str
 
 
-def pieces_of(lake: Lake, state: NamedState, rows: Sequence[Mapping[str, Any]]) -> list[list[Piece]] | None:
+def pieces_of(
+    lake: Lake, state: NamedState, rows: Sequence[Mapping[str, Any]]
+) -> list[list[PackedPiece]] | None:
     """Return the pieces of each row of a packed table; None if the lake lacks the tokenizer of its tokens."""
     tokenizer = tokenizer_of_packed(lake, state.table, state.snapshot_id)
     if tokenizer is None:
@@ -51,7 +53,7 @@ def pieces_of(lake: Lake, state: NamedState, rows: Sequence[Mapping[str, Any]]) 
 
 def pieces_of_row(
     row: Mapping[str, Any], tokenizer: Tokenizer, token_bytes: int, names: Mapping[str, str] | None = None
-) -> list[Piece]:
+) -> list[PackedPiece]:
     """Return the pieces of a row of PACKED, whose tokens have `token_bytes` bytes, in their order."""
     tokens = np.frombuffer(row["tokens"], f"<u{token_bytes}")
     pieces = []
@@ -60,6 +62,6 @@ def pieces_of_row(
         end = start + segment["length"]
         text = tokenizer.decode(tokens[start:end].tolist(), skip_special_tokens=False)
         name = (names or {}).get(segment["doc_id"])
-        pieces.append(Piece(segment["doc_id"], name, segment["doc_offset"], segment["length"], text))
+        pieces.append(PackedPiece(segment["doc_id"], name, segment["doc_offset"], segment["length"], text))
         start = end
     return pieces

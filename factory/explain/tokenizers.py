@@ -70,13 +70,13 @@ def tokenizer_of_blend(settings: Settings, blend: str) -> StoredTokenizer:
     return tokenizer
 
 
-def tokenizer_of_packed(lake: Lake, packed: TableName, snapshot_id: int) -> StoredTokenizer | None:
+def tokenizer_of_packed(lake: Lake, table: TableName, snapshot_id: int) -> StoredTokenizer | None:
     """Return the tokenizer that made the tokens of a packed snapshot; None if the lake does not have it."""
-    facts = facts_of(lake.table(packed), snapshot_id)
+    facts = facts_of(lake.table(table), snapshot_id)
     if facts.tokenizer is None or facts.tokenizer_table is None:
         return None
-    table = TableName.parse(facts.tokenizer_table)
-    return _of_identity(lake, table, facts.tokenizer) if lake.exists(table) else None
+    tokenizer_table = TableName.parse(facts.tokenizer_table)
+    return _of_identity(lake, tokenizer_table, facts.tokenizer) if lake.exists(tokenizer_table) else None
 
 
 def _of_identity(lake: Lake, table: TableName, identity: str) -> StoredTokenizer | None:
