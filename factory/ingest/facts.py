@@ -64,6 +64,7 @@ def rejected_rows(rows: DataFrame, reason: str, detail: str) -> DataFrame:
         "doc_id": F.md5(F.concat_ws(":", place, "source")),
         "source": F.col("file"),
         "key": place,
+        "file": F.col("file"),
         "location": F.format_string("row %d", "row"),
         "reason": F.lit(reason),
         "detail": F.format_string(detail, "by", "value"),

@@ -31,16 +31,17 @@ def first_of_each_key(documents: DataFrame) -> tuple[DataFrame, DataFrame]:
 
 
 def latest_captures(documents: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """Return the latest document of each address, by time and place, and the others as rejected records."""
+    """Return the latest document of each address, by time and place, and the others as rejected records.
+
+    The documents are shuffled by address: crawls of years capture so many addresses again that these fit in
+    no memory. A document without an address is its own latest, and has a task by its id.
+    """
     time_and_place = F.struct("created_at", "file", "row", "location")
-    with_url = documents.withColumn("url", F.col("metadata")["url"])
-    others = (
-        with_url.where("url IS NOT NULL")
-        .groupBy("url")
-        .agg(F.max(time_and_place).alias("latest"), F.count("*").alias("n"))
-        .where("n > 1")
-    )
-    with_other = with_url.join(F.broadcast(others.select("url", "latest")), "url", "left").drop("url")
-    is_latest = F.col("latest").isNull() | (F.col("latest") == time_and_place)
-    older = with_other.where(~is_latest).select("source", "key", "text", "n_bytes", "location", "latest")
-    return with_other.where(is_latest), older.mapInArrow(older_capture, from_arrow_schema(REJECTED.columns))
+    address = F.coalesce(F.col("metadata")["url"], F.concat(F.lit(" "), "doc_id"))
+    with_address = documents.withColumn("address", address)
+    latest = with_address.groupBy("address").agg(F.max(time_and_place).alias("latest"))
+    captures = with_address.join(latest.hint("merge"), "address").drop("address")
+    is_latest = F.col("latest") == time_and_place
+    columns = ("source", "key", "text", "n_bytes", "file", "location", "latest")
+    older = captures.where(~is_latest).select(*columns)
+    return captures.where(is_latest), older.mapInArrow(older_capture, from_arrow_schema(REJECTED.columns))

@@ -11,6 +11,11 @@ from factory.lake.tables import Lake
 N_RECORDS = "n_records"
 
 
+def place_of_record(location: str, file: str | None, key: str) -> str:
+    """Return where a rejected record is; its file is named unless its key begins with it."""
+    return location if file is None or key.startswith(file) else f"{location} of `{file}`"
+
+
 def count_rejected(lake: Lake, table: TableName) -> dict[str, int]:
     """Return the number of rejected records by reason, most first; raises TableNotFound and DamagedFile."""
     columns = [name for name in ("reason", N_RECORDS) if name in lake.table(table).schema().column_names]

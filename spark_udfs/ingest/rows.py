@@ -21,14 +21,13 @@ from spark_udfs.ingest.file_types import CODE
 
 Row = dict[str, Any]
 
-# The columns of both tables, all nullable, since a row belongs to one of them. In addition, for a record in a
-# file of many: the file's path below its root, the line (from 1) or row (from 0), and the text's location in
-# a registered file.
+# The columns of both tables, all nullable, since a row belongs to one of them. Documents have a file and a
+# location too. In addition, for a record in a file of many: the line (from 1) or row (from 0), and the text's
+# location in a registered file.
 SCAN = pa.schema(
     [
         *(f.with_nullable(True) for f in RAW.columns),
         *(f.with_nullable(True) for f in REJECTED.columns if f.name not in RAW.columns.names),
-        pa.field("file", pa.string()),
         pa.field("row", pa.int64()),
         TEXT_AT,
     ]
@@ -139,7 +138,8 @@ def _taken(row: Row) -> Row:
     detail = f"The key `{row['key']}` is taken by {first['location']} of `{first['file']}`."
     sample = (row["text"] or "")[:SAMPLE_BYTES].encode()
     bad = BadRecord("key_taken", detail, row["location"])
-    return rejection(Origin(row["source"]), f"{row['file']}:{row['row']}", bad, row["n_bytes"], sample)
+    of_record = rejection(Origin(row["source"]), f"{row['file']}:{row['row']}", bad, row["n_bytes"], sample)
+    return {**of_record, "file": row["file"]}
 
 
 def older_capture(older: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -151,7 +151,8 @@ def older_capture(older: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             detail = f"The page was captured again: {again['location']} of `{again['file']}`."
             bad = BadRecord("older_capture", detail, row["location"])
             sample = (row["text"] or "")[:SAMPLE_BYTES].encode()
-            rows.append(rejection(Origin(row["source"]), row["key"], bad, row["n_bytes"], sample))
+            of_record = rejection(Origin(row["source"]), row["key"], bad, row["n_bytes"], sample)
+            rows.append({**of_record, "file": row["file"]})
         yield pa.RecordBatch.from_pylist(rows, schema=REJECTED.columns)
 
 

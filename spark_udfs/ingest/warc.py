@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from spark_udfs.ingest.file_types import PLAIN
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from spark_udfs.ingest.web.records import WarcRecord
 
 _PAGES = ("text/html", "application/xhtml+xml")
+_CUT = "unspecified"  # the word of WARC for a record that was cut for a reason that nobody tells
 _MAX_KEY_LETTERS = 1_000
 
 
@@ -96,12 +98,13 @@ def _page(record: WarcRecord, options: WebPages, *, has_http: bool) -> WebPage:
     media_type = headers.media_type or record.headers.get("warc-identified-payload-type").lower()
     if media_type and media_type not in _PAGES:
         raise BadRecord("other_media", f"The media type `{media_type[:100]}` is none of a page.")
-    body = body_of(headers, body, options.max_bytes)
+    body, is_whole = body_of(headers, body, options.max_bytes)
     if not media_type and not is_markup(body):
         raise BadRecord("no_media_type", "No media type is stated, and the body does not begin with markup.")
     url = record.headers.get("warc-target-uri").strip("<>")
     opt_outs = OptOuts(headers.list_of("x-robots-tag"), headers.list_of("tdm-reservation"))
-    return page_of(body, url, headers.charset, opt_outs)
+    page = page_of(body, url, headers.charset, opt_outs)
+    return page if is_whole else replace(page, facts={**page.facts, "truncated": _CUT})
 
 
 def _converted(origin: Origin, key: str, record: WarcRecord, columns: dict[str, Any]) -> Row:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gzip
 from datetime import UTC, datetime
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from spark_udfs.ingest.html import WebPages, html_file
 from spark_udfs.ingest.warc import warc_file
+from spark_udfs.ingest.work import WORK, read_work
 from tests.ingest.inputs import Rows, read, rejected, texts
 from tests.ingest.web.archives import SENTENCE, Fetch, archive, page, pages
 
@@ -102,6 +105,31 @@ def test_codings_and_charsets_are_undone_on_the_way() -> None:
     )
     assert row["text"].startswith("Łódź")
     assert dict(row["metadata"])["charset_from"] == "header"
+
+
+@pytest.mark.parametrize("fields, truncated", [({"WARC-Truncated": "length"}, "length"), ({}, "unspecified")])
+def test_a_coded_page_that_breaks_off_is_a_document_and_says_so(
+    fields: dict[str, str], truncated: str
+) -> None:
+    text = "".join(f"<p>{SENTENCE} Number {number * 7919 % 10_000}.</p>" for number in range(2_000))
+    coded = gzip.compress(f"<html><body><h1>Rivers</h1>{text}".encode())
+    headers = {"Content-Type": "text/html", "Content-Encoding": "gzip"}
+    fetch = Fetch("http://a.example/", coded[: len(coded) // 2], headers=headers, fields=fields)
+    [row] = rows(archive([fetch]))
+    assert row["text"].count(SENTENCE) > 500
+    assert dict(row["metadata"])["truncated"] == truncated
+
+
+def test_a_rejected_record_with_an_id_names_its_file(tmp_path: Path) -> None:
+    moved = Fetch("http://a.example/", b"", status="301 Moved")
+    (tmp_path / "crawl").mkdir()
+    (tmp_path / "crawl" / "a.warc.gz").write_bytes(archive([moved, Fetch("http://a.example/", page(1))]))
+    work = {**dict.fromkeys(WORK.names), "format": "warc", "source": "web", "names": [b"crawl/a.warc.gz"]}
+    batches = read_work([pa.RecordBatch.from_pylist([{**work, "root": bytes(tmp_path)}], WORK)], WebPages())
+    redirect, document = pa.Table.from_batches(batches).to_pylist()
+    assert redirect["key"].startswith("urn:uuid:")
+    assert (redirect["file"], redirect["location"]) == ("crawl/a.warc.gz", "byte 0")
+    assert document["file"] == "crawl/a.warc.gz"
 
 
 def test_a_cut_page_says_so() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,13 @@ import pytest
 from factory.errors import ConfigurationError
 from factory.ingest.readers import Ingests
 from tests.ingest.outcomes import outcome, rows
-from tests.ingest.web.archives import Fetch, archive, page
+from tests.ingest.web.archives import SENTENCE, Fetch, archive, page
 
 pytestmark = pytest.mark.spark
 
 
 def test_of_several_captures_of_an_address_the_latest_is_the_document(
-    ingests: Ingests, tmp_path: Path
+    ingests: Ingests, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fetch(address: str, day: int) -> Fetch:
         return Fetch(f"http://a.example/{address}", page(day), date=f"2024-03-{day:02d}T00:00:00Z")
@@ -33,7 +34,23 @@ def test_of_several_captures_of_an_address_the_latest_is_the_document(
     assert sorted(reason for reason, _ in reasons) == ["http_error", "older_capture", "older_capture"]
     [again] = {detail for reason, detail in reasons if reason == "older_capture"}
     assert again.startswith("The page was captured again: byte ")
+    latest.documents.explain()
+    plan = capsys.readouterr().out
+    assert re.search(r"SortMergeJoin .*\baddress#", plan)
+    assert not re.search(r"BroadcastHashJoin .*\baddress#", plan)
+    assert {row["file"] for row in rows(latest.rejected)} == {"a.warc.gz", "b.warc.gz"}
     assert latest.count_files() == (2, 0)
+
+
+def test_captures_without_an_address_or_a_time_stay(ingests: Ingests, tmp_path: Path) -> None:
+    def fetch(number: int, date: str) -> Fetch:
+        return Fetch("http://a.example/", page(number), date=date)
+
+    texts = [Fetch("", SENTENCE.encode(), kind="conversion", headers={"Content-Type": "text/plain"})] * 2
+    content = archive([fetch(1, "2024-03-01T00:00:00Z"), *texts, fetch(2, "2024-03-01T00:00:00Z")])
+    (tmp_path / "a.warc.gz").write_bytes(content)
+    latest = ingests.warc(tmp_path, captures="latest")
+    assert sorted(row["text"][:6] for row in rows(latest.documents)) == ["Page 2", "The ri", "The ri"]
 
 
 def test_a_web_archive_gives_the_same_rows_on_any_number_of_tasks(

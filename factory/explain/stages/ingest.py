@@ -13,6 +13,7 @@ from factory.explain.stages.removals import Removal
 from factory.explain.stages.stage import Figure, Section, StageView, SummaryScope, counts_figure
 from factory.lake import names
 from factory.lake.names import INGEST, TableName
+from factory.lake.rejected import place_of_record
 from factory.lake.tables import Lake, Published
 from spark_udfs.ingest.rows import DERIVED_FROM
 
@@ -21,7 +22,7 @@ _ABOUT = (
     *("doc_id", "source", "key", "content_hash", "n_bytes"),
     *("repository", "path", "revision", "license", "metadata"),
 )
-_OF_BAD_RECORD = ("doc_id", "source", "key", "n_bytes", "location", "reason", "detail")
+_OF_BAD_RECORD = ("doc_id", "source", "key", "n_bytes", "file", "location", "reason", "detail")
 _SHOWN_FACTS = (DERIVED_FROM, "url", "warc_file", "warc_offset")  # where it comes from
 
 
@@ -73,8 +74,10 @@ def origins(
         return
     snapshot = lake.published(table).snapshot_id if snapshot_id is None else snapshot_id
     is_bad = names.holds_bad_records(table)
-    columns = _OF_BAD_RECORD if is_bad else _ABOUT
+    columns = ("*",) if is_bad else _ABOUT  # an older snapshot may lack `file`
     for row in lake.read(table, columns, In("doc_id", list(ids)), snapshot).to_pylist():
+        if is_bad:
+            row = {name: row[name] for name in _OF_BAD_RECORD if name in row}
         content_hash = row.pop("content_hash", "")
         facts = dict(row.pop("metadata", None) or ())
         row |= {name: facts[name] for name in _SHOWN_FACTS if name in facts}
@@ -87,6 +90,7 @@ def origins(
         trace = DocumentTrace(row["doc_id"], dataset, row["source"], row["key"], about, content_hash)
         trace.note(table, snapshot)
         if is_bad:
-            sentence = f"bad record ({row['reason']}) at {row['location']}: {row['detail']}"
+            place = place_of_record(row["location"], row.get("file"), row["key"])
+            sentence = f"bad record ({row['reason']}) at {place}: {row['detail']}"
             trace.leave([Removal(row["doc_id"], BAD_RECORD, row["reason"])], sentence)
         yield trace

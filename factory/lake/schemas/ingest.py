@@ -59,6 +59,7 @@ REJECTED = table(
     DOC_ID,
     required("source", pa.string(), "name of the source"),
     required("key", pa.string(), "identifies the record in its source"),
+    column("file", pa.string(), "file of many records that holds it, as a path below its source's folder"),
     required("location", pa.string(), "place in its file: `byte 512`, `line 17`, `row 3`"),
     required("reason", pa.string(), "one word for counting: `not_utf8`, `not_json`, ..."),
     required("detail", pa.string(), "one sentence for a person"),

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 
 from factory.errors import CheckFailed
 from factory.lake.names import TableName
-from factory.lake.rejected import N_RECORDS, count_rejected
+from factory.lake.rejected import N_RECORDS, count_rejected, place_of_record
 from factory.lake.schemas.ingest import REJECTED
 from factory.lake.tables import Lake
 from factory.orchestration.asset.branch import Branch
@@ -94,9 +94,9 @@ def _most_common(rejected: Branch, key: str | None, of: Rejections) -> str:
     """Return a sentence with the most common reason and the first record, by key, that has it."""
     reason, n = min(of.by_reason.items(), key=lambda it: (it[0] in NOTHING_LOST, -it[1], it[0]))
     rows = rejected.made.where((F.col("reason") == reason) & F.col("partition").eqNullSafe(key))
-    first = rows.agg(F.min(F.struct("key", "location", "detail")).alias("at")).first()
+    first = rows.agg(F.min(F.struct("key", "location", "detail", "file")).alias("at")).first()
     assert first is not None
-    at = f"`{first.at.key}` at {first.at.location}"
+    at = f"`{first.at.key}` at {place_of_record(first.at.location, first.at.file, first.at.key)}"
     return f"The most common reason is `{reason}` ({n:,}), for example {at}: {first.at.detail}"
 
 

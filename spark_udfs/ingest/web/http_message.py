@@ -2,6 +2,7 @@
 
 Crawlers differ in what they keep. Some store the body as it came, with its transfer and content codings;
 some store it decoded beside the headers of the encoded one. So a body that is plain markup is taken as it is.
+Many cut a long body at a limit. What can be decoded of such a body is taken, as plain markup would be.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import codecs
 import re
 import zlib
 from collections.abc import Callable
+from typing import NamedTuple
 
 import brotli
 import zstandard
@@ -20,8 +22,16 @@ from spark_udfs.ingest.web.headers import MAX_HEADER_BYTES, Headers, header_end
 
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)? +(\d{3})\b", re.IGNORECASE)
 _CHUNK = re.compile(rb"[0-9a-fA-F]{1,8}[ \t]*(?:;[^\r\n]{0,1000})?\r\n")
+_CUT_CHUNK = re.compile(rb"(?:[0-9a-fA-F]{1,8}[ \t]*(?:;[^\r\n]{0,1000})?\r?)?")  # what is left of a size
 _ZSTD_FRAME = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")  # RFC 8878, section 3.1
 _MARKUP = re.compile(rb"<[!?a-zA-Z]")
+
+
+class Body(NamedTuple):
+    """The content of a body without its codings, of one that breaks off the beginning."""
+
+    content: bytes
+    is_whole: bool
 
 
 def status_of(message: bytes) -> tuple[int, Headers, bytes]:
@@ -34,14 +44,16 @@ def status_of(message: bytes) -> tuple[int, Headers, bytes]:
     return int(match[1]), Headers.parse(block.partition(b"\n")[2]), rest
 
 
-def body_of(headers: Headers, body: bytes, max_bytes: int) -> bytes:
+def body_of(headers: Headers, body: bytes, max_bytes: int) -> Body:
     """Return the body without transfer and content codings.
 
-    Raises BadRecord `wrong_coding` for a body that breaks off or is not in the coding that the headers name,
-    `unknown_coding` for one that is not supported, and `too_large` beyond `max_bytes`.
+    Raises BadRecord `wrong_coding` for a body that is not in the coding that the headers name, or breaks off
+    before it says anything, `unknown_coding` for one that is not supported, and `too_large` beyond
+    `max_bytes`.
     """
+    is_whole = True
     if "chunked" in headers.get("transfer-encoding").lower() and _CHUNK.match(body):
-        body = _joined_chunks(body)
+        body, is_whole = _joined_chunks(body)
     codings = [coding.strip().lower() for coding in headers.get("content-encoding").split(",")]
     for coding in reversed([coding for coding in codings if coding not in ("", "identity", "none")]):
         if not body or is_markup(body):  # stored decoded beside the header, or the header names no coding
@@ -49,13 +61,19 @@ def body_of(headers: Headers, body: bytes, max_bytes: int) -> bytes:
         if coding not in _DECODERS:
             raise BadRecord("unknown_coding", f"The content coding `{coding[:40]}` of the body is not known.")
         try:
-            body = _DECODERS[coding](body, max_bytes)
-        except (zlib.error, brotli.error, zstandard.ZstdError, EOFError):
-            detail = f"The body is not {coding}, as its header says, or it breaks off."
+            body, has_end = _DECODERS[coding](body, max_bytes)
+            is_whole = is_whole and has_end
+        except (zlib.error, brotli.error, zstandard.ZstdError):
+            detail = f"The body is not {coding}, as its header says."
             raise BadRecord("wrong_coding", detail) from None
+        if not body and not has_end:
+            detail = (
+                f"The body is not {coding}, as its header says, or it breaks off before its first letter."
+            )
+            raise BadRecord("wrong_coding", detail)
         if len(body) > max_bytes:
             raise BadRecord("too_large", f"The body expands to more than {max_bytes:,} bytes.")
-    return body
+    return Body(body, is_whole)
 
 
 def is_markup(body: bytes) -> bool:
@@ -63,69 +81,74 @@ def is_markup(body: bytes) -> bool:
     return _MARKUP.match(body.lstrip().removeprefix(codecs.BOM_UTF8).lstrip()) is not None
 
 
-def _joined_chunks(body: bytes) -> bytes:
+def _joined_chunks(body: bytes) -> Body:
     parts: list[bytes] = []
     begin = 0
     while match := _CHUNK.match(body, begin):
         size = int(match[0].partition(b";")[0], 16)
         if not size:
-            return b"".join(parts)
+            return Body(b"".join(parts), is_whole=True)
         parts.append(body[match.end() : match.end() + size])
         begin = match.end() + size + 2
-    raise BadRecord("wrong_coding", "The body is cut between its chunks, or their lengths are wrong.")
+    if _CUT_CHUNK.fullmatch(body, begin):
+        return Body(b"".join(parts), is_whole=False)
+    raise BadRecord("wrong_coding", "The lengths of the chunks of the body are wrong.")
 
 
-def _inflated(body: bytes, max_bytes: int) -> bytes:
+def _inflated(body: bytes, max_bytes: int) -> Body:
     """Gzip members, zlib, or a raw deflate stream, which some servers send as `deflate`."""
     if body[:2] == b"\x1f\x8b":
         return _members(body, max_bytes)
     try:
         return _one_stream(zlib.decompressobj(), body, max_bytes)
     except zlib.error:
-        return _one_stream(zlib.decompressobj(-zlib.MAX_WBITS), body, max_bytes)
+        raw = _one_stream(zlib.decompressobj(-zlib.MAX_WBITS), body, max_bytes)
+        if not raw.is_whole:  # it has no mark, so that any bytes may look like the beginning of one
+            raise
+        return raw
 
 
-def _members(body: bytes, max_bytes: int) -> bytes:
-    content = b""
+def _members(body: bytes, max_bytes: int) -> Body:
+    content, is_whole = b"", True
     while body[:2] == b"\x1f\x8b" and len(content) <= max_bytes:
         member = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        content += _one_stream(member, body, max_bytes - len(content))
+        part, is_whole = _one_stream(member, body, max_bytes - len(content))
+        content += part
         body = member.unused_data
-    return content
+    return Body(content, is_whole)
 
 
-def _one_stream(stream: zlib._Decompress, body: bytes, max_bytes: int) -> bytes:
+def _one_stream(stream: zlib._Decompress, body: bytes, max_bytes: int) -> Body:
     content = stream.decompress(body, max_bytes + 1)
-    if not stream.eof and len(content) <= max_bytes:
-        raise EOFError
-    return content
+    return Body(content, stream.eof or len(content) > max_bytes)
 
 
-def _brotli(body: bytes, max_bytes: int) -> bytes:
+def _brotli(body: bytes, max_bytes: int) -> Body:
     stream = brotli.Decompressor()
     content = bytearray(stream.process(body, output_buffer_limit=1 << 20))
     while not stream.is_finished() and len(content) <= max_bytes:
         piece = stream.process(b"", output_buffer_limit=1 << 20)
         if not piece and stream.can_accept_more_data():
-            raise EOFError
+            return Body(bytes(content), is_whole=False)
         content += piece
-    return bytes(content)
+    return Body(bytes(content), is_whole=True)
 
 
-def _zstd(body: bytes, max_bytes: int) -> bytes:
+def _zstd(body: bytes, max_bytes: int) -> Body:
     """All frames; bytes behind them that are no frame are left out, as those behind gzip members are."""
     content = b""
     while True:
         room = max_bytes - len(content)
         if zstandard.frame_content_size(body) > room or _expands_beyond(body, room):
-            return bytes(max_bytes + 1)  # as good as its content, which is refused for its length
+            too_long = bytes(max_bytes + 1)  # as good as its content, which is refused for its length
+            return Body(too_long, is_whole=True)
         frame = zstandard.ZstdDecompressor().decompressobj()
         content += frame.decompress(body)
         if not frame.eof:
-            raise EOFError
+            return Body(content, is_whole=False)
         body = frame.unused_data
         if not _ZSTD_FRAME.match(body):
-            return content
+            return Body(content, is_whole=True)
 
 
 def _expands_beyond(body: bytes, n_bytes: int) -> bool:
@@ -135,7 +158,7 @@ def _expands_beyond(body: bytes, n_bytes: int) -> bool:
     return len(zstandard.ZstdDecompressor().stream_reader(body).read(n_bytes + 1)) > n_bytes
 
 
-_DECODERS: dict[str, Callable[[bytes, int], bytes]] = {
+_DECODERS: dict[str, Callable[[bytes, int], Body]] = {
     "gzip": _inflated,
     "x-gzip": _inflated,
     "deflate": _inflated,
@@ -158,4 +181,4 @@ def page_at(record: bytes) -> tuple[bytes, str | None]:
     if not _STATUS.match(block):
         return block, own.charset
     _, headers, body = status_of(block)
-    return body_of(headers, body, MAX_TEXT_BYTES), headers.charset
+    return body_of(headers, body, MAX_TEXT_BYTES).content, headers.charset

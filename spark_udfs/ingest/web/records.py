@@ -17,6 +17,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import BinaryIO
 
 from spark_udfs.ingest.bounds import MAX_REREADS, most_bytes
@@ -51,6 +52,17 @@ class _File:
         self.n_read = 0
         self.size = os.fstat(self._descriptor).st_size
 
+    @cached_property
+    def end_of_data(self) -> int:
+        """The place behind the last byte other than zero; zeros behind it are padding, as for `gzip`."""
+        end = self.size
+        while end:
+            first = max(0, end - _FIRST_BYTES)
+            if piece := os.pread(self._descriptor, end - first, first).rstrip(b"\0"):
+                return first + len(piece)
+            end = first
+        return 0
+
     def part(self, begin: int, end: int) -> bytes:
         content = os.pread(self._descriptor, max(0, min(end, self.size) - begin), begin)
         self.n_read += len(content)
@@ -67,7 +79,7 @@ class _File:
 
 
 def records(opened_file: BinaryIO, max_bytes: int) -> Iterator[WarcRecord]:
-    """Yield the records of a file and its damaged ranges, in order; together they cover the file.
+    """Yield the records of a file and its damaged ranges, in order; they cover the file up to its padding.
 
     The content of a record is at most `max_bytes`; a longer one is `too_large`. Raises BadRecord `bomb` once
     the file expands too far.
@@ -76,7 +88,7 @@ def records(opened_file: BinaryIO, max_bytes: int) -> Iterator[WarcRecord]:
     is_gzip = _is_compressed(file)
     budget = most_bytes(file.size)
     place = 0
-    while place < file.size:
+    while place < (file.end_of_data or file.size):
         n_expanded = 0
         if is_gzip:
             record, n_expanded = _gzip_member(file, place, max_bytes, budget)
@@ -208,7 +220,7 @@ def _plain_record(file: _File, place: int, max_bytes: int) -> WarcRecord | None:
 
 def _begins(file: _File, place: int) -> bool:
     """Whether a record, or the end of the file, is at `place`."""
-    return place >= file.size or _VERSION.match(file.part(place, place + 16)) is not None
+    return place >= file.end_of_data or _VERSION.match(file.part(place, place + 16)) is not None
 
 
 def _header(content: bytes, offset: int) -> tuple[Headers, int, BadRecord | None]:

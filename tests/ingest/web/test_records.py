@@ -32,9 +32,10 @@ WHOLE = {kind: read(content) for kind, content in ARCHIVES.items()}
 
 
 def covered(content: bytes, found: list[WarcRecord]) -> bool:
-    """Whether records and damaged ranges follow each other from the first byte to the last."""
+    """Whether records and damaged ranges follow each other from the first byte to the padding of zeros."""
     ends = [record.offset + record.length for record in found]
-    return [record.offset for record in found] == [0, *ends][: len(found)] and [0, *ends][-1] == len(content)
+    is_gapless = [record.offset for record in found] == [0, *ends][: len(found)]
+    return is_gapless and not content[[0, *ends][-1] :].strip(b"\0")
 
 
 @pytest.mark.parametrize("kind", ARCHIVES)
@@ -92,6 +93,19 @@ def test_any_damage_loses_only_the_records_that_it_touches(
     if kind == "gzip":  # a trailer tells any change; a plain record has only the digest of its content
         contents = {record.content for record in WHOLE[kind]}
         assert all(content_of_record in contents for _, content_of_record in whole)
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+@pytest.mark.parametrize("n_zeros", [1, 511, 200_000])
+def test_zeros_behind_the_last_record_are_padding(kind: str, n_zeros: int) -> None:
+    assert read(ARCHIVES[kind] + bytes(n_zeros)) == WHOLE[kind]
+
+
+def test_zeros_in_place_of_a_part_of_the_last_record_are_damage() -> None:
+    content = ARCHIVES["gzip"]
+    found = read(content[:-200] + bytes(200))
+    assert [record.trouble is None for record in found] == [True] * (N_PAGES - 1) + [False]
+    assert covered(content, found)
 
 
 def test_a_lying_length_costs_its_own_record() -> None:
