@@ -2,7 +2,11 @@
 
 This is the readable definition; `native/src/models/word_list.rs` searches millions of texts.
 
-- An *entry* is a run of tokens (`factory.models.hashing`): a word or a phrase, in any case. Where several
+- Text and entries are *folded* first. A unit is a character with the marks on it; each unit is composed
+  (NFKC), folded in case and composed again, without the characters that Unicode ignores. So canonically equal
+  texts, `ß` and `ss`, and both small sigmas are the same, and a zero-width space inside a word hides nothing.
+- An *entry* is a run of tokens (`factory.models.hashing`), without the `_` around a token, which is emphasis
+  in Markdown: a word or a phrase, in any case. Where several
   entries begin at a token, the longest counts, and the search goes on behind it.
 - A word between ASCII spaces in which no entry was found is looked up once more, without the punctuation
   around it, as the entry of one token that it may stand for: letters spelled apart by one sign (`w.o.r.d`),
@@ -16,17 +20,23 @@ Each disguise is a guess, so it should be a small one: a list that finds more fi
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 
-from factory.models.hashing import OUTSIDE, WORD, kind_of, lower_case, tokens, visible
+from factory.models.hashing import OUTSIDE, WORD, Token, kind_of, lower_case, tokens, visible
 
 PROFANE, FLAGGED = "profane", "flagged"
 SEPARATORS = ".-_*\u00b7"  # between letters that are spelled apart
 LETTER_FOR = dict(zip("013457!@$+\u20ac", "oieastiaste", strict=True))
 LONGEST = 100  # bytes of a word that may be disguised
 LEAST_STARRED = 4  # characters; `a*b` is more often a product
+IGNORABLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+COMPOSING = re.compile("[\u1160-\u11ff\uff9e\uff9f\uffa0-\uffdc]")  # with the character before, and no mark
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,44 @@ class Hit:
 
 def hits(text: str, entries: Sequence[str]) -> list[Hit]:
     """Return the entries in a text, in order."""
+    units = _units(text)
+    spellings = [_fold(text[begin:end]) for begin, end in units]
+    places = [unit for unit, spelling in zip(units, spellings, strict=True) for _ in spelling]
+    entries = ["".join(_fold(entry[begin:end]) for begin, end in _units(entry)) for entry in entries]
+    return [
+        Hit(hit.entry, places[hit.begin][0], places[hit.end - 1][1])
+        for hit in _hits("".join(spellings), entries)
+    ]
+
+
+def _units(text: str) -> list[tuple[int, int]]:
+    """The ranges of a text's characters with the marks on them."""
+    begins = [
+        position
+        for position, character in enumerate(text)
+        if not position or not (unicodedata.category(character)[0] == "M" or COMPOSING.match(character))
+    ]
+    return [*pairwise([*begins, len(text)])]
+
+
+def _fold(unit: str) -> str:
+    if unit.isascii():
+        return unit
+    nfkc = unicodedata.normalize("NFKC", IGNORABLE.sub("", unit))
+    return unicodedata.normalize("NFKC", nfkc.casefold())
+
+
+def _words(text: str) -> Iterator[Token]:
+    """The tokens of a folded text, without the `_` around them."""
+    for token in tokens(text):
+        spelling = text[token.begin : token.end]
+        word = spelling.lstrip("_")
+        begin = token.end - len(word)
+        for inner in tokens(word.rstrip("_")):
+            yield Token(inner.word, begin + inner.begin, begin + inner.end)
+
+
+def _hits(text: str, entries: Sequence[str]) -> list[Hit]:
     plain = list(_phrases(text, entries))
     in_disguise = [
         Hit(entry, chunk.start(), chunk.end())
@@ -51,9 +99,9 @@ def hits(text: str, entries: Sequence[str]) -> list[Hit]:
 
 
 def _phrases(text: str, entries: Sequence[str]) -> Iterator[Hit]:
-    phrases = [[token.word for token in tokens(entry)] for entry in entries]
+    phrases = [[token.word for token in _words(entry)] for entry in entries]
     longest_first = sorted(range(len(entries)), key=lambda number: (-len(phrases[number]), number))
-    waiting = tokens(text)
+    waiting = [*_words(text)]
     while waiting:
         words = [token.word for token in waiting]
         number = next((n for n in longest_first if words[: len(phrases[n])] == phrases[n]), None)
@@ -69,8 +117,8 @@ def _disguised(chunk: str, entries: Sequence[str]) -> int | None:
         return None
     words: dict[str, int] = {}
     for number, entry in enumerate(entries):
-        if len(tokens(entry)) == 1:
-            words.setdefault(tokens(entry)[0].word, number)
+        if len(entry_words := [*_words(entry)]) == 1:
+            words.setdefault(entry_words[0].word, number)
     characters = _trimmed(lower_case(visible(chunk)))
     for spelling in (*_spelled_apart(characters), *_decoded(characters)):
         if [token.word for token in tokens(spelling)] == [spelling] and spelling in words:
@@ -112,7 +160,7 @@ def _starred(characters: str, entries: Sequence[str]) -> int | None:
     fitting = [
         number
         for number, entry in enumerate(entries)
-        if len(tokens(entry)) == 1 and pattern.fullmatch(lower_case(entry))
+        if len([*_words(entry)]) == 1 and pattern.fullmatch(lower_case(entry.strip("_")))
     ]
     return min(fitting, default=None)
 

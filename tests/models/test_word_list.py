@@ -16,7 +16,10 @@ from factory.models.word_list import hits
 from factory.models.word_list_file import word_list_table
 from spark_udfs.filters import word_list as udf
 
-LIST = ["darn", "holy cow", "holy", "ass", "heck of a", "h\u00e4ck", "\u50bb\u903c", "be"]
+LIST = [
+    *("darn", "holy cow", "holy", "ass", "heck of a", "h\u00e4ck", "\u50bb\u903c", "be", "stra\u00dfe"),
+    *("\u03c3\u03bf\u03c2", "\uac01", "_it_"),
+]
 PIECES = [
     *("darn", "Darn", "d4rn", "d@rn", "d.a.r.n", "d-a-r-n", "d.a-r.n", "daaaarn", "d**n", "*darn*", "darned"),
     *(
@@ -33,6 +36,17 @@ PIECES = [
         "\u50bb",
         "\u903c",
     ),
+    *(
+        "ha\u0308ck",
+        "STRASSE",
+        "\u03a3\u039f\u03a3",
+        "\u1100\u1161\u11a8",
+        "da\u200brn",
+        "da\u00adrn",
+        "_darn_",
+        "_holy cow_",
+    ),
+    *("it", "__it", "\u00ad", "\u0308", "\ufb01", "\uff44arn"),
     *(" ", "  ", "\n", ",", "!", "_", "*", "1", "b3", "B\u20ac", "\u00a0", "\u0130", "b_e", "x" * 101),
 ]
 texts = st.one_of(
@@ -68,6 +82,29 @@ def test_the_native_search_is_the_definition(text: str) -> None:
 )
 def test_whole_words_and_simple_disguises_are_found(text: str, spellings: list[str]) -> None:
     assert [text[begin:end] for _, begin, end in native(text)] == spellings
+
+
+@pytest.mark.parametrize(
+    "entry, text",
+    [
+        ("h\u00e4ck", "ha\u0308ck"),
+        ("ha\u0308ck", "H\u00c4CK"),
+        ("\uac01", "\u1100\u1161\u11a8"),
+        ("stra\u00dfe", "STRASSE"),
+        ("strasse", "Stra\u1e9ee"),
+        ("\u03c3\u03bf\u03c2", "\u03a3\u039f\u03a3"),
+        ("darn", "da\u200brn"),
+        ("darn", "\uff44\uff41\uff52\uff4e"),
+        ("\u0e44\u0e17\u0e22", "\u0e44\u200b\u0e17\u0e22"),
+    ],
+)
+def test_a_word_is_found_in_every_form(entry: str, text: str) -> None:
+    assert native(f"so {text}, no", [entry]) == [(0, 3, 3 + len(text))]
+
+
+def test_underscores_around_a_word_are_emphasis() -> None:
+    text = "_darn_ __darn__ _holy cow_ darn_it"
+    assert [text[begin:end] for _, begin, end in native(text)] == ["darn", "darn", "holy cow"]
 
 
 def test_an_entry_without_a_word_is_refused() -> None:

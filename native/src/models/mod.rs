@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+mod folding;
 mod linear;
 mod ngram;
 mod ngram_probe;

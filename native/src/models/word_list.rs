@@ -1,5 +1,6 @@
 //! The words and phrases of a list in texts: whole words, also in simple disguises, never inside longer words.
 //!
+//! Text and entries are compared folded (`folding.rs`), and tokens without the `_` around them, which is emphasis.
 //! A phrase is a run of tokens. A word between spaces that holds no listed token is looked up again as what it
 //! may stand for: letters spelled apart (`w.o.r.d`), signs for letters (`w0rd`), letters drawn out (`wooord`) and
 //! stars for letters (`w**d`). `factory/models/word_list.py` is the readable definition.
@@ -12,6 +13,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::folding::FoldedText;
 use super::texts::strings;
 use super::tokens::{Class, Token, class, tokens};
 
@@ -42,7 +44,9 @@ impl WordList {
             spellings: FxHashMap::default(),
         };
         for (number, entry) in entries.iter().enumerate() {
-            let hashes: Vec<u64> = tokens(entry).iter().map(|token| token.hash).collect();
+            let folded = FoldedText::new(entry).text;
+            let words = words(&folded);
+            let hashes: Vec<u64> = words.iter().map(|token| token.hash).collect();
             let Some((first, rest)) = hashes.split_first() else {
                 return Err(format!(
                     "The entry `{entry}` has no letter or number. Leave it out."
@@ -50,7 +54,7 @@ impl WordList {
             };
             if rest.is_empty() {
                 list.words.entry(*first).or_insert(number);
-                let spelling: Vec<char> = letters_of(entry);
+                let spelling: Vec<char> = letters_of(folded.trim_matches('_'));
                 list.spellings
                     .entry(spelling.len())
                     .or_default()
@@ -69,7 +73,16 @@ impl WordList {
 
     /// The entries in `text`, in order, and its number of tokens.
     fn hits(&self, text: &str) -> (Vec<Hit>, usize) {
-        let tokens = tokens(text);
+        let folded = FoldedText::new(text);
+        let (mut hits, n_tokens) = self.hits_of_folded(&folded.text);
+        for hit in &mut hits {
+            (hit.begin, hit.end) = folded.place(hit.begin, hit.end);
+        }
+        (hits, n_tokens)
+    }
+
+    fn hits_of_folded(&self, text: &str) -> (Vec<Hit>, usize) {
+        let tokens = words(text);
         let mut hits = Vec::new();
         let mut at = 0;
         while at < tokens.len() {
@@ -188,6 +201,25 @@ impl WordList {
             .map(|(_, number)| *number)
             .min()
     }
+}
+
+/// The tokens of a folded text, without the `_` around them.
+fn words(text: &str) -> Vec<Token> {
+    let mut words = Vec::new();
+    for token in tokens(text) {
+        let spelling = &text[token.begin..token.end];
+        let word = spelling.trim_start_matches('_');
+        let begin = token.begin + spelling.len() - word.len();
+        match word.trim_end_matches('_') {
+            word if word.len() == spelling.len() => words.push(token),
+            word => words.extend(tokens(word).into_iter().map(|inner| Token {
+                hash: inner.hash,
+                begin: begin + inner.begin,
+                end: begin + inner.end,
+            })),
+        }
+    }
+    words
 }
 
 /// The words between ASCII spaces, as ranges of bytes.
@@ -344,6 +376,20 @@ mod tests {
             found("d4rn D@rn! d.a.r.n daaaarn d**n (a$$)"),
             ["d4rn", "D@rn!", "d.a.r.n", "daaaarn", "d**n", "(a$$)"]
         );
+    }
+
+    #[test]
+    fn a_word_is_found_in_every_form() {
+        let list = WordList::from_entries(&["straße", "café", "σοφος"].map(String::from)).unwrap();
+        let text = "STRASSE cafe\u{301} ΣΟΦΟΣ σοφοσ ca\u{200b}fé ca\u{ad}fé _café_ __Straße";
+        let found: Vec<&str> = list
+            .hits(text)
+            .0
+            .iter()
+            .map(|hit| &text[hit.begin..hit.end])
+            .collect();
+        let expected = "STRASSE cafe\u{301} ΣΟΦΟΣ σοφοσ ca\u{200b}fé ca\u{ad}fé café Straße";
+        assert_eq!(found, expected.split(' ').collect::<Vec<_>>());
     }
 
     #[test]
