@@ -417,13 +417,16 @@ def feistel(
 
 # -- dedup (native/src/dedup)
 
+def lexer_tokens(text: str, kind: str) -> list[str]:
+    """Return the tokens of a text, in order, as the vocabulary spells them; `kind` as in `BagMaker`."""
+
 class BagMaker:
     """Makes packed bags of texts, and spells each token at its first occurrence, rarely again.
 
-    Tokens are 64-bit hashes. `kind` is `prose` (Unicode words, lower-cased), `code` (identifiers, numbers,
-    words) or `cl100k_base` (tokens of that encoding without white space and punctuation), or `code-5grams`
-    for five of them in a row. A bag keeps the `max_distinct` tokens of the smallest hashes, while `n_tokens`
-    counts all tokens with repetitions. Raises ValueError for another kind.
+    Tokens are 64-bit hashes. `kind` is `prose` (Unicode words in one case), `code` (identifiers, numbers,
+    words) or `cl100k_base` (tokens of that encoding without white space and punctuation, and words beyond
+    ASCII), or `code-5grams` for five of them in a row. A bag keeps the `max_distinct` tokens of the
+    smallest hashes, while `n_tokens` counts all tokens with repetitions. Raises ValueError for another kind.
     """
 
     def __init__(self, kind: str, max_distinct: int, max_text_bytes: int) -> None: ...

@@ -1,36 +1,42 @@
 """Words and exact weights of texts by regular expressions and numpy, the truth for deduplications.
 
-It uses no code of ours: words are cut as `docs/deduplication.md` defines, and a word is itself, not its hash.
-A weight is (1 + ln tf) * ln(1 + N / df) in float64 over all N given texts. It implements the most frequent
-word boundaries of Unicode; the bench's checks show whether the few texts in other scripts differ.
+It uses no code of ours but for words of scripts without blanks, which need the same dictionaries. Words are
+cut as `docs/deduplication.md` defines, and a word is itself, not its hash. A weight is (1 + ln tf) * ln(1 +
+N / df) in float64 over all N given texts. It implements the most frequent word boundaries of Unicode; the
+bench's checks show whether the few texts in other scripts differ.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from bench.bags import Bags
+from factory import _native
 
 _BEYOND = r"[0-9A-Za-z_]*[^\x00-\x7f][^\x00-/:-@\[-^`{-\x7f]*"
 _ESCAPE = r"\\(?:\\|[ntr])?"  # its letter would stick to the next word; an escaped backslash has none
 _HEXADECIMAL = r"0[xX](?:\w|(?<=\d)\.(?=\d))*"
 _NUMBER = r"\d(?:\w|(?<=\d)\.(?=\d)|(?<=\d[eE])[+-](?=\d))*"
 _CODE = re.compile(f"(?:{_ESCAPE})|({_BEYOND})|((?a:{_HEXADECIMAL})|(?a:{_NUMBER})|(?a:[A-Za-z_]\\w*))")
-_ALONE = (
-    "\u3041-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # ideographs
-    "\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u215f\u2460-\u249b"  # numbers that are not digits
+_DICTIONARY = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\u3005\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"  # scripts without blanks
 )
-_LETTERS = f"(?:(?![{_ALONE}])[\\w\u0300-\u036f\u200d])+"
-_BETWEEN = f"(?:(?<=[^\\W\\d_])’(?=[^\\W\\d_{_ALONE}])|(?<=\\d)’(?=\\d))"
-_UNICODE_WORD = re.compile(f"[{_ALONE}]|{_LETTERS}(?:{_BETWEEN}{_LETTERS})*")
+_LETTERS = "[\\w\u0300-\u036f]+"
+_BETWEEN = "(?:(?<=[^\\W\\d_])[\u00b7\u2027](?=[^\\W\\d_])|(?<=\\d)\u2044(?=\\d))"
+_UNICODE_WORD = re.compile(f"{_LETTERS}(?:{_BETWEEN}{_LETTERS})*")
+_IGNORABLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+_APOSTROPHE = re.compile("[\u2018\u2019\u201b\u02bc\u05f3]")
 
 
 def code_words(text: str) -> Iterator[str]:
     """Identifiers, numbers and words, case kept."""
+    text = unicodedata.normalize("NFKC", _APOSTROPHE.sub("'", _IGNORABLE.sub("", text)))
     for beyond, word in _CODE.findall(text):
         if word:
             yield word
@@ -40,6 +46,8 @@ def code_words(text: str) -> Iterator[str]:
 
 def unicode_words(stretch: str) -> Iterator[str]:
     """The words of a stretch with characters beyond ASCII."""
+    if _DICTIONARY.search(stretch):
+        return iter(_native.lexer_tokens(stretch, "code"))
     return (word for word in _UNICODE_WORD.findall(stretch) if any(map(str.isalnum, word)))
 
 

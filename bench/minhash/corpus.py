@@ -51,9 +51,11 @@ def weighed(texts: pa.Array) -> Files:
     return Files(tokens, weights, offsets, texts, builder.finish(len(texts)))
 
 
-def counted(texts: pa.Array, max_distinct: int = MAX_DISTINCT) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(tokens, counts) of each text of code, from its packed bag (`native/src/dedup/packed_bag.rs`)."""
-    bags = _native.BagMaker("code", max_distinct, max_text_bytes=0).make(texts)["bag"]
+def counted(
+    texts: pa.Array, max_distinct: int = MAX_DISTINCT, kind: str = "code"
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(tokens, counts) of each text, from its packed bag (`native/src/dedup/packed_bag.rs`)."""
+    bags = _native.BagMaker(kind, max_distinct, max_text_bytes=0).make(texts)["bag"]
     return [_unpacked(bag) for bag in bags.to_pylist()]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 
 import numpy as np
@@ -160,3 +161,30 @@ def test_the_idf_table_is_the_same_however_tokens_are_split(frequencies: dict[in
 def test_no_tokens_make_no_part_of_a_table() -> None:
     assert list(pack_frequencies([])) == []
     assert list(pack_frequencies([vocabulary({}, 5)])) == []
+
+
+ACCENTS = "Größe, café, 각하, Việt"
+FORMS = {
+    "decomposed": (unicodedata.normalize("NFD", ACCENTS), ACCENTS),
+    "soft hyphens": ("co\u00adope\u00adra\u00adtion", "cooperation"),
+    "joiners": ("wo\u200drd \u200cs", "word s"),
+    "zero-width spaces": ("ภาษา\u200bไทย", "ภาษาไทย"),
+    "full width": ("ｔｗｏ\u3000ｗｏｒｄｓ", "two words"),
+    "apostrophes": ("don\u2019t d\u2018or", "don't d'or"),
+    "byte order mark": ("\ufeffword", "word"),
+}
+
+
+@pytest.mark.parametrize("kind", ["prose", "code", "cl100k_base", "prose-5grams"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_text_in_another_form_has_the_same_bag(form: str, kind: str) -> None:
+    other, text = FORMS[form]
+    [(tokens, counts), (expected, expected_counts)] = counted(pa.array([other, text]), kind=kind)
+    assert tokens.tolist() == expected.tolist()
+    assert counts.tolist() == expected_counts.tolist()
+
+
+def test_prose_is_folded_in_case_and_code_is_not() -> None:
+    text = "STRASSE straße ΣΟΦΟΣ σοφος"
+    assert _native.lexer_tokens(text, "prose") == ["strasse", "strasse", "σοφοσ", "σοφοσ"]
+    assert _native.lexer_tokens(text, "code") == text.split()

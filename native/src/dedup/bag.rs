@@ -6,6 +6,7 @@
 //!
 //! `packed_bag.rs` has the byte layout of stored bags.
 
+use super::folding::FoldedText;
 use super::lexer::Lexer;
 use super::tally::Tally;
 
@@ -24,15 +25,15 @@ pub struct Bag {
 impl Bag {
     /// The bag of a text; calls `notice` with the hash and the words of each token at least once.
     pub fn of_text<'a>(
-        text: &'a str,
+        text: &'a FoldedText<'_>,
         lexer: Lexer,
         max_distinct: usize,
         mut notice: impl FnMut(u64, &[&'a [u8]]),
     ) -> Self {
-        if text.len() <= MOST_TALLIED {
+        if text.as_str().len() <= MOST_TALLIED {
             return Self::tallied(text, lexer, max_distinct, notice);
         }
-        let mut hashes = Vec::with_capacity(text.len() / 6);
+        let mut hashes = Vec::with_capacity(text.as_str().len() / 6);
         lexer.each_token(text, |hash, words| {
             notice(hash, words);
             hashes.push(hash);
@@ -41,12 +42,12 @@ impl Bag {
     }
 
     fn tallied<'a>(
-        text: &'a str,
+        text: &'a FoldedText<'_>,
         lexer: Lexer,
         max_distinct: usize,
         mut notice: impl FnMut(u64, &[&'a [u8]]),
     ) -> Self {
-        let (mut tally, mut n_tokens) = (Tally::new(text.len()), 0);
+        let (mut tally, mut n_tokens) = (Tally::new(text.as_str().len()), 0);
         lexer.each_token(text, |token, words| {
             n_tokens += 1;
             tally.count(token, || notice(token, words));
@@ -81,7 +82,8 @@ mod tests {
     use xxhash_rust::xxh3::xxh3_64;
 
     fn bag_of(text: &str, lexer: &str, max_distinct: usize) -> Bag {
-        Bag::of_text(text, Lexer::parse(lexer).unwrap(), max_distinct, |_, _| ())
+        let lexer = Lexer::parse(lexer).unwrap();
+        Bag::of_text(&lexer.fold(text), lexer, max_distinct, |_, _| ())
     }
 
     #[test]
@@ -125,7 +127,8 @@ mod tests {
                 prop_assert_eq!(bag.counts.iter().map(|&c| c as usize).sum::<usize>(), bag.n_tokens);
                 prop_assert!(bag.tokens.windows(2).all(|pair| pair[0] < pair[1]));
                 let mut hashes = Vec::new();
-                Lexer::parse(lexer).unwrap().each_token(&text, |hash, _| hashes.push(hash));
+                let lexer = Lexer::parse(lexer).unwrap();
+                lexer.each_token(&lexer.fold(&text), |hash, _| hashes.push(hash));
                 prop_assert_eq!(&Bag::from_hashes(&mut hashes, usize::MAX), &bag);
             }
         }

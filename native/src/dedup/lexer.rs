@@ -1,22 +1,25 @@
 //! Texts as tokens: words, tokens of a pre-trained tokenizer, or shingles of several of either in a row.
 //!
-//! Prose: lower-cased words. ASCII letters, digits and `_` form a word, as in the `\w` of regular expressions,
-//! and every other ASCII character ends it; a stretch with other characters is cut at the word boundaries of
-//! Unicode (UAX #29), which makes each ideograph a word. So an identifier is one word in prose too, and the
-//! reference pages of two functions differ by more than a part of a name. Code: identifiers, numbers and the words
-//! of strings and comments, with their case, without punctuation and the escapes `\n`, `\t` and `\r`; the lexer
-//! assumes no language's grammar. The words of `cl100k_base` are its tokens (`cl100k.rs`).
+//! A text is folded first (`folding.rs`), so that what reads alike has the same tokens.
+//!
+//! Prose: words in one case. ASCII letters, digits and `_` form a word, as in the `\w` of regular expressions,
+//! and every other ASCII character ends it; a stretch with other characters is cut by `words.rs`, which finds the
+//! words of scripts without blanks in dictionaries. So an identifier is one word in prose too, and the reference pages
+//! of two functions differ by more than a part of a name. Code: identifiers, numbers and the words of strings and
+//! comments, with their case, without punctuation and the escapes `\n`, `\t` and `\r`; the lexer assumes no
+//! language's grammar. The words of `cl100k_base` are its tokens (`cl100k.rs`).
 //!
 //! A word is the XXH3 of its bytes, a shingle the XXH3 of its words' hashes. A text of fewer words than a shingle
 //! is one shingle.
 
 use std::borrow::Cow;
 
-use unicode_segmentation::UnicodeSegmentation;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::cl100k;
+use super::folding::FoldedText;
 use super::stretches::Stretches;
+use super::words;
 
 const MOST_WORDS: usize = 16; // in a shingle
 
@@ -56,8 +59,17 @@ impl Lexer {
         }
     }
 
+    /// The form of `text` that `each_token` reads.
+    pub fn fold(self, text: &str) -> FoldedText<'_> {
+        match self.kind {
+            Kind::Prose => FoldedText::without_case(text),
+            Kind::Code | Kind::Cl100k => FoldedText::with_case(text),
+        }
+    }
+
     /// Calls `emit` with the hash and the words of every token, in order.
-    pub fn each_token<'a>(self, text: &'a str, mut emit: impl FnMut(u64, &[&'a [u8]])) {
+    pub fn each_token<'a>(self, text: &'a FoldedText<'_>, mut emit: impl FnMut(u64, &[&'a [u8]])) {
+        let text = text.as_str();
         if self.shingle == 1 {
             return each_word(text, self.kind, |hash, word| emit(hash, &[word]));
         }
@@ -83,7 +95,7 @@ impl Lexer {
         let words: Vec<Cow<str>> = words
             .iter()
             .map(|word| match (self.kind, String::from_utf8_lossy(word)) {
-                (Kind::Prose, word) => word.to_lowercase().into(),
+                (Kind::Prose, word) => word.to_ascii_lowercase().into(), // the rest is folded
                 (Kind::Code | Kind::Cl100k, word) => word,
             })
             .collect();
@@ -107,14 +119,15 @@ fn each_prose_word<'a>(text: &'a str, mut emit: impl FnMut(u64, &'a [u8])) {
     while let Some(begin) = stretches.begin(at) {
         at = stretches.end(begin);
         let stretch = &text[begin..at];
-        if stretch.is_ascii() {
+        let mut emit_lower = |word: &'a str| {
             lower.clear();
-            lower.extend(stretch.bytes().map(|byte| byte.to_ascii_lowercase()));
-            emit(xxh3_64(&lower), stretch.as_bytes());
+            lower.extend(word.bytes().map(|byte| byte.to_ascii_lowercase()));
+            emit(xxh3_64(&lower), word.as_bytes());
+        };
+        if stretch.is_ascii() {
+            emit_lower(stretch);
         } else {
-            for word in stretch.unicode_words() {
-                emit(xxh3_64(word.to_lowercase().as_bytes()), word.as_bytes());
-            }
+            words::each_word(stretch, emit_lower);
         }
     }
 }
@@ -131,9 +144,7 @@ fn each_code_word<'a>(text: &'a str, mut emit: impl FnMut(u64, &'a [u8])) {
         at = stretches.end(begin);
         let stretch = &text[begin..at];
         if !stretch.is_ascii() {
-            for word in stretch.unicode_words() {
-                emit(xxh3_64(word.as_bytes()), word.as_bytes());
-            }
+            words::each_word(stretch, |word| emit(xxh3_64(word.as_bytes()), word.as_bytes()));
             continue;
         }
         if bytes[begin].is_ascii_digit() {
@@ -181,7 +192,7 @@ mod tests {
 
     fn tokens(text: &str, lexer: &str) -> Vec<String> {
         let (mut tokens, lexer) = (Vec::new(), Lexer::parse(lexer).unwrap());
-        lexer.each_token(text, |hash, words| {
+        lexer.each_token(&lexer.fold(text), |hash, words| {
             let token = lexer.canonical(words);
             if lexer.shingle == 1 {
                 assert_eq!(hash, xxh3_64(token.as_bytes()));
@@ -201,10 +212,27 @@ mod tests {
             tokens("__init__ _é_1 ___ -_-", "prose"),
             ["__init__", "_é_1", "___", "_"]
         );
-        assert_eq!(
-            tokens("東京 ΣΟΦΟΣ", "prose"),
-            ["東", "京", "σοφος"].map(|w| w.to_lowercase())
-        );
+        assert_eq!(tokens("東京 ΣΟΦΟΣ STRAßE", "prose"), ["東京", "σοφοσ", "strasse"]);
+        assert_eq!(tokens("SÄULE säule", "prose"), ["säule", "säule"]);
+    }
+
+    #[test]
+    fn a_text_has_the_same_tokens_in_every_form() {
+        for (text, other) in [
+            ("Cafe\u{301} d'hôtel", "café d’hôtel"),
+            ("co\u{ad}operation", "cooperation"),
+            ("ｄｏｎ＇ｔ", "don’t"),
+            ("라라라", "라라라"),
+            ("ภาษา\u{200b}ไทย", "ภาษาไทย"),
+        ] {
+            for lexer in ["prose", "prose-2grams"] {
+                assert_eq!(tokens(text, lexer), tokens(other, lexer));
+            }
+            for lexer in ["code", "cl100k_base"] {
+                let capital = |text: &str| tokens(&text.replace('C', "c"), lexer);
+                assert_eq!(capital(text), capital(other));
+            }
+        }
     }
 
     #[test]
@@ -256,7 +284,8 @@ mod tests {
         fn a_shingle_is_named_by_its_words(text in "[ab ]{0,30}", shingle in 2usize..5) {
             let lexer = Lexer::parse(&format!("code-{shingle}grams")).unwrap();
             let mut seen = std::collections::BTreeMap::new();
-            lexer.each_token(&text, |hash, words| {
+            let folded = lexer.fold(&text);
+            lexer.each_token(&folded, |hash, words| {
                 assert_eq!(*seen.entry(hash).or_insert_with(|| words.to_vec()), words);
             });
             let words: Vec<&[u8]> = text.split_whitespace().map(str::as_bytes).collect();

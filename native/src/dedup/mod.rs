@@ -8,6 +8,7 @@ mod bucket_pairs;
 mod candidate_pairs;
 mod cell_oph;
 mod cl100k;
+mod folding;
 mod hash;
 mod idf;
 mod jaccard;
@@ -33,6 +34,7 @@ mod tally;
 mod token_counter;
 mod union_find;
 mod weights;
+mod words;
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     candidate_pairs::register(module)?;

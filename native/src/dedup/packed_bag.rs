@@ -134,8 +134,9 @@ impl BagMaker {
 
     /// The bag of a text; appends the texts of its tokens.
     fn bag(&mut self, text: &str, spelled: &mut Vec<u8>) -> Bag {
+        let folded = self.lexer.fold(text);
         let mut pending = PendingTokens::default();
-        let bag = Bag::of_text(text, self.lexer, self.max_distinct, |token, words| {
+        let bag = Bag::of_text(&folded, self.lexer, self.max_distinct, |token, words| {
             if pending.tokens.len() == MOST_PENDING {
                 self.spell(&pending, spelled);
                 pending.clear();
@@ -217,7 +218,19 @@ fn first_spelled(token_texts: &[u8]) -> Option<(u64, &str, &[u8])> {
     Some((u64::from_le_bytes(*token), std::str::from_utf8(text).ok()?, rest))
 }
 
+/// The tokens of a text, in order, as the vocabulary spells them.
+#[pyfunction]
+fn lexer_tokens(py: Python<'_>, text: &str, kind: &str) -> PyResult<Vec<String>> {
+    detached(py, || {
+        let lexer = Lexer::parse(kind)?;
+        let mut tokens = Vec::new();
+        lexer.each_token(&lexer.fold(text), |_, words| tokens.push(lexer.canonical(words)));
+        Ok(tokens)
+    })
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(lexer_tokens, module)?)?;
     module.add_class::<BagMaker>()
 }
 

@@ -291,7 +291,8 @@ mod tests {
     use xxhash_rust::xxh3::xxh3_64;
 
     fn bag(text: &str) -> Bag {
-        Bag::of_text(text, Lexer::parse("prose").unwrap(), usize::MAX, |_, _| ())
+        let lexer = Lexer::parse("prose").unwrap();
+        Bag::of_text(&lexer.fold(text), lexer, usize::MAX, |_, _| ())
     }
 
     fn spelling(word: &str) -> Vec<u8> {
