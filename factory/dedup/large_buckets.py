@@ -31,7 +31,7 @@ from spark_udfs.dedup import edges as udf
 LEADING = (4_096, 16_384, 65_536)
 """Leading members of a cell, by round. With few similar members the last round takes 85,000 of a cell."""
 
-MEMBERS_PER_PART = 4
+MEMBERS_PER_PART = 2
 """Members that one task compares with the leaders of a cell, per leading member."""
 
 BOUNDS = udf.MemberBounds(signatures=4_096, bags=256, neighbours=16, held_bytes=512 << 20)
