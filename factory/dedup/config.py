@@ -41,7 +41,8 @@ class DedupConfig(FrozenModel):
 
     kind: Literal["prose", "code"] = Field(description="lexer: Unicode words, or identifiers and numbers")
     tokens: Literal["words", "cl100k_base"] = Field(
-        default="words", description="tokens of prose: words, or those of a published tokenizer"
+        default="words",
+        description="tokens of prose: words, or a published tokenizer's for words of ASCII",
     )
     shingle: int = Field(
         default=1, ge=1, le=16, description="consecutive words or tokens that make one token"
