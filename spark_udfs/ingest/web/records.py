@@ -28,6 +28,7 @@ from spark_udfs.ingest.web.headers import MAX_HEADER_BYTES, Headers, header_end
 MEMBER = b"\x1f\x8b\x08"
 _VERSION = re.compile(rb"WARC/[01]\.\d+\r?\n")
 _START = re.compile(rb"WARC/[01]\.\d+\r?\n(?=[-\w]+:)")
+_ZSTD = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")  # a frame, or one with a dictionary
 _BEHIND = b"\r\n\r\n"  # a record
 _PIECE_BYTES, _FIRST_BYTES = 1 << 20, 16 << 10
 _PROBED_BYTES, _PROBED_LINE = 2 << 10, 200  # of a place that may begin a record
@@ -85,6 +86,10 @@ def records(opened_file: BinaryIO, max_bytes: int) -> Iterator[WarcRecord]:
     the file expands too far.
     """
     file = _File(opened_file)
+    if _ZSTD.match(file.part(0, 4)):
+        detail = "The archive is compressed by Zstandard, which is not read. Decompress it, by `zstd -d`."
+        yield WarcRecord(0, file.size, Headers({}), b"", BadRecord("unknown_coding", detail, "byte 0"))
+        return
     is_gzip = _is_compressed(file)
     budget = most_bytes(file.size)
     place = 0

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+import zstandard
 from fastwarc.warc import ArchiveIterator
 from hypothesis import given
 from hypothesis import strategies as st
@@ -124,6 +125,15 @@ def test_a_file_that_is_compressed_as_a_whole_says_how_to_compress_it() -> None:
     assert record.trouble is not None
     assert record.trouble.reason == "not_by_record"
     assert "warcio recompress" in record.trouble.detail
+
+
+@pytest.mark.parametrize("dictionary", [b"", b"\x5d\x2a\x4d\x18\x03\x00\x00\x00abc"])
+def test_an_archive_of_zstandard_says_how_to_decompress_it(dictionary: bytes) -> None:
+    content = dictionary + zstandard.compress(ARCHIVES["plain"])
+    [record] = read(content)
+    assert record.trouble is not None
+    assert (record.trouble.reason, record.length) == ("unknown_coding", len(content))
+    assert "zstd -d" in record.trouble.detail
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
