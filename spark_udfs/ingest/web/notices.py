@@ -1,27 +1,51 @@
-"""Notices on cookies and other boxes that lie over a page, told by their names, or by text and buttons."""
+"""Notices on cookies and other boxes that lie over a page, by their names, or by text, buttons and place.
+
+A page may be on cookies, in a forum, a recipe or a manual, and have buttons. So a box without a name is a
+notice only by two of three signs: a button answers it (`Accept`), it says that the site uses cookies, and it
+is near an end of the page or fixed over it. No other button may be in it, and no headline, list or table; it
+is outside of articles, and not one of several boxes alike, such as the posts of a thread. On a page with a
+headline on cookies or privacy such boxes stay.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from resiliparse.parse.html import ElementNode
 
-from spark_udfs.ingest.web.dom import BLOCKS, has_headline, select, size_of, text_of
+from spark_udfs.ingest.web.consent import (
+    answer_consent,
+    is_on_cookies,
+    names_cookies,
+    say_nothing,
+    site_uses_cookies,
+)
+from spark_udfs.ingest.web.dom import BLOCKS, attribute, has_headline, select, size_of, text_of
 
 _CONSENT, _OFFERS = ("cookie", "consent", "gdpr"), ("promo", "newsletter")
 _ABOUT_COOKIES = ", ".join(f'[{name}*="{word}" i]' for word in _CONSENT for name in ("class", "id"))
 _BOXES = ", ".join(["[role=dialog]", *(f'[class*="{word}" i]' for word in _OFFERS)])
 _NAMED = f"{_ABOUT_COOKIES}, {_BOXES}"
 _NAME = re.compile(
-    r"notice|banner|bar\b|box|popup|modal|dialog|overlay|message|alert|wall|law", re.IGNORECASE
+    r"notice|banner|bar\b|popup|modal|dialog|overlay|cookie[-_]?consent|cookie[-_]?law[-_]?info",
+    re.IGNORECASE,
 )
+_VAGUE_NAME = re.compile(r"box|message|alert|wall|law", re.IGNORECASE)  # a section on them may have it
 _BUTTONS = "button, [role=button], input[type=button], input[type=submit]"
 _LINKS_AS_BUTTONS = 'a[href="#"], a:not([href]), a[href^="javascript:" i]'
-_COOKIES = ("cookie", "куки", "クッキー", "쿠키", "çerez")
-_COOKIE = re.compile("|".join(_COOKIES), re.IGNORECASE)
+_OF_A_TEXT = "h1, h2, h3, h4, h5, h6, ul, ol, dl, table, blockquote, figure, pre, code, main, article"
+_HEADLINES = "h1:not(h1 *, h2 *), h2:not(h1 *, h2 *)"
+_TEXTS = "main, article, [role=main], [itemprop=articleBody]"
+_FIXED = re.compile(r"position\s*:\s*(?:fixed|sticky)", re.IGNORECASE)
 _MOST_LETTERS = 600  # of a notice; an article on cookies has more
 _TITLE_LETTERS = 60  # of a notice, around its text
 _MOST_BUTTONS = 50  # at each end of a page, where notices stand
+_MOST_PARAGRAPHS = 2
+_FROM_AN_END = 2  # elements of a page, of which a link to its content may be one
+_SIBLINGS = 5  # looked at on each side
+_BACK = "previous_element_sibling"
+_STEPS = (_BACK, "next_element_sibling")
 _IN_A_TEXT = BLOCKS | {"li", "td", "dd", "dt", "th", "span"}
 
 
@@ -29,8 +53,7 @@ def drop_notices(body: ElementNode, visible: str) -> None:
     """Drop the notices of a page with the text `visible`, in place."""
     for box in [box for box in select(body, _NAMED) if _is_notice(box)]:
         box.decompose()
-    text = visible.lower()
-    if not any(word in text for word in _COOKIES):
+    if not names_cookies(visible) or any(is_on_cookies(text_of(line)) for line in select(body, _HEADLINES)):
         return
     for selector in (_BUTTONS, _LINKS_AS_BUTTONS):
         buttons = select(body, selector)
@@ -41,14 +64,19 @@ def drop_notices(body: ElementNode, visible: str) -> None:
 
 
 def _is_notice(box: ElementNode) -> bool:
-    is_named = box.matches(_BOXES) or _is_on_cookies(box)
-    return is_named and box.tag not in BLOCKS and size_of(box) < _MOST_LETTERS and not has_headline(box)
+    if box.tag in BLOCKS or size_of(box) >= _MOST_LETTERS or has_headline(box):
+        return False
+    return box.matches(_BOXES) or _is_on_cookies(box)
 
 
 def _is_on_cookies(element: ElementNode) -> bool:
     """Whether an element whose class or id names cookies is a notice, not a part of a text on them."""
     names = f"{element.class_name} {element.id}"
-    return bool(_NAME.search(names)) or element.query_selector(_BUTTONS) is not None
+    if _NAME.search(names) and element.closest(_TEXTS) is None:
+        return True
+    if (_NAME.search(names) or _VAGUE_NAME.search(names)) and element.query_selector(_OF_A_TEXT) is None:
+        return True
+    return answer_consent(_labels(element))
 
 
 def _notice_around(button: ElementNode, *, is_link: bool) -> ElementNode | None:
@@ -59,21 +87,88 @@ def _notice_around(button: ElementNode, *, is_link: bool) -> ElementNode | None:
     box = button.parent_element
     while box is not None and box.tag not in ("body", "html"):
         text = text_of(box)
-        if len(text) >= 2 * _MOST_LETTERS or size_of(box) >= _MOST_LETTERS or has_headline(box):
+        if len(text) >= 2 * _MOST_LETTERS or size_of(box) >= _MOST_LETTERS:
             return None
-        if _COOKIE.search(text):
-            is_text = is_link and box.tag in _IN_A_TEXT
-            return None if is_text or box.query_selector("pre, code") is not None else _whole(box)
+        if names_cookies(text):
+            if (is_link and box.tag in _IN_A_TEXT) or not _may_be_notice(box):
+                return None
+            box = _whole(box)
+            return box if _asks(box, text, is_link=is_link) and not _is_one_of_several(box) else None
         box = box.parent_element
     return None
 
 
+def _may_be_notice(box: ElementNode) -> bool:
+    """Whether the structure of a box is that of a notice, and it is not in the text of its page."""
+    return (
+        box.query_selector(_OF_A_TEXT) is None
+        and len(select(box, "p")) <= _MOST_PARAGRAPHS
+        and box.closest(_TEXTS) is None
+    )
+
+
+def _asks(box: ElementNode, text: str, *, is_link: bool) -> bool:
+    """Whether two of three signs tell a notice, and its buttons do nothing else.
+
+    Signs on buttons, as on those of a comment that counts votes, tell it only at the beginning of a page.
+    """
+    labels = _labels(box)
+    if answer_consent(labels):
+        return site_uses_cookies(text) or _is_over_the_page(box) or _is_near_an_end(box, *_STEPS)
+    is_question = not is_link and say_nothing(labels) and site_uses_cookies(text)
+    return is_question and (_is_over_the_page(box) or _is_near_an_end(box, _BACK))
+
+
+def _labels(box: ElementNode) -> list[str]:
+    buttons = select(box, f"{_BUTTONS}, {_LINKS_AS_BUTTONS}")
+    return [attribute(button, "value") if button.tag == "input" else text_of(button) for button in buttons]
+
+
+def _is_over_the_page(box: ElementNode) -> bool:
+    return _FIXED.search(attribute(box, "style")) is not None or bool(attribute(box, "aria-modal"))
+
+
+def _is_near_an_end(box: ElementNode, *steps: str) -> bool:
+    """Whether at most one element with text is between a box and an end of the body, in one direction."""
+    above = box.parent_element
+    return (
+        above is not None
+        and above.tag == "body"
+        and any(
+            sum(bool(text_of(other).strip()) for other in _siblings(box, step)) < _FROM_AN_END
+            for step in steps
+        )
+    )
+
+
+def _siblings(box: ElementNode, step: str) -> Iterator[ElementNode]:
+    """Yield the nearest elements beside a box, in one direction."""
+    other = getattr(box, step)
+    for _ in range(_SIBLINGS):
+        if other is None:
+            return
+        yield other
+        other = getattr(other, step)
+
+
+def _is_one_of_several(box: ElementNode) -> bool:
+    """Whether a box beside this one is alike: a small one with the same tag and class, and with buttons."""
+    return any(
+        other.tag == box.tag
+        and other.class_name == box.class_name
+        and other.query_selector(_BUTTONS) is not None
+        and size_of(other) < _MOST_LETTERS
+        for step in _STEPS
+        for other in _siblings(box, step)
+    )
+
+
 def _whole(box: ElementNode) -> ElementNode:
     """Return the outermost element around a box that adds no more than a title to it."""
-    most = size_of(box) + _TITLE_LETTERS
+    most, n_paragraphs = size_of(box) + _TITLE_LETTERS, len(select(box, "p"))
     above = box.parent_element
-    while above is not None and above.tag not in ("body", "html") and not has_headline(above):
-        if size_of(above) > most:
+    while above is not None and above.tag not in ("body", "html") and _may_be_notice(above):
+        if size_of(above) > most or len(select(above, "p")) > n_paragraphs:
             break
         box, above = above, above.parent_element
     return box

@@ -23,22 +23,32 @@ _HIDING = {"display": ("none",), "visibility": ("hidden", "collapse")}
 def drop_hidden(body: ElementNode) -> None:
     """Drop the elements below a page's body that nobody sees, in place."""
     candidates = select(body, _MAY_BE_HIDDEN)  # one search of the tree; each takes a while
-    for element in [element for element in candidates if _is_hidden(element)]:
+    around_visible = _elements_around_visible(candidates)
+    for element in [element for element in candidates if _is_hidden(element, around_visible)]:
         element.decompose()
 
 
-def _is_hidden(element: ElementNode) -> bool:
-    return element.matches(_NEVER_SEEN) or _is_hidden_by_style(element)
+def _elements_around_visible(candidates: list[ElementNode]) -> set[ElementNode]:
+    """Return every element above one that shows itself again; an element is visited once."""
+    around: set[ElementNode] = set()
+    for element in candidates:
+        if "visible" not in attribute(element, "style").lower():
+            continue
+        above = element.parent_element
+        if _declarations(element).get("visibility") == "visible":
+            while above is not None and above not in around:
+                around.add(above)
+                above = above.parent_element
+    return around
 
 
-def _is_hidden_by_style(element: ElementNode) -> bool:
-    """Whether the style of an element hides it, and no element below it shows itself again."""
+def _is_hidden(element: ElementNode, around_visible: set[ElementNode]) -> bool:
+    """Whether the markup or style of an element hides it, and no element below it shows itself again."""
+    if element.matches(_NEVER_SEEN):
+        return True
     declarations = _declarations(element)
     properties = [name for name, values in _HIDING.items() if declarations.get(name) in values]
-    if properties != ["visibility"]:
-        return bool(properties)
-    below = select(element, '[style*="visible" i]')
-    return not any(_declarations(other).get("visibility") == "visible" for other in below)
+    return bool(properties) and (properties != ["visibility"] or element not in around_visible)
 
 
 def _declarations(element: ElementNode) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 
 import pytest
@@ -326,3 +327,133 @@ def test_a_list_of_links_goes(entries: list[str]) -> None:
 def test_a_list_with_words_in_a_menu_goes(menu: str) -> None:
     entries = "<ul><li>Our <a href=/1>shop</a> of shoes<li>All about <a href=/2>us</a></ul>"
     assert "shoes" not in page(f"<div>{paragraphs(3)}</div>{menu.format(entries)}").text
+
+
+def boxes(texts: list[str], ending: str, tag: str = "div", **attributes: str) -> str:
+    opening = " ".join([tag, *(f"{name}='{value}'" for name, value in attributes.items())])
+    return "".join(f"<{opening}>{text}{ending}</{tag}>" for text in texts)
+
+
+SESSION = "We use a session cookie for 30 days, and you have to sign in again after you delete it."
+POSTS = [
+    "<p>Since the last update the forum logs me out each time I close the window.</p>",
+    "<p>Delete the cookies of this site and log in again, the old session is probably broken.</p>",
+    "<p>Which browser do you use? I have seen the same thing with the beta channel.</p>",
+    "<p>We use cookies for the login, add an exception for this site under settings.</p>",
+]
+RECIPE = (
+    "<h2>Chocolate chip cookies</h2><ul><li>250 g flour</li><li>150 g butter</li></ul>"
+    "<p>Rest the dough for an hour, bake for 12 minutes.</p>"
+)
+HEADER = "<p>The server sends this header so that the browser stores a cookie and sends it back.</p>"
+BASKET = "<p>Twelve oat cookies in a tin, baked this week.</p><span>4.90</span>"
+
+
+@pytest.mark.parametrize(
+    "body, texts",
+    [
+        (f"<h1>Logged out</h1>{boxes(POSTS, '<button>Reply</button>')}", POSTS),
+        (f"<h1>Logged out</h1>{boxes(POSTS, '<button>Agree</button>', **{'class': 'post'})}", POSTS),
+        (
+            f"<h1>Logins</h1>{boxes(POSTS[3:], '<button>Accept answer</button>')}{paragraphs(2)}",
+            POSTS[3:],
+        ),
+        (
+            f"<h1>Best</h1>{paragraphs(1)}<div>{RECIPE}<button>Print</button></div>{paragraphs(1)}",
+            ["Chocolate chip cookies", "150 g butter", "bake for 12 minutes"],
+        ),
+        (
+            f"<h1>Best</h1>{paragraphs(1)}<div class=cookie-card>{RECIPE}<button>Print</button></div>",
+            ["Chocolate chip cookies", "150 g butter", "bake for 12 minutes"],
+        ),
+        (
+            "<h1>FAQ</h1>"
+            + boxes(
+                [f"<h2>Why am I logged out?</h2><p>{SESSION}</p>", f"<h2>Where?</h2><p>{SENTENCE}</p>"],
+                "<button>Was this helpful?</button>",
+                "section",
+            ),
+            ["Why am I logged out?", SESSION, SENTENCE],
+        ),
+        (
+            f"<h1>FAQ</h1>{paragraphs(2)}<div><p>{SESSION}</p><a href=#>Yes</a> <a href=#>No</a></div>",
+            [SESSION],
+        ),
+        (
+            f"<h1>FAQ</h1>{boxes([f'<p>{SESSION}</p>', f'<p>{SENTENCE}</p>'], '<button>Yes</button>')}",
+            [SESSION],
+        ),
+        (
+            f"<h1>HTTP</h1>{paragraphs(3)}<div><h2>Set-Cookie</h2>{HEADER}<a href=#>link</a></div>",
+            ["Set-Cookie", "stores a cookie"],
+        ),
+        (
+            f"<h1>HTTP</h1>{paragraphs(3)}<div><b>Allow</b> <a href=#>Allow</a>{HEADER}</div>{paragraphs(3)}",
+            ["stores a cookie"],
+        ),
+        (
+            f"<h1>Privacy policy</h1>{paragraphs(2)}<div><p>{SESSION}</p><button>Accept all</button></div>",
+            [SESSION],
+        ),
+        (
+            f"<h1>Imprint</h1>{paragraphs(2)}<div><p>{SESSION}</p><button>Cookie settings</button></div>",
+            [SESSION],
+        ),
+        (
+            f"<h1>Quiz</h1>{paragraphs(2)}<div><p>Do sites use cookies?</p><button>Yes</button></div>",
+            ["Do sites use cookies?"],
+        ),
+        (f"<h1>News</h1>{paragraphs(2)}<div><p>{SESSION}</p><button>3</button></div>", [SESSION]),
+        (f"<h1>Bakery</h1>{paragraphs(2)}<div>{BASKET}<button>Add to basket</button></div>", ["oat cookies"]),
+        (
+            f"<main><h1>Law</h1>{paragraphs(3)}"
+            f"<section id=the-cookie-law><h2>Consent</h2><p>{SESSION}</p></section>"
+            f"<section id=cookie-banners><h2>Banners</h2><p>A banner asks first.</p></section></main>",
+            ["Consent", SESSION, "A banner asks first."],
+        ),
+        (
+            f"<article><h1>Choice</h1>{paragraphs(3)}<div><p>{SESSION}</p><button>OK</button></div></article>",
+            [SESSION],
+        ),
+    ],
+)
+def test_a_text_on_cookies_stays(body: str, texts: list[str]) -> None:
+    main = page(body).text
+    assert [text for text in texts if text.removeprefix("<p>").removesuffix("</p>") not in main] == []
+
+
+@pytest.mark.parametrize(
+    "notice",
+    [
+        "<div class=x1><p>We use cookies here.</p><button>Accept all</button><button>×</button></div>",
+        "<div><b>This site uses cookies.</b><div><a href=#>Got it!</a> <a href=#>Learn more</a></div></div>",
+        "<div><p>Wir verwenden Cookies für Statistik.</p><button>Alle akzeptieren</button></div>",
+        "<div>Nous utilisons des cookies.<button>Tout refuser</button><button>J'accepte</button></div>",
+        "<div><p>Utilizamos cookies propias.</p><button>Aceptar todas</button></div>",
+        "<div><p>Мы используем файлы cookie.</p><button>Согласен</button></div>",
+        "<div><p>当サイトではクッキーを使用しています。</p><button>すべて同意する</button></div>",
+        "<div><p>Cookies make this work.</p><input type=submit value=OK></div>",
+        "<div id=cookie-banner><h3>Cookies</h3><ul><li>Adverts</ul><button>Weiter</button></div>",
+        "<div class=cookies><h3>Cookies</h3><ul><li>Adverts</ul><button>Accept selected</button></div>",
+    ],
+)
+@pytest.mark.parametrize("order", ["{0}{1}", "{1}{0}", "<a href=#t>Skip</a>{0}{1}"])
+def test_a_notice_of_cookies_goes(notice: str, order: str) -> None:
+    text = page(order.format(notice, f"<h1>Rivers</h1><div>{paragraphs(3)}</div>")).text
+    assert text.count(SENTENCE) == 3
+    assert not any(word in text.lower() for word in ("cookie", "クッキー", "statistik", "accept", "adverts"))
+
+
+def test_a_notice_in_the_middle_of_a_page_goes_by_text_and_answer() -> None:
+    notice = "<div><p>We use cookies to count visits.</p><button>I agree</button></div>"
+    text = page(f"<h1>Rivers</h1><div>{paragraphs(3)}</div><div><i>Ad</i>{notice}</div>{paragraphs(3)}").text
+    assert text.count(SENTENCE) == 6
+    assert "cookies" not in text
+
+
+def test_nested_elements_that_hide_and_show_are_read_in_linear_time() -> None:
+    inner = "<i style='visibility:visiblex'>x</i>" * 5_000
+    hidden = f"{'<div style=visibility:hidden>' * 500}{inner}{'</div>' * 500}"
+    begin = time.process_time()
+    assert "x" not in visible_text(f"<p>{SENTENCE}</p>{hidden}".encode()).replace(SENTENCE, "")
+    assert time.process_time() - begin < 2
