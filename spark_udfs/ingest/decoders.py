@@ -26,7 +26,7 @@ from spark_udfs.ingest.rows import BadRecord
 CHUNK_BYTES = 64 << 10  # of the file, read at a time
 _FIRST_BYTES = 512  # of a stream, then twice as many each time, since a file may consist of tiny streams
 PIECE_BYTES = 1 << 20  # of the content, returned at a time
-_ERRORS = (zlib.error, OSError, ValueError, EOFError, lzma.LZMAError, zstandard.ZstdError)
+DECODING_ERRORS = (zlib.error, OSError, ValueError, EOFError, lzma.LZMAError, zstandard.ZstdError)
 
 
 class TrailingData(BadRecord):
@@ -50,7 +50,9 @@ class Decoder(Protocol):
         """Yield the content that `chunk` completes."""
 
 
-class _Gzip:
+class GzipMember:
+    """A member of a gzip file."""
+
     own_zeros = 64  # the end of a checksum and a length
 
     def __init__(self) -> None:
@@ -95,13 +97,17 @@ class _Blocks:
             yield self._decoder.decompress(b"", PIECE_BYTES)
 
 
-class _Zstd:
-    """A frame, fed block by block: a block expands to at most 128 KiB, however short it is in the file."""
+class ZstandardFrame:
+    """A frame, fed block by block: a block expands to at most 128 KiB, however short it is in the file.
+
+    A frame may need the `dictionary` that it was compressed with.
+    """
 
     own_zeros = 129 << 10  # an uncompressed block and its header
 
-    def __init__(self) -> None:
-        self._frame = zstandard.ZstdDecompressor(max_window_size=MAX_DECODER_BYTES).decompressobj()
+    def __init__(self, dictionary: zstandard.ZstdCompressionDict | None = None) -> None:
+        decompressor = zstandard.ZstdDecompressor(dictionary, max_window_size=MAX_DECODER_BYTES)
+        self._frame = decompressor.decompressobj()
         self._held = bytearray()
         self._parts = _parts_of_frame()
         self._wanted = next(self._parts)
@@ -144,10 +150,10 @@ def _parts_of_frame() -> Generator[int, bytes, None]:
 _MAGIC = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "xz": b"\xfd7zXZ\0", "zstd": b"\x28\xb5\x2f\xfd"}
 _SKIPPED = b"\x2a\x4d\x18"  # the magic of a skippable Zstandard frame, behind its first byte
 _DECODERS: dict[str, Callable[[], Decoder]] = {
-    "gzip": _Gzip,
+    "gzip": GzipMember,
     "bz2": lambda: _Blocks(bz2.BZ2Decompressor()),
     "xz": lambda: _Blocks(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_DECODER_BYTES)),
-    "zstd": _Zstd,
+    "zstd": ZstandardFrame,
 }
 
 
@@ -244,7 +250,7 @@ def _stream(source: _Source, new: Callable[[], Decoder]) -> Iterator[bytes]:
             for piece in decoder.feed(chunk):
                 n_yielded += len(piece)
                 yield piece
-    except _ERRORS as error:
+    except DECODING_ERRORS as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the file itself cannot be read
         yield from _rest(source, new, start, fed, n_yielded)
@@ -262,7 +268,7 @@ def _end_in_zeros(source: _Source, decoder: Decoder) -> Iterator[bytes]:
     try:
         pieces = list(decoder.feed(zeros))
         complete = decoder.eof
-    except _ERRORS:
+    except DECODING_ERRORS:
         complete = False
     if not complete:
         what = "from there on it holds zeros" if zeros else "there it ends"
@@ -285,7 +291,7 @@ def _rest(
                 n_yielded -= n_repeated
                 if piece[n_repeated:]:
                     yield piece[n_repeated:]
-    except _ERRORS:
+    except DECODING_ERRORS:
         return
 
 

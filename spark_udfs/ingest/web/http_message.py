@@ -2,7 +2,7 @@
 
 Crawlers differ in what they keep. Some store the body as it came, with its transfer and content codings;
 some store it decoded beside the headers of the encoded one. So a body that is plain markup is taken as it is.
-Many cut a long body at a limit. What can be decoded of such a body is taken, as plain markup would be.
+Many truncate a long body at a limit. The decodable part of such a body is used.
 """
 
 from __future__ import annotations
@@ -17,18 +17,23 @@ import brotli
 import zstandard
 
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
+from spark_udfs.ingest.decoders import CHUNK_BYTES, Decoder, GzipMember, ZstandardFrame
 from spark_udfs.ingest.rows import BadRecord
 from spark_udfs.ingest.web.headers import MAX_HEADER_BYTES, Headers, header_end
 
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)? +(\d{3})\b", re.IGNORECASE)
 _CHUNK = re.compile(rb"[0-9a-fA-F]{1,8}[ \t]*(?:;[^\r\n]{0,1000})?\r\n")
 _CUT_CHUNK = re.compile(rb"(?:[0-9a-fA-F]{1,8}[ \t]*(?:;[^\r\n]{0,1000})?\r?)?")  # what is left of a size
-_ZSTD_FRAME = re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18")  # RFC 8878, section 3.1
+_GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_SKIPPABLE_FRAME = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")  # RFC 8878, section 3.1.2
+_SKIPPABLE_HEADER_BYTES = 8
+_FIRST_BYTES = 512  # of a stream that its decoder gets, then twice as many each time
 _MARKUP = re.compile(rb"<[!?a-zA-Z]")
 
 
 class Body(NamedTuple):
-    """The content of a body without its codings, of one that breaks off the beginning."""
+    """The content of a body without its codings; of a truncated body, its beginning."""
 
     content: bytes
     is_whole: bool
@@ -97,8 +102,8 @@ def _joined_chunks(body: bytes) -> Body:
 
 def _inflated(body: bytes, max_bytes: int) -> Body:
     """Gzip members, zlib, or a raw deflate stream, which some servers send as `deflate`."""
-    if body[:2] == b"\x1f\x8b":
-        return _members(body, max_bytes)
+    if body.startswith(_GZIP_MAGIC):
+        return _joined_streams(body, max_bytes, _GZIP_MAGIC, GzipMember)
     try:
         return _one_stream(zlib.decompressobj(), body, max_bytes)
     except zlib.error:
@@ -106,16 +111,6 @@ def _inflated(body: bytes, max_bytes: int) -> Body:
         if not raw.is_whole:  # it has no mark, so that any bytes may look like the beginning of one
             raise
         return raw
-
-
-def _members(body: bytes, max_bytes: int) -> Body:
-    content, is_whole = b"", True
-    while body[:2] == b"\x1f\x8b" and len(content) <= max_bytes:
-        member = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        part, is_whole = _one_stream(member, body, max_bytes - len(content))
-        content += part
-        body = member.unused_data
-    return Body(content, is_whole)
 
 
 def _one_stream(stream: zlib._Decompress, body: bytes, max_bytes: int) -> Body:
@@ -135,27 +130,39 @@ def _brotli(body: bytes, max_bytes: int) -> Body:
 
 
 def _zstd(body: bytes, max_bytes: int) -> Body:
-    """All frames; bytes behind them that are no frame are left out, as those behind gzip members are."""
-    content = b""
-    while True:
-        room = max_bytes - len(content)
-        if zstandard.frame_content_size(body) > room or _expands_beyond(body, room):
-            too_long = bytes(max_bytes + 1)  # as good as its content, which is refused for its length
-            return Body(too_long, is_whole=True)
-        frame = zstandard.ZstdDecompressor().decompressobj()
-        content += frame.decompress(body)
-        if not frame.eof:
-            return Body(content, is_whole=False)
-        body = frame.unused_data
-        if not _ZSTD_FRAME.match(body):
-            return Body(content, is_whole=True)
+    if not _SKIPPABLE_FRAME.match(body) and not body.startswith(_ZSTD_MAGIC[: len(body)]):
+        raise zstandard.ZstdError("no frame begins here")
+    return _joined_streams(body, max_bytes, _ZSTD_MAGIC, ZstandardFrame)
 
 
-def _expands_beyond(body: bytes, n_bytes: int) -> bool:
-    """Whether a frame that does not state its size is larger; decompressors write a frame at once."""
-    if zstandard.frame_content_size(body) >= 0:
-        return False
-    return len(zstandard.ZstdDecompressor().stream_reader(body).read(n_bytes + 1)) > n_bytes
+def _joined_streams(body: bytes, max_bytes: int, magic: bytes, new: Callable[[], Decoder]) -> Body:
+    """All gzip members or Zstandard frames; other bytes behind them are left out.
+
+    A body may consist of a million of them, so the pieces that a decoder gets and may hand back begin short.
+    """
+    content, position = bytearray(), 0
+    while position < len(body):
+        head = body[position : position + _SKIPPABLE_HEADER_BYTES]
+        if magic == _ZSTD_MAGIC and _SKIPPABLE_FRAME.match(head):
+            position += _SKIPPABLE_HEADER_BYTES + int.from_bytes(head[4:], "little")
+            if len(head) < _SKIPPABLE_HEADER_BYTES or position > len(body):
+                return Body(bytes(content), is_whole=False)
+            continue
+        if not head.startswith(magic):
+            return Body(bytes(content), is_whole=not magic.startswith(head))
+        decoder, n_bytes = new(), _FIRST_BYTES
+        while not decoder.eof:
+            piece = body[position : position + n_bytes]
+            if not piece:
+                return Body(bytes(content), is_whole=False)
+            position += len(piece)
+            n_bytes = min(2 * n_bytes, CHUNK_BYTES)
+            for part in decoder.feed(piece):
+                content += part
+                if len(content) > max_bytes:
+                    return Body(bytes(content), is_whole=True)
+        position -= len(decoder.unused_data)
+    return Body(bytes(content), is_whole=True)
 
 
 _DECODERS: dict[str, Callable[[bytes, int], Body]] = {

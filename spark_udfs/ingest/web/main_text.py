@@ -4,8 +4,8 @@ resiliparse reads a page twenty times as fast, and each finds text where the oth
 asked for comments. trafilatura loses the indents of code, which travel through it as letters of their own.
 
 A page that is hardly more than links has no main text: a menu, a cloud of tags, cards of a shop, an archive
-by months. What tells it are the words beside the links, each counted once, because `12 reviews` stands behind
-every card. A hub that says in a sentence what it leads to is a page.
+by months. The words outside links decide, each counted once, because every card says `12 reviews`. A hub that
+describes its links in a sentence is a page.
 """
 
 from __future__ import annotations
@@ -72,16 +72,16 @@ def _by_fallback(html: str, visible: str) -> str:
     return _by_trafilatura(html) if _is_enough_beside_links(without_links, n_letters(visible)) else ""
 
 
-def _is_enough_beside_links(beside: str, n_with_links: int) -> bool:
-    """Whether the text `beside` links is a main text of `n_with_links` letters.
+def _is_enough_beside_links(text_outside_links: str, n_with_links: int) -> bool:
+    """Whether a text outside links makes a main text of `n_with_links` letters.
 
     It is half of it, or has a sentence, or its words, each counted once, are a fifth of it.
     """
-    if not _is_enough(beside, 0):
+    if not _is_enough(text_outside_links, 0):
         return False
-    if len("".join(_WORD.findall(beside))) >= (1 - _MOST_IN_LINKS) * n_with_links:
+    if len("".join(_WORD.findall(text_outside_links))) >= (1 - _MOST_IN_LINKS) * n_with_links:
         return True
-    lines = [frozenset(_WORD.findall(line)) for line in beside.lower().splitlines()]
+    lines = [frozenset(_WORD.findall(line)) for line in text_outside_links.lower().splitlines()]
     n_distinct = sum(map(_weight, frozenset().union(*lines)))
     if n_distinct >= max(_LEAST_LETTERS, _LEAST_BESIDE * n_with_links):
         return True

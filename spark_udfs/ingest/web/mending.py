@@ -75,7 +75,7 @@ class _Level:
         if core.tag in BLOCKS and core.tag != "table":
             return False
         return not any(
-            (size > 0 and other.tag in BLOCKS) or _alike(core, other)
+            (size > 0 and other.tag in BLOCKS) or _are_of_one_kind(core, other)
             for number, (other, size) in enumerate(zip(self.elements, self.sizes, strict=True))
             if number != self.largest
         )
@@ -104,7 +104,7 @@ def _drop_beside_the_core(body: ElementNode) -> None:
                 element.decompose()
 
 
-def _alike(core: ElementNode, other: ElementNode) -> bool:
+def _are_of_one_kind(core: ElementNode, other: ElementNode) -> bool:
     """Whether two elements are parts of one kind: articles, sections, or boxes with a class in common."""
     if core.tag != other.tag:
         return False
@@ -169,7 +169,7 @@ def _keep_lists_of_texts(tree: HTMLTree) -> None:
 
 
 def _is_list_of_texts(element: ElementNode, links: list[ElementNode]) -> bool:
-    """Whether a list is no menu: its entries are long for their links, or most say something beside them.
+    """Whether a list holds texts rather than a menu: by the length of its entries, or by words outside links.
 
     An entry of a menu is a link, perhaps with a number behind it. A step, a change or a book has words
     around its links, however few.
@@ -186,7 +186,7 @@ def _is_list_of_texts(element: ElementNode, links: list[ElementNode]) -> bool:
 
 
 def _n_in_words(elements: Iterable[ElementNode]) -> int:
-    """Return the letters of elements that are none of a number or a sign."""
+    """Return the number of letters of words in elements, without digits and signs."""
     return len(_NO_LETTERS.sub("", "".join(map(text_of, elements))))
 
 

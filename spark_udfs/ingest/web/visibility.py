@@ -2,7 +2,7 @@
 
 Hidden are elements with `hidden`, closed dialogs, and elements whose own style says `display: none` or
 `visibility: hidden`. Elements with `aria-hidden` are seen (icons, a formula beside its MathML), a text that
-is `until-found` and closed `details` are one click away, and what a style sheet hides is not known here.
+is `until-found` and closed `details` are one click away, and style sheets are not evaluated.
 `html` and `body` stay: pages hide themselves until a script has run.
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import time
 import zlib
 from contextlib import suppress
 
@@ -113,6 +114,33 @@ def test_frames_that_expand_too_far_together_or_without_a_size_hold_bad_records(
     cut = zstandard.compress(PLAIN) + zstandard.compress(PLAIN)[:-5]
     content, is_whole = beginning(cut, content_encoding="zstd")
     assert (content[: len(PLAIN)], is_whole) == (PLAIN, False)
+
+
+@pytest.mark.parametrize(
+    "coding, stream, next_stream",
+    [
+        ("gzip", gzip.compress(PLAIN), gzip.compress(PLAIN)),
+        ("zstd", zstandard.compress(PLAIN), zstandard.compress(PLAIN)),
+        ("zstd", zstandard.compress(PLAIN), SKIPPED),
+    ],
+    ids=["gzip", "zstd", "a skippable frame"],
+)
+def test_a_stream_that_breaks_off_anywhere_leaves_those_before_it(
+    coding: str, stream: bytes, next_stream: bytes
+) -> None:
+    n_magic = {"gzip": 1, "zstd": 4}[coding]
+    for n_bytes in range(n_magic, min(len(next_stream), 40)):
+        content, is_whole = beginning(stream + next_stream[:n_bytes], content_encoding=coding)
+        assert (content[: len(PLAIN)], is_whole) == (PLAIN, False)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+def test_very_many_small_streams_are_read_in_linear_time(coding: str) -> None:
+    text = b"<p>" + random.Random(1).randbytes(600)
+    begin = time.process_time()
+    content = body(ENCODERS[coding](text) * 20_000, max_bytes=1 << 24, content_encoding=coding)
+    assert content == text * 20_000
+    assert time.process_time() - begin < 3
 
 
 @pytest.mark.parametrize("coding", ["utf-8", "UTF-8", "text/html", "binary", "compress"])
