@@ -42,6 +42,7 @@ _MOST_LETTERS = 600  # of a notice; an article on cookies has more
 _TITLE_LETTERS = 60  # of a notice, around its text
 _MOST_BUTTONS = 50  # at each end of a page, where notices stand
 _MOST_PARAGRAPHS = 2
+_MOST_LEVELS = 8  # between a button and its notice, or a notice and its wrapper
 _FROM_AN_END = 2  # elements of a page, of which a link to its content may be one
 _SIBLINGS = 5  # looked at on each side
 _BACK = "previous_element_sibling"
@@ -56,9 +57,9 @@ def drop_notices(body: ElementNode, visible: str) -> None:
     if not names_cookies(visible) or any(is_on_cookies(text_of(line)) for line in select(body, _HEADLINES)):
         return
     for selector in (_BUTTONS, _LINKS_AS_BUTTONS):
-        buttons = select(body, selector)
+        buttons, earlier_boxes = select(body, selector), set[ElementNode]()
         for button in [*buttons[:_MOST_BUTTONS], *buttons[_MOST_BUTTONS:][-_MOST_BUTTONS:]]:
-            notice = _notice_around(button, is_link=selector == _LINKS_AS_BUTTONS)
+            notice = _notice_around(button, earlier_boxes, is_link=selector == _LINKS_AS_BUTTONS)
             if notice is not None:
                 notice.decompose()
 
@@ -79,13 +80,19 @@ def _is_on_cookies(element: ElementNode) -> bool:
     return answer_consent(_labels(element))
 
 
-def _notice_around(button: ElementNode, *, is_link: bool) -> ElementNode | None:
+def _notice_around(
+    button: ElementNode, earlier_boxes: set[ElementNode], *, is_link: bool
+) -> ElementNode | None:
     """Return the box whose text on cookies a button belongs to, None if it belongs to something else.
 
-    A link inside a paragraph is a part of its text, and a button beside code copies it.
+    A link inside a paragraph is a part of its text, and a button beside code copies it. Boxes that are in
+    `earlier_boxes` were judged for another button, and are too large or of something else.
     """
     box = button.parent_element
-    while box is not None and box.tag not in ("body", "html"):
+    for _ in range(_MOST_LEVELS):
+        if box is None or box.tag in ("body", "html") or box in earlier_boxes:
+            return None
+        earlier_boxes.add(box)
         text = text_of(box)
         if len(text) >= 2 * _MOST_LETTERS or size_of(box) >= _MOST_LETTERS:
             return None
@@ -166,9 +173,11 @@ def _is_one_of_several(box: ElementNode) -> bool:
 def _whole(box: ElementNode) -> ElementNode:
     """Return the outermost element around a box that adds no more than a title to it."""
     most, n_paragraphs = size_of(box) + _TITLE_LETTERS, len(select(box, "p"))
-    above = box.parent_element
-    while above is not None and above.tag not in ("body", "html") and _may_be_notice(above):
+    for _ in range(_MOST_LEVELS):
+        above = box.parent_element
+        if above is None or above.tag in ("body", "html") or not _may_be_notice(above):
+            break
         if size_of(above) > most or len(select(above, "p")) > n_paragraphs:
             break
-        box, above = above, above.parent_element
+        box = above
     return box

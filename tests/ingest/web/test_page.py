@@ -457,3 +457,23 @@ def test_nested_elements_that_hide_and_show_are_read_in_linear_time() -> None:
     begin = time.process_time()
     assert "x" not in visible_text(f"<p>{SENTENCE}</p>{hidden}".encode()).replace(SENTENCE, "")
     assert time.process_time() - begin < 2
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        "<header>Site</header><div style='visibility:hidden'><h1>T</h1>{}</div><script>x = 1; {}</script>",
+        "<div style='display:none'><div style='display:none'><h1>T</h1>{}</div></div>",
+        "<p>Loading</p><main hidden><h2>T</h2>{}</main>",
+    ],
+)
+def test_a_page_that_hides_its_text_until_a_script_has_run_is_read(wrapped: str) -> None:
+    text = page(wrapped.replace("{}", paragraphs(4), 1).replace("{}", "1234567, " * 5_000)).text
+    assert text.count(SENTENCE) == 4
+
+
+def test_nested_boxes_with_many_buttons_are_read_in_linear_time() -> None:
+    inner = "<i></i>" * 4_000 + "<button>x</button>" * 100
+    begin = time.process_time()
+    page(f"<p>cookie</p>{paragraphs(3)}{'<div>' * 400}{inner}{'</div>' * 400}")
+    assert time.process_time() - begin < 2
