@@ -19,7 +19,7 @@ from resiliparse.parse.html import HTMLTree
 from spark_udfs.ingest.bounds import MAX_FALLBACK_BLOCKS, MAX_FALLBACK_BYTES, MAX_SPAN
 from spark_udfs.ingest.rows import BadRecord
 from spark_udfs.ingest.web.dom import attribute, body_of_tree, n_letters, select, text_of
-from spark_udfs.ingest.web.mending import mend
+from spark_udfs.ingest.web.mending import mend, replace_anchors
 from spark_udfs.ingest.web.notices import drop_notices
 from spark_udfs.ingest.web.tree import parse
 
@@ -47,6 +47,7 @@ def main_text(tree: HTMLTree, html: str, visible: str, n_in_links: int) -> tuple
     """
     n_visible = n_letters(visible)
     drop_notices(body_of_tree(tree), visible)
+    replace_anchors(tree)
     mend(tree)
     text = _by_resiliparse(tree)
     if _is_enough(text, n_visible):
@@ -65,6 +66,7 @@ def _by_fallback(html: str, visible: str) -> str:
     """Return the text that trafilatura finds on a page; empty for a page of links, or beyond the bounds."""
     tree = parse(html)
     drop_notices(body_of_tree(tree), visible)
+    replace_anchors(tree)
     html = str(tree)
     if len(html) > MAX_FALLBACK_BYTES or _n_blocks(html) > MAX_FALLBACK_BLOCKS:
         return ""

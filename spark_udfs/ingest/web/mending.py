@@ -41,6 +41,7 @@ _MOST_IN_LINKS = 0.6  # of the letters of a list of texts
 _WORD_LETTERS = 3  # of an entry, outside its links
 _NO_LETTERS = re.compile(r"[\W\d_]+")
 _LINK = re.compile(r'<a(?=[\s>])(?:[^">]|"[^"]*")*>')  # as a tree writes it, with double quotes alone
+_NO_LINKS = "a[name]:not([href]), pre a"
 _AROUND_MENUS = "nav, header, footer, aside, [role=navigation], [role=menu], [role=menubar], [role=tablist]"
 
 
@@ -56,6 +57,16 @@ def mend(tree: HTMLTree) -> None:
         if not has_headline(header) and header.closest("article, section, main") is None:
             header.decompose()
     _keep_lists_of_texts(tree)
+
+
+def replace_anchors(tree: HTMLTree) -> None:
+    """Replace anchors that only name a place, and the links of code, by spans."""
+    for anchor in select(body_of_tree(tree), _NO_LINKS):
+        span = tree.create_element("span")
+        assert span is not None
+        while (node := anchor.first_child) is not None:
+            span.append_child(node)
+        anchor.replace_with(span)
 
 
 @dataclass(frozen=True)

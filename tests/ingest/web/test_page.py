@@ -477,3 +477,20 @@ def test_nested_boxes_with_many_buttons_are_read_in_linear_time() -> None:
     begin = time.process_time()
     page(f"<p>cookie</p>{paragraphs(3)}{'<div>' * 400}{inner}{'</div>' * 400}")
     assert time.process_time() - begin < 2
+
+
+@pytest.mark.parametrize(
+    "body, text",
+    [
+        (
+            "<pre>"
+            + "\n".join(f"<a href=#x{n}>call_{n}</a>(<a href=#y>rows</a>)" for n in range(30))
+            + "</pre>",
+            "call_7(rows)",
+        ),
+        ("".join(f"<p><a name=v{n}>{SENTENCE} Verse {n}.</a></p>" for n in range(9)), f"{SENTENCE} Verse 7."),
+        (f"<a name=top>{paragraphs(9)}", f"{SENTENCE} Number 7."),
+    ],
+)
+def test_code_with_links_and_text_in_anchors_is_a_text(body: str, text: str) -> None:
+    assert text in page(f"<h1>Main</h1>{body}").text
