@@ -33,9 +33,9 @@ SCAN = pa.schema(
     ]
 )
 
-# Reasons of records that hold nothing to lose: `max_rejected` counts them in neither share.
+# Reasons that lose no text of the declared kind: `max_rejected` counts these records in neither share.
 NOTHING_LOST = frozenset(
-    {"empty", "no_page", "revisit", "redirect", "http_error", "other_media", "older_capture"}
+    {"empty", "no_page", "revisit", "redirect", "http_error", "other_media", "older_capture", "notebook"}
 )
 
 DERIVED_FROM = "derived_from"  # the fact that names the document that one is made from

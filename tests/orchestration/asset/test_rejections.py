@@ -40,6 +40,7 @@ SHARES = [
         "6 of 10 rows are rejected (60.0%, and `max_rejected` allows 50.0%)",
     ),
     (Rejections(1, {"empty": 99}), 0.5, None),  # empty parts of a table lose nothing
+    (Rejections(1, {"notebook": 3}), 0.0, None),  # a course of notebooks with one script
     (Rejections(1000, {"no_text": 1}, files=2, lost_files=1), 0.5, None),
     (
         Rejections(1000, {"no_text": 2}, files=3, lost_files=2),
