@@ -126,7 +126,7 @@ def record_key(fields: Fields, values: Mapping[str, Any]) -> str | None:
     if (digits := exact_key(key)) is not None:
         return digits
     if isinstance(key, float) and key.is_integer():
-        detail = f"Field `{fields.key}` holds a float beyond 2^53, where floats skip whole numbers."
+        detail = f"Field `{fields.key}` holds a float of 2^53 or more, where floats skip whole numbers."
         raise BadRecord("no_key", f"{detail} Export it as whole numbers or text.")
     if not isinstance(key, str) or not key or as_text(key) != key:
         raise BadRecord("no_key", f"Field `{fields.key}` holds neither text nor a whole number.")

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 _INT64 = 1 << 63
-_EXACT_FLOAT = 1 << 53  # from here on floats skip whole numbers
+_FIRST_INEXACT = 1 << 53  # as a float this is 2^53 + 1 too; beyond it floats skip whole numbers
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}(?:\.0{1,30})?")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -45,7 +45,9 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 def is_blank(cell: Any) -> bool:
     """Whether a value says that there is none: null, text without a letter, NaN."""
-    if isinstance(cell, float | Decimal):
+    if isinstance(cell, Decimal):
+        return cell.is_nan()
+    if isinstance(cell, float):
         return math.isnan(cell)
     return cell is None or (isinstance(cell, str) and not cell.strip())
 
@@ -96,18 +98,18 @@ def instant(cell: Any) -> datetime | None:
 def exact_key(cell: Any) -> str | None:
     """Return a whole number as the digits of a key, the same for every type of number; None for no number.
 
-    Floats beyond 2^53 give none, because they skip numbers, so two keys could be one.
+    Floats from 2^53 on give none: a float stands for several whole numbers there, so two keys could be one.
     """
     number = _exact_integer(cell)
     return None if number is None else str(number)
 
 
 def _exact_integer(cell: Any) -> int | None:
-    """Return the whole number that a number is; None for other values and for floats beyond 2^53."""
+    """Return the whole number that a number is; None for other values and for floats from 2^53 on."""
     if isinstance(cell, int):
         return None if isinstance(cell, bool) else cell
     if isinstance(cell, float):
-        return int(cell) if cell.is_integer() and abs(cell) <= _EXACT_FLOAT else None
+        return int(cell) if cell.is_integer() and abs(cell) < _FIRST_INEXACT else None
     is_whole = isinstance(cell, Decimal) and cell.is_finite() and _is_short(cell) and cell == int(cell)
     return int(cell) if is_whole else None
 
