@@ -79,7 +79,7 @@ class Category(TableRule):
         condition, missing = split_missing(self.name, condition)
         words = word_lists(self.name, condition)
         rule = Category(self.name, *words, limit=self.limit, classes=self.classes)
-        rule.missing = missing or self.missing
+        rule.missing_policy = missing or self.missing_policy
         return rule
 
     @property

@@ -103,12 +103,12 @@ Bounds = AtLeast | AtMost | Between
 Share = Top | Bottom
 Limit = Bounds | Share
 Missing = Literal["keep", "reject"]
-"""What becomes of a document for which a rule has no value."""
+"""Policy for documents without a value."""
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """A limit, and what becomes of a document without a value; None stands for the rule's own."""
+    """A limit and the policy for documents without a value; a limit of None is the rule's own."""
 
     limit: Limit | None
     missing: Missing
@@ -126,7 +126,7 @@ def parse_missing(name: str, plain: object) -> Missing:
     """Return the plain value of `missing`; raises ConfigurationError for another word."""
     if plain not in get_args(Missing):
         raise ConfigurationError(
-            f"`missing` of `{name}` is {plain!r}. Give `keep` or `reject`: what becomes of a document "
+            f"`missing` of `{name}` is {plain!r}. Give `keep` or `reject`, the policy for documents "
             "without a value."
         )
     return "keep" if plain == "keep" else "reject"

@@ -155,7 +155,7 @@ class WordPredicate(Predicate):
 
     @property
     def names_missing(self) -> bool:
-        """Whether a list says what becomes of a document without the word."""
+        """Whether a list sets the policy for documents without the word."""
         return None in self.one_of or None in self.none_of
 
     def allows(self, word: str | None) -> bool:
@@ -210,7 +210,7 @@ def predicate(field: str, condition: Condition) -> Rule:
     """Return the rule that `field` meets `condition`, both plain values as a YAML file has them.
 
     `condition` holds `at_least` and `at_most` for a number or time, `one_of` and `none_of` for a word; a list
-    alone is `one_of`. `missing`, beside these, says what becomes of a document without a value. Raises
+    alone is `one_of`. `missing`, a further key, is the policy for documents without a value. Raises
     ConfigurationError for an unknown field or key, and for a value of the wrong kind.
     """
     condition, missing = split_missing(field, condition)

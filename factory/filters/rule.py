@@ -29,14 +29,14 @@ class Rule(ABC):
     """One number of a document, with the limit that says which values pass.
 
     `name` is the reason for a rejection, `unit` the unit of the number. `reads` are the tables besides the
-    documents that the rule needs, by their role. `missing` says what becomes of a document without a value;
-    None leaves it to `missing_by_default`.
+    documents that the rule needs, by their role. `missing_policy` applies to documents without a value; None
+    leaves it to `missing_by_default`.
     """
 
     name: str
     unit: str
     limit: Limit
-    missing: Missing | None = None
+    missing_policy: Missing | None = None
     reads: Mapping[str, TableName] = MappingProxyType({})
 
     @property
@@ -69,7 +69,7 @@ class Rule(ABC):
 
     @property
     def missing_by_default(self) -> Missing:
-        """What becomes of a document without a value where nobody says: a rule that does not apply passes.
+        """The policy for documents without a value if none is given: a rule that does not apply passes.
 
         A share rejects it: the best tenth of the documents would otherwise be that tenth and all that were
         not measured.
@@ -79,13 +79,13 @@ class Rule(ABC):
     @property
     def rejects_missing(self) -> bool:
         """Whether a document without a value is rejected."""
-        return (self.missing or self.missing_by_default) == "reject"
+        return (self.missing_policy or self.missing_by_default) == "reject"
 
     def with_limit(self, limit: Limit | Requirement) -> Self:
-        """Return the same rule with another limit, and with its word on missing values if it has one."""
+        """Return the same rule with another limit, and with the policy for missing values if that has one."""
         changed = copy.copy(self)
         if isinstance(limit, Requirement):
-            changed.missing = limit.missing
+            changed.missing_policy = limit.missing
         else:
             changed.limit = limit
         if isinstance(limit, Requirement) and limit.limit is not None:
@@ -93,7 +93,7 @@ class Rule(ABC):
         return changed
 
     def with_missing(self, missing: Missing) -> Self:
-        """Return the same rule with another word on documents without a value."""
+        """Return the same rule with another policy for documents without a value."""
         return self.with_limit(Requirement(None, missing))
 
     def of_dataset(self, _dataset: str) -> Self:
@@ -105,8 +105,8 @@ class Rule(ABC):
         """A hash of the code that measures it, None for the platform's own, whose files every hash covers.
 
         It covers the whole file of a rule, because the rule may call any function there, but nothing that the
-        file imports; and the attributes of the rule but `limit` and `missing`. Raises ConfigurationError for
-        a rule without a file, such as one typed at a prompt.
+        file imports; and the attributes of the rule but `limit` and `missing_policy`. Raises
+        ConfigurationError for a rule without a file, such as one typed at a prompt.
         """
         module = type(self).__module__
         if module.startswith("factory."):
@@ -118,7 +118,7 @@ class Rule(ABC):
                 f"The source of rule `{self.name}` cannot be read, so its tables would never become stale. "
                 "Define the rule in a file."
             ) from error
-        of_verdict = {"limit", "missing"}  # attributes that change no value
+        of_verdict = {"limit", "missing_policy"}  # attributes that change no value
         state = sorted((name, repr(value)) for name, value in vars(self).items() if name not in of_verdict)
         return hashlib.sha256(f"{type(self).__qualname__}\n{state}\n{code}".encode()).hexdigest()[:16]
 
@@ -160,7 +160,7 @@ class TextRule(Rule):
 
     @abstractmethod
     def measure(self, text: Text) -> float | None:
-        """Return the number, or None where the rule does not apply, and passes unless `missing` rejects.
+        """Return the number, or None where the rule does not apply, and passes unless its policy rejects.
 
         A native signal of the same name must equal it on every text.
         """

@@ -112,6 +112,15 @@ def test_the_hash_covers_the_attributes_of_a_rule_but_the_limit() -> None:
     assert LongestWord(1).source == LongestWord(1).with_limit(AtMost(1)).source
 
 
+def test_an_attribute_of_a_rule_named_missing_is_hashed_and_no_policy() -> None:
+    first, second = LongestWord(1), LongestWord(1)
+    first.missing, second.missing = "reject", 3  # type: ignore[attr-defined]
+    assert first.source != second.source
+    assert not first.rejects_missing
+    assert first.with_missing("reject").rejects_missing
+    assert first.with_missing("reject").source == first.source
+
+
 def test_built_in_rules_have_no_hash_of_their_own() -> None:
     [rule] = rules(["word_count"])
     assert (rule.source, repr(rule)) == (None, "word_count 50 to 100,000 words")

@@ -1,7 +1,7 @@
-"""Which names of `metadata` the first documents of a dataset have, and which predicates read another one.
+"""The names of `metadata` that the first documents of a dataset have, and the predicates on unknown names.
 
-A predicate on a name that no document has decides alike on all of them, so a slip of the pen would keep or
-reject everything. Whoever knows that a name comes later says so by what becomes of documents without it.
+A predicate on a name that no document has decides alike on all of them, so a typing mistake would keep or
+reject everything. If later documents have the name, set `missing` on the predicate.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class MetadataNames:
 
     @classmethod
     def of_rows(cls, entry: Dataset, rows: Sequence[Row], fields: Sequence[str]) -> MetadataNames:
-        """Those of the first rows that its reader gives, and those that the declaration keeps."""
+        """Return the names of the first rows that its reader gives, and those that the declaration keeps."""
         documents = [row for row in rows if "reason" not in row]
         own = [name for row in documents for name, _ in row.get("metadata") or ()]
         names = dict.fromkeys([*getattr(entry, "metadata", ()), *own])
@@ -56,8 +56,7 @@ def unknown_names(entry: Dataset, first: MetadataNames, folder: Path) -> Iterato
     """Yield the predicates of a dataset on names of `metadata` that none of its first documents has.
 
     `first` are the names of the dataset, or of the one that it is made from; the paths of its facts are
-    relative to `folder`. A predicate that says what becomes of documents without the name is right whatever
-    they have.
+    relative to `folder`. A predicate with `missing` is always accepted.
     """
     if not first.n_documents:
         return
@@ -107,4 +106,4 @@ def _predicates(entry: Dataset) -> Iterator[tuple[YamlPath, str, Rule]]:
 
 def _says_missing(rule: Rule) -> bool:
     is_listed = isinstance(rule, WordPredicate) and rule.names_missing
-    return isinstance(rule, Predicate) and (is_listed or rule.missing is not None)
+    return isinstance(rule, Predicate) and (is_listed or rule.missing_policy is not None)

@@ -33,7 +33,7 @@ class ModelEntry(FrozenModel):
         default=None, description="limit of its rule where a dataset names none"
     )
     missing: Missing | None = Field(
-        default=None, description="`keep` or `reject`: what becomes of a document without a value"
+        default=None, description="`keep` or `reject`: the policy for documents without a value"
     )
 
     @field_validator("limit", mode="before")
