@@ -7,6 +7,7 @@ refuses it; single values are counted by a check of the run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from factory.orchestration.datasets.located_yaml import YamlPath
 from spark_udfs.ingest.rows import Row
 
 _MOST_LETTERS = 60  # of an example
+_GAP = r"^\s*(NaN)?\s*$"  # a gap, as `metadata` has it
 _EXPECTED = {
     "stars": "a whole number",
     "quality": "a number",
@@ -45,7 +47,7 @@ def column_misfits(entry: RecordFiles, rows: Sequence[Row]) -> Iterator[Misfit]:
             for row in documents
             if row.get(column) is None
             for name, text in row.get("metadata") or ()
-            if name == field
+            if name == field and not (field in entry.metadata and _is_gap(text))
         ]
         if not texts:
             continue
@@ -68,15 +70,25 @@ def misfit_checks(entry: Dataset) -> Iterator[Check]:
     if not isinstance(entry, RecordFiles):
         return
     for column, field in entry.columns.items():
-        name = field.replace("\\", "\\\\").replace("'", "\\'")
+        cell = f"metadata[{_literal(field)}]"
         yield alarm(
             f"every_{column}_fits",
-            f"count_if(`{column}` IS NULL AND metadata['{name}'] IS NOT NULL)",
+            f"count_if(`{column}` IS NULL AND {cell} IS NOT NULL)",
             f"Every value of `{field}` fits `{column}`, which takes {_expected(column)}; one that does not "
             f"is in `metadata.{field}` alone.",
             column,
             "metadata",
         )
+
+
+def _literal(text: str) -> str:
+    """Return text as a literal of Spark SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _is_gap(text: str) -> bool:
+    """Whether the text of a field that `metadata` lists stands for no value, such as NaN of a data frame."""
+    return re.fullmatch(_GAP, text) is not None
 
 
 def _expected(column: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 import tempfile
 from pathlib import Path
@@ -515,6 +516,18 @@ def test_single_values_that_do_not_fit_are_advice(tmp_path: Path) -> None:
         "1 of the first 5 values of `mixed` does not fit `stars`, such as `many`: it takes a whole number. "
         "Documents without a fitting value have it in `metadata.mixed` alone.",
     )
+
+
+@pytest.mark.parametrize("values, advice", [(["", " ", None], 0), ([math.nan, 3], 0), (["many", "3", ""], 1)])
+def test_a_gap_that_metadata_keeps_is_no_misfit(tmp_path: Path, values: list[object], advice: int) -> None:
+    bodies: list[object] = [f"text {number}" for number in range(len(values))]
+    path = declare(
+        tmp_path,
+        "kind: prose, format: parquet, paths: a.parquet, text: body, columns: {stars: n}, metadata: [n]",
+        a_parquet=parquet(tmp_path / "b", {"body": bodies, "n": values}),
+    )
+    [dataset] = check(path).datasets
+    assert len(dataset.advice) == advice
 
 
 @pytest.mark.spark
