@@ -1,7 +1,7 @@
 """The items of work that a reader deals out: files below folders, and files of many records.
 
-Listing reads only names. Two paths are refused if their files share source and key, because two documents
-would share an id.
+Listing reads names, and the first line of files that may be one list. Two paths are refused if their files
+share source and key, because two documents would share an id.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from factory.errors import ConfigurationError
 from factory.ingest.hugging_face import card_of, numbered_split
-from factory.ingest.listing import NAMES_PER_ITEM, UNWANTED, Work, files_below, in_items
+from factory.ingest.listing import NAMES_PER_ITEM, Work, files_below, in_items, record_files_below
 from factory.ingest.unsupported_paths import why_unsupported
 from spark_udfs.ingest.registry import RECORD_FILES
 from spark_udfs.ingest.rows import Origin
@@ -100,7 +100,7 @@ def files_of(format: str, paths: Paths, origin: Origin) -> Iterator[Work]:
                 license=origin.license or card.license,
                 language=card.language,
             )
-        names = files_below(root, patterns, UNWANTED) if path.is_dir() else [os.fsencode(path.name)]
+        names = record_files_below(root, patterns) if path.is_dir() else [os.fsencode(path.name)]
         for item in in_items(format, own, root, names, 1):
             name = os.fsdecode(item.names[0])
             split = card.split_of(name) if card is not None else numbered_split(name)

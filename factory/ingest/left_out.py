@@ -1,8 +1,8 @@
 """Files below a folder that a reader leaves out, and their number by ending.
 
-A reader of records takes the files of its endings alone. Whoever points it at a folder of exports learns here
-what else lies there. Hidden names, names that begin with `_` (which other programs keep for marks such as
-`_SUCCESS`) and the card of a dataset, which is read for its license, are no data and count nowhere.
+A reader of records takes the files of its endings alone. This module counts the other files of a folder.
+Hidden names, names that begin with `_` (which other programs keep for marks such as `_SUCCESS`) and the card
+of a dataset, which is read for its license, are not counted.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from factory.counted import conjunction, counted
 from factory.ingest.globs import compiled
 from factory.ingest.listing import UNWANTED, files_below
 from spark_udfs.ingest.compression import COMPRESSIONS
+from spark_udfs.ingest.jsonl import is_json_document
 
 _EVERY = ("**/*",)
 _PLAIN_ENDING = re.compile(r"[a-z0-9][a-z0-9_+-]{0,9}")
@@ -39,9 +41,11 @@ def ending_of(name: bytes) -> str:
     return f".{last}"
 
 
-def files_left_out(folder: Path, takes: Callable[[bytes], object], *, deep: bool = True) -> Iterator[bytes]:
-    """Yield the names of data files below a folder that `takes` refuses; links are no files."""
-    for name in files_below(folder, _EVERY, UNWANTED, deep=deep):
+def files_left_out(
+    folder: Path, takes: Callable[[bytes], object], exclude: Sequence[str] = UNWANTED
+) -> Iterator[bytes]:
+    """Yield the names of data files below a folder that `takes` refuses, without `exclude` and links."""
+    for name in files_below(folder, _EVERY, exclude):
         *folders, base = name.split(b"/")
         is_hidden = base.startswith((b".", b"_")) or any(part.startswith(b".") for part in folders)
         if is_hidden or name.lower() == _CARD or takes(name):
@@ -72,8 +76,21 @@ def left_out_phrase(n_by_ending: Mapping[str, int]) -> str:
     return f"{files} left out: {endings_phrase(n_by_ending)}" if n_by_ending else ""
 
 
-def endings_left_out(paths: Iterable[Path], patterns: Sequence[str]) -> dict[str, int]:
-    """Return how many files below the folders among `paths` match none of `patterns`, by ending."""
+def endings_left_out(
+    paths: Iterable[Path], patterns: Sequence[str], exclude: Sequence[str] = UNWANTED
+) -> dict[str, int]:
+    """Return how many files below the folders among `paths` a reader of `patterns` leaves out, by ending.
+
+    Files that match `exclude` are not counted: the user left them out.
+    """
     pattern = compiled(patterns)
     folders = [path for path in dict.fromkeys(path.resolve() for path in paths) if path.is_dir()]
-    return count_endings(name for folder in folders for name in files_left_out(folder, pattern.fullmatch))
+    return count_endings(
+        name
+        for folder in folders
+        for name in files_left_out(folder, partial(_is_read, pattern, os.fsencode(folder)), exclude)
+    )
+
+
+def _is_read(pattern: re.Pattern[bytes], folder: bytes, name: bytes) -> bool:
+    return pattern.fullmatch(name) is not None and not is_json_document(folder, name)

@@ -1,7 +1,8 @@
 """Items of work for the executors: the files to read, their folder, and the origin of their documents.
 
-The driver lists names and opens no file. It lists links but never follows them, so that a loop of links ends
-and the reader records the link itself as rejected.
+The driver lists names, and opens no file but those named `.json.gz` and the like in folders of records, whose
+first line tells a list from records. It lists links but never follows them, so that a loop of links ends and
+the reader records the link itself as rejected.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from factory.errors import ConfigurationError
 from factory.ingest.globs import compiled
+from spark_udfs.ingest.jsonl import is_json_document
 from spark_udfs.ingest.rows import Origin
 from spark_udfs.ingest.work import WORK
 
@@ -101,3 +103,12 @@ def files_below(
             break
     for error in refused:
         yield os.path.relpath(os.fsencode(error.filename), top)
+
+
+def record_files_below(root: Path, patterns: Sequence[str]) -> Iterator[bytes]:
+    """Yield the paths of the files of records below a folder, as `files_below` does.
+
+    A compressed `.json` file that is one JSON list or object over several lines is left out.
+    """
+    top = os.fsencode(root)
+    return (name for name in files_below(root, patterns, UNWANTED) if not is_json_document(top, name))

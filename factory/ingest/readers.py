@@ -267,7 +267,9 @@ class Ingests:
         trees = [Tree(folder, named(origin, folder)) for folder in folders(paths)]
         work = files_in(trees, include, exclude, format="html")
         patterns = HTML_FILES if include == HTML_FILES else ()
-        return self._ingest(work, paths, options or WebPages(), limit=limit, patterns=patterns)
+        return self._ingest(
+            work, paths, options or WebPages(), limit=limit, patterns=patterns, exclude=exclude
+        )
 
     def warc(
         self,
@@ -346,8 +348,12 @@ class Ingests:
         limit: int | None = None,
         markup: Markup = "keep",
         patterns: Sequence[str] = (),
+        exclude: Patterns = UNWANTED,
     ) -> Ingested:
-        """Read `work`; `patterns` are those of the format, for which the user chose no files by name."""
+        """Read `work`; `patterns` are those of the format, for which the user chose no files by name.
+
+        Files that match `exclude` are not counted as left out.
+        """
         if limit is not None and limit < 1:
             raise ConfigurationError(f"`limit` is {limit}, and a dataset needs a record. Use 1 or more.")
         given_paths = [paths] if isinstance(paths, str | Path) else paths
@@ -389,14 +395,15 @@ class Ingests:
             rewritten=candidates.refused if candidates is not None else {},
             state=before,
             limit=limit,
-            left_out=_left_out(given_paths, patterns) if limit is None else {},
+            left_out=_left_out(given_paths, patterns, exclude) if limit is None else {},
         )
         self._read.append(ingested)
         return ingested
 
 
-def _left_out(paths: Sequence[str | Path], patterns: Sequence[str]) -> Mapping[str, int]:
-    return endings_left_out(map(Path, paths), patterns) if patterns else {}
+def _left_out(paths: Sequence[str | Path], patterns: Sequence[str], exclude: Patterns) -> Mapping[str, int]:
+    globs = [exclude] if isinstance(exclude, str) else exclude
+    return endings_left_out(map(Path, paths), patterns, globs) if patterns else {}
 
 
 def _markup(markup: Markup | None, repository: str | None) -> Markup:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
 import lzma
 from pathlib import Path
 
 import pytest
 import zstandard
 
+from factory.ingest.items import files_of
 from factory.ingest.left_out import (
     count_endings,
     ending_of,
@@ -22,7 +24,9 @@ from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.datasets.remedies import left_out_sentence, remedies
 from spark_udfs.ingest.archive import archive_file
 from spark_udfs.ingest.files import NOTEBOOK_REMEDY, text_file
+from spark_udfs.ingest.jsonl import is_json_document
 from spark_udfs.ingest.registry import RECORD_FILES
+from spark_udfs.ingest.rows import Origin
 from tests.ingest import inputs
 from tests.ingest.inputs import zipped
 
@@ -92,6 +96,51 @@ def test_marks_of_other_programs_and_the_card_of_a_dataset_are_no_data(tmp_path:
     (tmp_path / "link.csv").symlink_to(tmp_path / "b" / "c.CSV")
     assert endings_left_out([tmp_path, tmp_path], RECORD_FILES["jsonl"]) == {".csv": 1, ".md": 2}
     assert endings_left_out([tmp_path / "a.jsonl"], RECORD_FILES["jsonl"]) == {}
+
+
+LISTS = {  # what is one JSON value, and not a record per line
+    "pretty.json.gz": gzip.compress(json.dumps([{"text": "a"}, {"text": "b"}], indent=1).encode()),
+    "object.json.xz": lzma.compress(json.dumps({"version": 1, "items": []}, indent=2).encode()),
+    "by_hand.json.bz2": bz2.compress(b'\n{"version": 1,\n "items": []}\n'),
+    "line.json.zst": zstandard.compress(b'[{"text": "a"}, {"text": "b"}]'),
+    "long.JSON.GZ": gzip.compress(b"[" + b'{"text": "a"},' * 100_000),
+    "mark.json.gz": gzip.compress(b"\xef\xbb\xbf[\n]"),
+}
+RECORDS = {
+    "one.json.gz": gzip.compress(b'{"text": "a"}'),
+    "two.json.zst": zstandard.compress(b'{"text": "a"}\n{"text": "b"}\n'),
+    "odd.json.gz": gzip.compress(b'{"text": NaN}\n{"text": "b"}\n'),
+    "cut.json.gz": gzip.compress(b'{"text": "a lost en\n{"text": "b"}\n'),
+    "long.json.gz": gzip.compress(b'{"text": "' + b"a" * 200_000 + b'"}\n'),
+    "empty.json.gz": gzip.compress(b""),
+    "damaged.json.gz": b"no gzip",
+    "list.jsonl.gz": LISTS["pretty.json.gz"],
+    "list.json": b"[\n]",
+}
+
+
+@pytest.mark.parametrize("name", [*LISTS, *RECORDS])
+def test_the_first_line_tells_a_json_document_from_records(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes((LISTS | RECORDS)[name])
+    assert is_json_document(bytes(tmp_path), name.encode()) == (name in LISTS)
+
+
+def test_a_json_list_in_a_folder_of_records_is_left_out_and_counted(tmp_path: Path) -> None:
+    fill(tmp_path, "a.jsonl", "b.json")
+    for name in ("pretty.json.gz", "one.json.gz", "two.json.zst"):
+        (tmp_path / name).write_bytes((LISTS | RECORDS)[name])
+    work = [item.names for item in files_of("jsonl", tmp_path, Origin(""))]
+    assert work == [(b"a.jsonl",), (b"one.json.gz",), (b"two.json.zst",)]
+    left_out = endings_left_out([tmp_path], RECORD_FILES["jsonl"])
+    assert left_out == {".json": 1, ".json.gz": 1}
+    assert "a list becomes lines by `jq -c '.[]'`" in left_out_sentence(left_out, "`web` leaves out")
+    [by_name] = files_of("jsonl", tmp_path / "pretty.json.gz", Origin(""))
+    assert by_name.names == (b"pretty.json.gz",)
+
+
+def test_files_that_the_user_excludes_are_not_counted(tmp_path: Path) -> None:
+    fill(tmp_path, "a.html", "b.png", "tests/c.png")
+    assert endings_left_out([tmp_path], ["**/*.html"], ["tests/**"]) == {".png": 1}
 
 
 def test_a_notebook_is_a_rejected_record_with_what_to_do() -> None:

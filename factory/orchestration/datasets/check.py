@@ -10,6 +10,7 @@ from pathlib import Path
 from factory.counted import counted
 from factory.errors import ConfigurationError
 from factory.ingest.left_out import count_endings, files_left_out
+from factory.ingest.listing import UNWANTED
 from factory.ingest.overlapping_paths import refuse_overlap
 from factory.ingest.unsupported_paths import why_unreadable
 from factory.orchestration.datasets.assets import corpus
@@ -23,6 +24,8 @@ from factory.orchestration.datasets.partition_paths import keys_at, path_of
 from factory.orchestration.datasets.preview import Mistake, Preview
 from factory.orchestration.datasets.preview import preview as preview_of
 from spark_udfs.ingest.files import NOTEBOOK_REMEDY, is_notebook
+
+_EVERY = ("**/*",)
 
 
 @dataclass(frozen=True)
@@ -52,14 +55,14 @@ class CheckedFile:
     datasets: tuple[CheckedDataset, ...]
     paths: frozenset[bytes] = field(default=frozenset(), repr=False)
 
-    def left_out(self, folders: Iterable[Path]) -> Mapping[str, int]:
-        """Return how many files of the folders no dataset reads, by ending."""
+    def left_out(self, folders: Iterable[Path], exclude: Sequence[str] = UNWANTED) -> Mapping[str, int]:
+        """Return how many files of the folders no dataset reads, by ending, without those of `exclude`."""
         tops = dict.fromkeys(path.resolve() for path in folders)
-        return count_endings(name for top in tops for name in self._left_out(top))
+        return count_endings(name for top in tops for name in self._left_out(top, exclude))
 
-    def _left_out(self, folder: Path) -> Iterator[bytes]:
+    def _left_out(self, folder: Path, exclude: Sequence[str]) -> Iterator[bytes]:
         top = os.fsencode(folder) + b"/"
-        return files_left_out(folder, lambda name: top + name in self.paths)
+        return files_left_out(folder, lambda name: top + name in self.paths, exclude)
 
 
 def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedFile:
@@ -110,15 +113,20 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
     paths = {roots[root] + b"/" + name for files in files_of for root, name in files}
     whole_file = CheckedFile(declared, tuple(datasets), frozenset({*paths, os.fsencode(path.resolve())}))
     with_left_out = [
-        replace(dataset, left_out=whole_file.left_out(_searched_folders(declared, entry)))
+        replace(dataset, left_out=whole_file.left_out(_searched_folders(declared, entry), entry.unwanted))
         for dataset, entry in zip(datasets, entries, strict=True)
     ]
     return replace(whole_file, datasets=tuple(with_left_out))
 
 
 def _searched_folders(file_corpus: Corpus, entry: Dataset) -> list[Path]:
-    """The folders of which a dataset reads all files of its format; `include` and `limit` choose some."""
+    """The folders of which a dataset reads all files of its format; `include` and `limit` choose some.
+
+    There are none for a format that reads every file.
+    """
     if entry.from_ is not None or entry.limit is not None or "include" in entry.model_fields_set:
+        return []
+    if entry.patterns == _EVERY:
         return []
     return [path for path in _paths(file_corpus, entry) if path.is_dir()]
 

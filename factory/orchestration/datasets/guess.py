@@ -23,6 +23,7 @@ from factory.orchestration.datasets.formats import CLASS_OF_FORMAT, FORMATS, Mes
 from factory.orchestration.datasets.record_fields import key_field, messages_field, text_field
 from spark_udfs.ingest.file_types import CODE, kind_of
 from spark_udfs.ingest.files import Input
+from spark_udfs.ingest.jsonl import is_json_document
 from spark_udfs.ingest.registry import READERS, RECORD_FILES
 from spark_udfs.ingest.rows import Origin
 
@@ -114,8 +115,9 @@ def _datasets(folder: Path, path: str, *, deep: bool = True) -> Iterator[Guess]:
     rest = files
     for format, patterns in RECORD_FILES.items():
         pattern = compiled(patterns)
-        files_of_format = [name for name in rest if pattern.fullmatch(name)]
+        candidates = [name for name in rest if pattern.fullmatch(name)]
         rest = [name for name in rest if not pattern.fullmatch(name)]
+        files_of_format = [name for name in candidates if not is_json_document(os.fsencode(folder), name)]
         if files_of_format:
             yield _records(folder, path, format, files_of_format, deep)
     extensions = Counter(_extension(name) for name in rest)

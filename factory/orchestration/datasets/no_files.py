@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from factory.counted import counted
-from factory.ingest.listing import UNWANTED, files_below
+from factory.ingest.listing import UNWANTED, files_below, record_files_below
 from factory.ingest.unsupported_paths import why_missing
 from factory.ingest.web_pages import pages_among
 from factory.orchestration.datasets.dataset import Dataset
@@ -17,6 +17,7 @@ from factory.suggestions import quoted
 from spark_udfs.ingest.registry import RECORD_FILES
 
 _EVERY = ("**/*",)
+_COMPRESSED_JSON = [pattern for pattern in RECORD_FILES["jsonl"] if ".json." in pattern]
 _TABLES = ("**/*.csv", "**/*.tsv", "**/*.json", "**/*.csv.gz", "**/*.json.gz", "**/*.xlsx")
 RECORD_NOUNS = [format_class.noun for format_class in FORMATS if issubclass(format_class, RecordFiles)]
 
@@ -26,8 +27,11 @@ def files_to_read(entry: Dataset, paths: Sequence[Path]) -> Iterator[tuple[Path,
     if not isinstance(entry, Chosen):
         yield from ((path.parent, os.fsencode(path.name)) for path in paths if path.is_file())
     for folder in entry.folders(paths):
-        for name in files_below(folder, entry.patterns, entry.unwanted):
-            yield folder, name
+        if isinstance(entry, Chosen):
+            names = files_below(folder, entry.patterns, entry.unwanted)
+        else:
+            names = record_files_below(folder, entry.patterns)
+        yield from ((folder, name) for name in names)
 
 
 def pages_among_files(entry: Dataset, files: Iterable[tuple[Path, bytes]]) -> str | None:
@@ -74,8 +78,10 @@ def _remedy(entry: Dataset, folders: Sequence[Path]) -> str:
 def _other_format(folders: Sequence[Path]) -> str:
     """Name the formats that take files in the folders; of tables of text, the formats to convert them to."""
     for format, patterns in RECORD_FILES.items():
-        if any(_below(folders, patterns, UNWANTED)):
+        if any(any(record_files_below(folder, patterns)) for folder in folders if folder.is_dir()):
             return f"Write `format: {format}`, or name another path."
+    if _below(folders, _COMPRESSED_JSON, UNWANTED):
+        return "A list in a file of JSON becomes lines by `jq -c '.[]'`; or name another path."
     if any(_below(folders, _TABLES, UNWANTED)):
         return f"Convert them to {' or '.join(RECORD_NOUNS)}, or name another path."
     return "Name another path, or another `format`."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -62,3 +64,26 @@ def test_a_path_named_twice_is_read_once(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("web")
     text = "datasets:\n- {name: web, kind: prose, format: files, paths: [web, ./web, link]}\n"
     assert checked(tmp_path, text) == {"web": 1}
+
+
+def left_out(folder: Path, dataset: str) -> dict[str, int]:
+    (folder / "my.yaml").write_text(f"datasets:\n- {{name: web, {dataset}}}\n")
+    [of_dataset] = check(folder / "my.yaml").datasets
+    return dict(of_dataset.left_out)
+
+
+def test_files_that_the_user_excludes_are_not_left_out(tmp_path: Path) -> None:
+    fill(tmp_path, "code/a.py", "code/tests/b.py", "repos/one/a.py", "repos/one/tests/b.py")
+    for dataset in ("format: files, paths: code", "format: repositories, paths: repos"):
+        assert left_out(tmp_path, f"kind: code, {dataset}, exclude: 'tests/**'") == {}
+
+
+def test_a_list_among_compressed_records_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "a.jsonl.gz").write_bytes(gzip.compress(b'{"text": "one"}\n{"text": "two"}\n'))
+    index = json.dumps([{"name": number} for number in range(300)], indent=1).encode()
+    (tmp_path / "web" / "index.json.gz").write_bytes(gzip.compress(index))
+    assert left_out(tmp_path, "kind: prose, format: jsonl, paths: web") == {".json.gz": 1}
+    (tmp_path / "web" / "a.jsonl.gz").unlink()
+    with pytest.raises(ConfigurationError, match=r"such as `index\.json\.gz`\)\. A list .* `jq -c '\.\[\]'`"):
+        left_out(tmp_path, "kind: prose, format: jsonl, paths: web")
