@@ -44,7 +44,8 @@ def _page(
     lake: Lake, table: TableName, row: Mapping[str, Any], facts: Mapping[str, str], paths: Sequence[Path]
 ) -> tuple[bytes, str | None]:
     """The bytes of a page, and the charset that its header declares."""
-    from spark_udfs.ingest.web.http_message import page_at
+    from spark_udfs.ingest.web.http_message import page_of_record
+    from spark_udfs.ingest.web.records import record_at
 
     if parent := facts.get(DERIVED_FROM):
         for upstream, snapshot_id in lake.published(table).lineage.upstream.items():
@@ -54,8 +55,8 @@ def _page(
     if "warc_file" in facts:
         file = _below(paths, facts["warc_file"])
         with file.open("rb") as archive:
-            archive.seek(int(facts["warc_offset"]))
-            return page_at(archive.read(int(facts["warc_length"])))
+            record = record_at(archive, int(facts["warc_offset"]), int(facts["warc_length"]))
+        return page_of_record(record)
     return _below(paths, row["key"]).read_bytes(), None
 
 

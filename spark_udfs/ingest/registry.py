@@ -17,7 +17,16 @@ from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import Origin, Row
 from spark_udfs.ingest.warc import warc_file
 
-_WARCS = ("warc", "warc.gz", "wet", "wet.gz", "arc", "arc.gz")  # of ARC the reader says how to convert it
+_WARCS = (
+    "warc",
+    "warc.gz",
+    "warc.zst",
+    "wet",
+    "wet.gz",
+    "wet.zst",
+    "arc",
+    "arc.gz",
+)  # of ARC the reader says how to convert it
 _COMPRESSIONS = ("gz", "zst", "bz2", "xz")
 _JSON_LINES = (  # `.json` alone may be anything; a compressed one is an export of records
     *("jsonl", "ndjson"),

@@ -77,9 +77,7 @@ def test_each_kind_of_file_has_a_remedy_and_media_have_none() -> None:
         "`web` leaves out 1 file: 1 .epub. "
         "Convert books and documents of word processors to Markdown or plain text."
     )
-    assert "by `zstd -d`, and read them with `format: warc`" in left_out_sentence(
-        {".warc.zst": 2}, "It skips"
-    )
+    assert "Read web archives with `format: warc`." in left_out_sentence({".warc.zst": 2}, "It skips")
     assert left_out_sentence({}, "`web` leaves out") == ""
 
 

@@ -244,7 +244,7 @@ class Html(Chosen):
 
 
 class Warc(Dataset):
-    """Main texts of the pages in `.warc` and `.warc.gz`, and texts of `.wet.gz`."""
+    """Main texts of the pages in `.warc`, `.warc.gz` and `.warc.zst`, and texts of `.wet.gz`."""
 
     noun = "a web archive"
     format: Literal["warc"]

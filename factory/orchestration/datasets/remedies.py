@@ -40,7 +40,6 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {  # what to do, by kind of fil
         "",
     ),
 }
-_ZSTD_ARCHIVES = "Decompress web archives of Zstandard, by `zstd -d`, and read them with `format: warc`."
 _KIND_OF = {extension: kind for kind, (extensions, _) in _KINDS.items() for extension in extensions}
 _TEXTS = "Read texts with `format: files`, where `include` names them."
 
@@ -68,8 +67,6 @@ def left_out_sentence(n_by_ending: Mapping[str, int], subject: str) -> str:
 def _remedy(ending: str) -> str:
     """Return what to do about files of an ending, nothing about files without text."""
     extensions = ending.lstrip(".").split(".")
-    if extensions[0] in ("warc", "wet") and extensions[-1] == "zst":
-        return _ZSTD_ARCHIVES
     kind = next((_KIND_OF[extension] for extension in extensions if extension in _KIND_OF), None)
     if kind is not None:
         _, sentence = _KINDS[kind]

@@ -174,12 +174,11 @@ _DECODERS: dict[str, Callable[[bytes, int], Body]] = {
 }
 
 
-def page_at(record: bytes) -> tuple[bytes, str | None]:
-    """Return the decoded body of the record of an archive, as it lies in its file, and its charset.
+def page_of_record(content: bytes) -> tuple[bytes, str | None]:
+    """Return the decoded body of a record of an archive, with its header, and its charset.
 
     Raises BadRecord for bytes that are no such record.
     """
-    content = zlib.decompress(record, zlib.MAX_WBITS | 16) if record[:2] == b"\x1f\x8b" else record
     end = header_end(content)
     if end is None:
         raise BadRecord("not_warc", "No header of a WARC record is there.")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import tempfile
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -14,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_udfs.ingest.rows import BadRecord
-from spark_udfs.ingest.web.records import WarcRecord, records
+from spark_udfs.ingest.web.records import WarcRecord, record_at, records
 from tests.ingest.web.archives import pages
 
 N_PAGES = 6
@@ -28,7 +30,19 @@ def read(content: bytes, max_bytes: int = MOST) -> list[WarcRecord]:
         return list(records(file, max_bytes))
 
 
-ARCHIVES = {"gzip": pages(N_PAGES), "plain": pages(N_PAGES, gzip=False)}
+def in_frames(archive: bytes, dictionary: zstandard.ZstdCompressionDict | None = None) -> bytes:
+    """A plain archive with each record in a frame of Zstandard of its own."""
+    compressor = zstandard.ZstdCompressor(dict_data=dictionary, write_checksum=True)
+    places = [record.offset for record in read(archive)] + [len(archive)]
+    return b"".join(compressor.compress(archive[begin:end]) for begin, end in pairwise(places))
+
+
+def skippable(content: bytes, first_byte: int = 0x5D) -> bytes:
+    return bytes([first_byte]) + b"\x2a\x4d\x18" + len(content).to_bytes(4, "little") + content
+
+
+PLAIN = pages(N_PAGES, gzip=False)
+ARCHIVES = {"gzip": pages(N_PAGES), "plain": PLAIN, "zstd": in_frames(PLAIN)}
 WHOLE = {kind: read(content) for kind, content in ARCHIVES.items()}
 
 
@@ -42,6 +56,10 @@ def covered(content: bytes, found: list[WarcRecord]) -> bool:
 @pytest.mark.parametrize("kind", ARCHIVES)
 def test_records_are_those_of_fastwarc_with_their_places(kind: str) -> None:
     content = ARCHIVES[kind]
+    if kind == "zstd":  # which fastwarc does not read
+        assert [it.content for it in WHOLE[kind]] == [it.content for it in WHOLE["plain"]]
+        assert covered(content, WHOLE[kind])
+        return
     expected = [
         (record.stream_pos, record.record_id, record.reader.read())
         for record in ArchiveIterator(io.BytesIO(content), parse_http=False)
@@ -91,7 +109,7 @@ def test_any_damage_loses_only_the_records_that_it_touches(
             assert (record.offset, record.content) in whole
         elif record.offset >= end and not (record.offset == begin == end):
             assert (record.offset + moved, record.content) in whole
-    if kind == "gzip":  # a trailer tells any change; a plain record has only the digest of its content
+    if kind != "plain":  # a trailer tells any change; a plain record has only the digest of its content
         contents = {record.content for record in WHOLE[kind]}
         assert all(content_of_record in contents for _, content_of_record in whole)
 
@@ -120,20 +138,68 @@ def test_a_lying_length_costs_its_own_record() -> None:
     assert (bad.trouble.reason, len(found)) == ("wrong_length", N_PAGES + 1)
 
 
-def test_a_file_that_is_compressed_as_a_whole_says_how_to_compress_it() -> None:
-    [record] = read(gzip.compress(ARCHIVES["plain"]))
+@pytest.mark.parametrize("compress", [gzip.compress, zstandard.compress])
+def test_a_file_that_is_compressed_as_a_whole_says_how_to_compress_it(compress: Any) -> None:
+    [record] = read(compress(ARCHIVES["plain"]))
     assert record.trouble is not None
     assert record.trouble.reason == "not_by_record"
     assert "warcio recompress" in record.trouble.detail
 
 
-@pytest.mark.parametrize("dictionary", [b"", b"\x5d\x2a\x4d\x18\x03\x00\x00\x00abc"])
-def test_an_archive_of_zstandard_says_how_to_decompress_it(dictionary: bytes) -> None:
-    content = dictionary + zstandard.compress(ARCHIVES["plain"])
-    [record] = read(content)
-    assert record.trouble is not None
-    assert (record.trouble.reason, record.length) == ("unknown_coding", len(content))
-    assert "zstd -d" in record.trouble.detail
+@pytest.fixture(scope="module")
+def dictionary() -> zstandard.ZstdCompressionDict:
+    samples = [pages(1, gzip=False) + bytes([n]) * 40 for n in range(200)]
+    return zstandard.train_dictionary(2048, samples)
+
+
+def unsized(content: bytes) -> bytes:
+    """A frame that does not tell the size of its content."""
+    compressor = zstandard.ZstdCompressor().compressobj()
+    return compressor.compress(content) + compressor.flush()
+
+
+@pytest.mark.parametrize("compress", [bytes, zstandard.compress, unsized])
+def test_an_archive_brings_the_dictionary_of_its_frames(
+    dictionary: zstandard.ZstdCompressionDict, compress: Any
+) -> None:
+    beginning = skippable(compress(dictionary.as_bytes()))
+    content = beginning + in_frames(PLAIN, dictionary) + skippable(b"an index", 0x50)
+    records_read = read(content)
+    assert [record.content for record in records_read] == [record.content for record in WHOLE["plain"]]
+    assert records_read[0].offset == len(beginning)
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        contents = [record_at(file, record.offset, record.length) for record in records_read]
+    assert b"".join(contents) == PLAIN
+
+
+def test_a_damaged_dictionary_is_named(dictionary: zstandard.ZstdCompressionDict) -> None:
+    content = skippable(b"\x37\xa4\x30\xec" + bytes(20)) + in_frames(PLAIN, dictionary)
+    with pytest.raises(BadRecord) as refused:
+        read(content)
+    assert (refused.value.reason, refused.value.location) == ("corrupt", "byte 0")
+    assert "The dictionary of the archive cannot be read" in refused.value.detail
+
+
+def test_frames_without_their_dictionary_are_damaged(dictionary: zstandard.ZstdCompressionDict) -> None:
+    assert {it.trouble.reason for it in read(in_frames(PLAIN, dictionary)) if it.trouble} == {"corrupt"}
+
+
+def test_places_that_look_like_frames_are_probed_within_a_bound() -> None:
+    content = in_frames(PLAIN) + b"\x28\xb5\x2f\xfd" * 100_000
+    *whole, damaged = read(content)
+    assert [record.content for record in whole] == [record.content for record in WHOLE["plain"]]
+    assert damaged.trouble is not None
+    assert covered(content, [*whole, damaged])
+
+
+@pytest.mark.parametrize("n_bytes", [0, 5, 1 << 40])
+def test_a_skippable_frame_without_an_end_is_damage(n_bytes: int) -> None:
+    content = in_frames(PLAIN) + b"\x50\x2a\x4d\x18" + (n_bytes & 0xFFFFFFFF).to_bytes(4, "little")[:3]
+    *whole, damaged = read(content)
+    assert len(whole) == N_PAGES
+    assert damaged.trouble is not None
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])

@@ -1,0 +1,45 @@
+"""An archive as a sequence of bytes, of which only the parts that are asked for are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from typing import BinaryIO
+
+PIECE_BYTES, FIRST_BYTES = 1 << 20, 16 << 10
+
+
+class ArchiveFile:
+    """An open file, read by place; `n_read` counts the bytes that were read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._descriptor = file.fileno()
+        self.n_read = 0
+        self.size = os.fstat(self._descriptor).st_size
+
+    @cached_property
+    def end_of_data(self) -> int:
+        """The place behind the last byte other than zero; zeros behind it are padding, as for `gzip`."""
+        end = self.size
+        while end:
+            first = max(0, end - FIRST_BYTES)
+            if piece := os.pread(self._descriptor, end - first, first).rstrip(b"\0"):
+                return first + len(piece)
+            end = first
+        return 0
+
+    def part(self, begin: int, end: int) -> bytes:
+        """The bytes from place `begin` up to `end`, or to the end of the file."""
+        content = os.pread(self._descriptor, max(0, min(end, self.size) - begin), begin)
+        self.n_read += len(content)
+        return content
+
+    def places(self, pattern: bytes, begin: int) -> Iterator[int]:
+        """Yield the places of a pattern from `begin` on; every byte is read once."""
+        for first in range(begin, self.size, PIECE_BYTES):
+            piece = self.part(first, first + PIECE_BYTES + len(pattern) - 1)
+            inside = piece.find(pattern)
+            while inside >= 0:
+                yield first + inside
+                inside = piece.find(pattern, inside + 1)
