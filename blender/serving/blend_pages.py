@@ -17,6 +17,7 @@ from blender.errors import InvalidRequest
 from blender.proto.blender.v1 import blender_pb2 as pb
 
 MAX_PAGE_BYTES = 2 << 20
+_LONGEST_TOKEN = 1_000  # characters; deeper JSON than these can spell exhausts a parser's stack
 
 
 def page_of_blends(
@@ -58,11 +59,12 @@ def _token_of(place: tuple[str, str]) -> str:
 
 def _place_of(token: str) -> tuple[str, str]:
     try:
-        created_at, blend = json.loads(base64.b64decode(token, b"-_", validate=True))
-    except (ValueError, TypeError):
-        created_at, blend = None, None
-    if not isinstance(created_at, str) or not isinstance(blend, str):
-        raise InvalidRequest(
-            f"`{token[:80]}` is not a page token. Pass the next_page_token of the page before, or none."
-        )
-    return created_at, blend
+        place = json.loads(base64.b64decode(token[:_LONGEST_TOKEN], b"-_", validate=True))
+    except ValueError:
+        place = None
+    match place:
+        case [str(created_at), str(blend)]:
+            return created_at, blend
+    raise InvalidRequest(
+        f"`{token[:80]}` is not a page token. Pass the next_page_token of the page before, or none."
+    )

@@ -30,7 +30,8 @@ def run_error(outcome: RunOutcome, skipped: int) -> FactoryError:
             cause = _first_cause(failure.error)
             if failure.user_failure_data and failure.user_failure_data.description:
                 description = failure.user_failure_data.description
-                cause = full_disk(description) or type(cause)(description)
+                cause = type(cause)(description)
+                cause = full_disk(cause) or cause
             steps.append(((event.step_key or "").replace("__", ".", 1), cause))
         elif event.is_failure:
             others.append(_first_cause(getattr(event.event_specific_data, "error", None)))

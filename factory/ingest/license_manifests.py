@@ -18,7 +18,22 @@ MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError, co
 
 _FILE_OF_NPM = re.compile(r"SEE LICEN[CS]E IN\s+(\S.*)", re.IGNORECASE)
 _FIELD_OF_R = re.compile(r"^License:[ \t]*(.*(?:\n[ \t]+.*)*)", re.MULTILINE)
-_VERSION_OF_R = re.compile(r"([\w.-]+)\s*\(\s*(>=|==)?\s*([\d.]+)\s*\)")
+_FILE_OF_R = re.compile(r"file (LICEN[CS]E)", re.IGNORECASE)
+# A name of R with its version, such as GPL-2, GPL (>= 2) and Apache License 2.0.
+_NAME_OF_R = re.compile(r"(.*?)[ -]?(?:\((>=|==)? ?([\d.]+)\)|([\d.]+))")
+_FAMILIES_OF_R = {
+    **{name: name for name in ("GPL", "LGPL", "AGPL", "MPL", "EUPL")},
+    "Apache License": "Apache",
+    "Apache": "Apache",
+    "Artistic License": "Artistic",
+    "Artistic": "Artistic",
+    "Mozilla Public License": "MPL",
+    "CC BY": "CC-BY",
+    "CC BY-SA": "CC-BY-SA",
+}
+_VERSIONLESS_OF_R = {"BSD_2_clause": "BSD-2-Clause", "BSD_3_clause": "BSD-3-Clause", "CC0": "CC0-1.0"}
+_MAX_DOTS = 1_000  # in a line; tomllib takes memory in the square of a key's parts
+_LONGEST_NAME = 200
 _PREFIX_OF_CLASSIFIERS = "License :: OSI Approved :: "
 # The classifiers of PyPI that name one license and one version of it.
 _CLASSIFIERS = {
@@ -55,7 +70,7 @@ class LicenseDeclaration:
 
 
 def _cargo(text: str) -> LicenseDeclaration:
-    table = tomllib.loads(text)
+    table = _toml(text)
     package = table.get("package", {})
     inherits = "license" not in package or isinstance(package["license"], dict)  # license.workspace = true
     if inherits and "license-file" in package:
@@ -74,7 +89,7 @@ def _npm(text: str) -> LicenseDeclaration:
 
 
 def _python(text: str) -> LicenseDeclaration:
-    table = tomllib.loads(text)
+    table = _toml(text)
     project = table.get("project", {})
     license = project.get("license")
     if isinstance(license, dict):
@@ -108,18 +123,26 @@ def _composer(text: str) -> LicenseDeclaration:
 
 def _r(text: str) -> LicenseDeclaration:
     field = _FIELD_OF_R.search(text)
-    if field is None:
+    if field is None or not re.search(r"^Package:", text, re.MULTILINE):
         raise KeyError("License")
-    choices = []
-    for choice in field[1].split("|"):
-        license = choice.partition("+")[
-            0
-        ].strip()  # `MIT + file LICENSE`: the file holds the year and the holder
-        if version := _VERSION_OF_R.fullmatch(license):
-            number = version[3] if "." in version[3] else f"{version[3]}.0"
-            license = f"{version[1]}-{number}" + ("-or-later" if version[2] == ">=" else "")
-        choices.append(license)
-    return LicenseDeclaration(_alternatives(choices))
+    # `MIT + file LICENSE`: the file holds the year and the holder.
+    choices = [" ".join(choice.partition("+")[0].split()) for choice in field[1].split("|")]
+    if len(choices) == 1 and (in_file := _FILE_OF_R.fullmatch(choices[0])):
+        return LicenseDeclaration(file=in_file[1])
+    return LicenseDeclaration(_alternatives([_identifier_of_r(choice) for choice in choices]))
+
+
+def _identifier_of_r(name: str) -> str:
+    """The SPDX identifier of a license as R spells it, any other name unchanged."""
+    parts = _NAME_OF_R.fullmatch(name) if len(name) <= _LONGEST_NAME else None
+    family = _FAMILIES_OF_R.get(parts[1]) if parts else None
+    if parts is None or family is None:
+        return _VERSIONLESS_OF_R.get(name, name)
+    number = parts[3] or parts[4]
+    identifier = f"{family}-{number if '.' in number else f'{number}.0'}"
+    if not family.endswith("GPL"):
+        return identifier
+    return f"{identifier}-or-later" if parts[2] == ">=" else f"{identifier}-only"
 
 
 def _of_classifiers(classifiers: Any) -> str | None:
@@ -140,9 +163,16 @@ def _alternatives(choices: list[str]) -> str:
     return choices[0] if len(choices) == 1 else " OR ".join(f"({c})" if " " in c else c for c in choices)
 
 
+def _toml(text: str) -> dict[str, Any]:
+    if any(line.count(".") > _MAX_DOTS for line in text.splitlines()):
+        raise ValueError("a key of too many parts")
+    return tomllib.loads(text)
+
+
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(value)
+    value.encode()  # JSON can spell half a character, which no table holds
     return value
 
 

@@ -29,6 +29,7 @@ _OTHER_FILE = re.compile(
     re.IGNORECASE,
 )
 _PROSE = frozenset({PLAIN.language, MARKDOWN.language, RST.language, None})
+_IDENTIFIER = re.compile(r"[\w.+-]+", re.ASCII)
 _REUSE = "LICENSES"  # the folder of https://reuse.software: a text for each license, named by its identifier
 
 
@@ -43,7 +44,7 @@ def license_of(folder: Path) -> str | None:
             declaration = read(text) if text else LicenseDeclaration()
         except MALFORMED:
             continue
-        if declaration.file is not None and (text := _read(folder / declaration.file)) is not None:
+        if declaration.file is not None and (text := _read_inside(folder, declaration.file)) is not None:
             return recognized(text)
         if license := _declared(declaration.license.strip()):
             return license
@@ -54,7 +55,7 @@ def _license_of_files(folder: Path) -> str | None:
     try:
         texts = {path.name: text for path in folder.iterdir() if (text := _license_text(path)) is not None}
         reuse = folder / _REUSE
-        names = sorted(path.stem for path in reuse.iterdir()) if reuse.is_dir() else []
+        files = sorted(path for path in reuse.glob("*.txt") if path.is_file()) if reuse.is_dir() else []
     except OSError:  # listing the files records it
         return None
     licenses = {name: recognized(text) for name, text in texts.items()}
@@ -63,16 +64,23 @@ def _license_of_files(folder: Path) -> str | None:
     if None in licenses.values():
         return None
     known = {str(license) for license in licenses.values()}
-    if all(_is_identifier(name) for name in names):
-        known.update(names)
+    identifiers = [_identifier(path.stem) for path in files]
+    if None not in identifiers:
+        known.update(name for name in identifiers if name)
     return " AND ".join(sorted(known)) or None
 
 
-def _is_identifier(name: str) -> bool:
+def _identifier(name: str) -> str | None:
+    """The SPDX identifier that a file of REUSE is named by, empty for an exception, None for another name."""
+    if not _IDENTIFIER.fullmatch(name):
+        return None
+    if name.startswith("LicenseRef-"):
+        return name
     try:
-        return name.startswith("LicenseRef-") or not _licensing().unknown_license_keys(name)
+        (symbol,) = _licensing().parse(name, validate=True).symbols
     except ExpressionError:
-        return False
+        return None
+    return "" if symbol.is_exception else str(symbol.key)
 
 
 def _license_text(path: Path) -> str | None:
@@ -106,6 +114,13 @@ def _alternatives(parsed: LicenseExpression) -> str:
 @cache
 def _licensing() -> Licensing:
     return get_spdx_licensing()
+
+
+def _read_inside(folder: Path, name: str) -> str | None:
+    """Return the beginning of the file `name` of a tree, None for one outside of it."""
+    parts = Path(name).parts
+    is_inside = not Path(name).is_absolute() and ".." not in parts and "\0" not in name
+    return _read(folder / name) if is_inside and all(len(part) < _LONGEST for part in parts) else None
 
 
 def _read(path: Path) -> str | None:

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from factory.cli import error_boundary, main
 from factory.cli.error_boundary import INTERRUPTED
-from factory.errors import ConfigurationError, LakeLocked, MachineError
+from factory.errors import CheckFailed, ConfigurationError, LakeLocked, MachineError
 from factory.lake.lock import writing
 from factory.lake.tables import Lake
 from factory.settings import Settings
@@ -172,10 +172,23 @@ def test_a_wrong_setting_is_named(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_recognised_in_whoever_says_it() -> None:
-    for said in ("java.io.IOException: No space left on device", "database or disk is full"):
+    for said in (
+        "java.io.IOException: No space left on device",
+        "OSError: [Errno 28] No space left on device: '/data/x'",
+        "IOError: Error writing bytes to file. Detail: [errno 28] No space left on device",
+        "No space left on device (os error 28)",
+        "database or disk is full",
+    ):
         known = error_boundary.translate(RuntimeError(f"raw.x: {said}"))
         assert isinstance(known, MachineError)
         assert "The disk is full" in str(known)
+
+
+def test_data_that_speak_of_a_full_disk_are_none() -> None:
+    quoted = "Rejected: not_json, for example `No space left on device in docker: database or disk is full`."
+    for error in (CheckFailed(quoted), ConfigurationError(quoted)):
+        assert error_boundary.translate(error) is error
+    assert error_boundary.translate(RuntimeError("`No space left on device in docker`")) is None
 
 
 @pytest.mark.parametrize("words", ["disk I/O error", "unable to open database file"])

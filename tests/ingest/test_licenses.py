@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from contextlib import suppress
 from importlib.metadata import distributions
@@ -18,6 +19,7 @@ from factory.ingest.licenses import expression, license_of
 
 TEXTS = dict(LICENSES)
 MIT, APACHE = TEXTS["MIT"], TEXTS["Apache-2.0"]
+R_CHOICE = "GPL-2.0-or-later OR BSD-3-Clause"
 PROPRIETARY = "This software may not be copied, shared or used but by a contract with us. " * 40
 
 
@@ -125,11 +127,22 @@ def test_an_expression_has_one_form_without_parentheses(declared: str, found: st
         ("setup.cfg", "[metadata]\nlicense = ISC\n", "ISC"),
         ("setup.cfg", "[metadata]\nclassifiers =\n  License :: OSI Approved :: ISC License (ISCL)\n", "ISC"),
         ("setup.cfg", "[metadata]\nname = a%b\n", "MIT"),
-        (
-            "DESCRIPTION",
-            "Package: x\nLicense: GPL (>= 2) |\n  BSD_3_clause + file LICENSE\n",
-            "GPL-2.0-or-later OR BSD_3_clause",
-        ),
+        ("DESCRIPTION", "Package: x\nLicense: GPL (>= 2) |\n  BSD_3_clause + file LICENSE\n", R_CHOICE),
+        ("DESCRIPTION", "Package: x\nLicense: GPL-3\n", "GPL-3.0-only"),
+        ("DESCRIPTION", "Package: x\nLicense: LGPL (== 2.1)\n", "LGPL-2.1-only"),
+        ("DESCRIPTION", "Package: x\nLicense: Apache License 2.0\n", "Apache-2.0"),
+        ("DESCRIPTION", "Package: x\nLicense: Apache License (== 2)\n", "Apache-2.0"),
+        ("DESCRIPTION", "Package: x\nLicense: CC BY-SA 4.0\n", "CC-BY-SA-4.0"),
+        ("DESCRIPTION", "Package: x\nLicense: file LICENSE\n", "MIT"),
+        ("DESCRIPTION", "Package: x\nLicense: Unlimited\n", "Unlimited"),
+        ("DESCRIPTION", "A description.\nLicense: see below\n", "MIT"),
+        ("DESCRIPTION", "Package: x\nLicense: GPL (" + " " * 200_000 + "x", "GPL ( x"),
+        ("package.json", json.dumps({"license": "SEE LICENSE IN " + "a" * 5_000}), "MIT"),
+        ("package.json", '{"license": "SEE LICENSE IN /etc/hostname"}', "MIT"),
+        ("package.json", '{"license": "SEE LICENSE IN ../outside.txt"}', "MIT"),
+        ("package.json", '{"license": "SEE LICENSE IN a\\u0000b"}', "MIT"),
+        ("package.json", '{"license": "a\\ud800b"}', "MIT"),
+        ("pyproject.toml", "a." * 100_000 + "b = 1\n", "MIT"),
         ("DESCRIPTION", "A folder of things.\n", "MIT"),
         ("package.json", "{broken", "MIT"),
         ("pyproject.toml", '[project]\nlicense = "BSD-3-Clause"\n', "BSD-3-Clause"),
@@ -153,9 +166,12 @@ def test_an_expression_has_one_form_without_parentheses(declared: str, found: st
     ],
 )
 def test_a_declaration_goes_before_texts(tmp_path: Path, name: str, text: str, license: str | None) -> None:
-    (tmp_path / "LICENSE.txt").write_text(MIT)
-    (tmp_path / name).write_text(text)
-    assert license_of(tmp_path) == license
+    (tmp_path / "outside.txt").write_text(APACHE)
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "LICENSE.txt").write_text(MIT)
+    (tree / name).write_text(text)
+    assert license_of(tree) == license
 
 
 @pytest.mark.parametrize(
@@ -211,11 +227,14 @@ def test_unknown_terms_beside_a_license_leave_none(tmp_path: Path, name: str) ->
 
 
 def test_a_reuse_folder_names_the_licenses_of_the_parts(tmp_path: Path) -> None:
-    (tmp_path / "LICENSES").mkdir()
-    for name in ("MIT", "CC0-1.0", "LicenseRef-Ours"):
-        (tmp_path / "LICENSES" / f"{name}.txt").write_text("The text.")
+    folder = tmp_path / "LICENSES"
+    (folder / "ISC").mkdir(parents=True)
+    for name in ("mit", "CC0-1.0", "LicenseRef-Ours", "Classpath-exception-2.0"):
+        (folder / f"{name}.txt").write_text("The text.")
+    for name in (".gitkeep", "README.md"):
+        (folder / name).touch()
     assert license_of(tmp_path) == "CC0-1.0 AND LicenseRef-Ours AND MIT"
-    (tmp_path / "LICENSES" / "README about them.txt").write_text("Not REUSE.")
+    (folder / "MIT OR ISC.txt").write_text("Not REUSE.")
     assert license_of(tmp_path) is None
 
 

@@ -24,8 +24,8 @@ from spark_udfs.ingest.web.archive_file import PIECE_BYTES, ArchiveFile
 from spark_udfs.ingest.web.codings import (
     GZIP,
     ZSTANDARD,
-    RecordCoding,
     CompressedRecord,
+    RecordCoding,
     skippable_length,
     zstandard_coding,
 )

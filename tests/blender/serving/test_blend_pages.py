@@ -67,7 +67,9 @@ def test_blends_that_come_and_go_move_no_other_blend() -> None:
     assert [blend.id for blend in second.blends] == [blend.id for blend in [*blends[4:], stored(9)]]
 
 
-@pytest.mark.parametrize("token", ["x", "bnVsbA==", "WzEsIDJd", "\u00e4"])
+@pytest.mark.parametrize(
+    "token", ["x", "bnVsbA==", "WzEsIDJd", "\u00e4", "ImFiIg==", "eyJhIjoxLCJiIjoyfQ==", "W1tb" * 50_000]
+)
 def test_a_foreign_token_is_refused(token: str) -> None:
     with pytest.raises(InvalidRequest, match=r"is not a page token\. Pass the next_page_token"):
         page_of_blends([], 0, token, message_of)
