@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from factory.api import Lake, TableName, settings
 
@@ -22,7 +23,9 @@ def main() -> int:
     groups = [table for table in tables if table.namespace == "dedup" and table.name.endswith("_decisions")]
     decisions = [row for group in groups for row in rows(lake, group, "doc_id", "dataset", "kept")]
     lost = 0
-    for dataset in sorted(table.name for table in tables if table.namespace == "tokenized"):
+    of_raw = (table for table in tables if table.namespace == "raw" and not table.name.endswith("_rejected"))
+    of_variants = (table for table in tables if table.namespace == "tokenized" and "__" in table.name)
+    for dataset in sorted(table.name for table in (*of_raw, *of_variants)):
         base = dataset.partition("__")[0]  # a variant shares the documents of its dataset
         raw = ids(rows(lake, TableName("raw", base), "doc_id"))
         rejected = rows(lake, TableName("raw", f"{base}_rejected"), "n_records")
@@ -45,14 +48,17 @@ def main() -> int:
             held_by = [place for place, members in places.items() if doc_id in members]
             print(f"  {doc_id} is {'in ' + ' and '.join(held_by) if held_by else 'nowhere'}")
         lost += len(astray)
-    return 1 if lost else 0
+    if not tables:
+        print("The lake has no table. FACTORY_HOME names its folder.")
+    return 1 if lost or not tables else 0
 
 
-def rows(lake: Lake, table: TableName, *columns: str) -> list[dict[str, object]]:
-    return lake.read(table, list(columns)).to_pylist()
+def rows(lake: Lake, table: TableName, *columns: str) -> list[dict[str, Any]]:
+    """The rows of a table, none of one that no run has made yet."""
+    return lake.read(table, list(columns)).to_pylist() if lake.exists(table) else []
 
 
-def ids(of: Iterable[dict[str, object]]) -> set[object]:
+def ids(of: Iterable[dict[str, Any]]) -> set[str]:
     return {row["doc_id"] for row in of}
 
 

@@ -97,10 +97,11 @@ def _visible(character: str) -> str:
 
 
 def cut(text: str, longest: int) -> str:
-    """Return the beginning of a text; mark a text that is cut."""
+    """Return the beginning of a text as a terminal may print it; mark a text that is cut."""
+    beginning = "".join(map(_visible, text[:longest]))
     if len(text) <= longest:
-        return text
-    return f"{text[:longest]} ... (first {longest:,} of {len(text):,} characters)"
+        return beginning
+    return f"{beginning} ... (first {longest:,} of {len(text):,} characters)"
 
 
 def _failure(failure: Mapping[str, Any]) -> str:

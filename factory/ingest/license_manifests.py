@@ -61,6 +61,17 @@ _CLASSIFIERS = {
 }
 
 
+# The words in which manifests name a license beside its identifier.
+LICENSE_NAMES = _CLASSIFIERS | {
+    "The MIT License": "MIT",
+    "Apache License 2.0": "Apache-2.0",
+    "Apache License, Version 2.0": "Apache-2.0",
+    "Apache 2.0": "Apache-2.0",
+    "BSD 2-Clause License": "BSD-2-Clause",
+    "BSD 3-Clause License": "BSD-3-Clause",
+}
+
+
 @dataclass(frozen=True)
 class LicenseDeclaration:
     """A license as its manifest spells it, or the file that holds its text."""

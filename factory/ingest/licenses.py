@@ -14,7 +14,7 @@ from pathlib import Path
 
 from license_expression import ExpressionError, LicenseExpression, Licensing, get_spdx_licensing
 
-from factory.ingest.license_manifests import MALFORMED, MANIFESTS, LicenseDeclaration
+from factory.ingest.license_manifests import LICENSE_NAMES, MALFORMED, MANIFESTS, LicenseDeclaration
 from factory.ingest.license_texts import recognized
 from spark_udfs.ingest.file_types import MARKDOWN, PLAIN, RST, kind_of
 
@@ -22,12 +22,14 @@ _MOST_BYTES = 256 << 10
 _LONGEST = 200  # characters of a declaration; a longer one is a text
 # Names of an expression with parentheses: (a OR b) AND (c OR d) AND ... of n has 2 ** (n / 2) alternatives.
 _MOST_NAMES = 12
-_NAME = re.compile(r"(?:[a-z0-9.]+[-_])?(?:un)?licen[cs]es?|copying", re.IGNORECASE)
-# Words of files about licenses that do not hold the license of the tree they lie in.
-_OTHER_FILE = re.compile(
-    r"[-_. ](?:header|template|notices?|third|3rd|dependenc|bundled|vendor)|[.](?:csv|gradle|spdx|svg|tmpl)$",
-    re.IGNORECASE,
+# A license file's name is `license` and the like, perhaps with words that say which license or for what.
+_LICENSE = re.compile(r"(?:un)?licen[cs]es?|copying(?:v?\d)?")
+_TERMS = re.compile(
+    r"v?[\d.]+|(?:apache|a?gpl|lgpl|mpl|epl|eupl|cddl)(?:v?[\d.]+)?|mit|[023]?bsd|isc|zlib|boost|bsl|cc0?|by|sa|nc|nd"
+    r"|unicode|psf|python|artistic|wtfpl|ofl|openssl|ssl|lesser|lib|clause|alternative|dual|additional|agreement"
+    r"|docs?|documentation|code|content|data|assets|fonts?|commercial|enterprise|ee|pro|proprietary|exceptions?"
 )
+_ENDINGS = re.compile(r"\.(?:txt|text|md|markdown|rst|adoc|asciidoc)$")
 _PROSE = frozenset({PLAIN.language, MARKDOWN.language, RST.language, None})
 _IDENTIFIER = re.compile(r"[\w.+-]+", re.ASCII)
 _REUSE = "LICENSES"  # the folder of https://reuse.software: a text for each license, named by its identifier
@@ -44,8 +46,9 @@ def license_of(folder: Path) -> str | None:
             declaration = read(text) if text else LicenseDeclaration()
         except MALFORMED:
             continue
-        if declaration.file is not None and (text := _read_inside(folder, declaration.file)) is not None:
-            return recognized(text)
+        if declaration.file is not None:  # terms of its own, even where the file is missing
+            text = _read_inside(folder, declaration.file)
+            return None if text is None else recognized(text)
         if license := _declared(declaration.license.strip()):
             return license
     return _license_of_files(folder)
@@ -59,6 +62,8 @@ def _license_of_files(folder: Path) -> str | None:
     except OSError:  # listing the files records it
         return None
     licenses = {name: recognized(text) for name, text in texts.items()}
+    # Any other file that the word begins counts if it is a license, such as `LICENSE.eigen`.
+    licenses = {name: license for name, license in licenses.items() if license or _is_license_name(name)}
     if licenses.get("COPYING.LESSER") == "LGPL-3.0" and licenses.get("COPYING") == "GPL-3.0":
         del licenses["COPYING"]  # the Lesser license is a supplement to the other's text
     if None in licenses.values():
@@ -83,12 +88,17 @@ def _identifier(name: str) -> str | None:
     return "" if symbol.is_exception else str(symbol.key)
 
 
+def _is_license_name(name: str) -> bool:
+    words = re.split(r"[-_. ]+", _ENDINGS.sub("", name.lower()))
+    others = [word for word in words if not _LICENSE.fullmatch(word)]
+    return len(others) < len(words) and all(_TERMS.fullmatch(word) for word in others)
+
+
 def _license_text(path: Path) -> str | None:
-    """Return the beginning of a file that its name calls the license, None for any other file."""
-    if not _NAME.match(path.name) or _OTHER_FILE.search(path.name):
-        return None
+    """Return the beginning of a file that its name may call a license, None for any other file."""
     language = kind_of(path.name).language
-    return _read(path) if language in _PROSE else None
+    is_candidate = _is_license_name(path.name) or _LICENSE.match(path.name.lower())
+    return _read(path) if is_candidate and language in _PROSE else None
 
 
 def expression(declared: str) -> str | None:
@@ -140,4 +150,4 @@ def _read(path: Path) -> str | None:
 def _declared(license: str) -> str | None:
     if len(license) > _LONGEST or "\n" in license:
         return recognized(license)
-    return expression(license) or license or None
+    return expression(license) or LICENSE_NAMES.get(license) or license or None

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from spark_udfs.depsort.fixtures import remoteness
+from spark_udfs.depsort.fixtures import NearestFolder, remoteness
 from tests.depsort.repositories import pairs
 
 
@@ -171,3 +173,12 @@ def test_a_crate_inherits_from_the_workspace_around_it() -> None:
 )
 def test_folders_are_ranked_by_nearness_and_fixtures_last(importer: str, folders: list[str]) -> None:
     assert sorted(sorted(folders), key=lambda folder: remoteness(folder, importer)) == folders
+
+
+_PATHS = st.lists(st.sampled_from(["a", "b", "fixtures"]), max_size=4).map("/".join)
+
+
+@given(folders=st.lists(_PATHS, max_size=8), importer=_PATHS)
+def test_the_nearest_folder_is_the_least_remote_one(folders: list[str], importer: str) -> None:
+    nearest = NearestFolder(folders).seen_from(importer)
+    assert nearest == min(folders, key=lambda folder: remoteness(folder, importer), default=None)

@@ -114,7 +114,7 @@ def test_an_expression_has_one_form_without_parentheses(declared: str, found: st
         ("package.json", '\ufeff{"license": "isc"}', "ISC"),
         ("package.json", '{"license": "SEE LICENSE IN LICENSE.txt"}', "MIT"),
         ("package.json", '{"license": "SEE LICENSE IN package.json"}', None),
-        ("package.json", '{"license": "SEE LICENSE IN missing.txt"}', "MIT"),
+        ("package.json", '{"license": "SEE LICENSE IN missing.txt"}', None),
         ("package.json", '{"license": {"type": "ISC"}}', "ISC"),
         ("package.json", '{"licenses": [{"type": "ISC"}, {"type": "Apache-2.0"}]}', "ISC OR Apache-2.0"),
         ("package.json", '{"license": "UNLICENSED"}', "UNLICENSED"),  # npm's word for no permission
@@ -127,20 +127,22 @@ def test_an_expression_has_one_form_without_parentheses(declared: str, found: st
         ("setup.cfg", "[metadata]\nlicense = ISC\n", "ISC"),
         ("setup.cfg", "[metadata]\nclassifiers =\n  License :: OSI Approved :: ISC License (ISCL)\n", "ISC"),
         ("setup.cfg", "[metadata]\nname = a%b\n", "MIT"),
+        ("setup.cfg", "[metadata]\nlicense = ISC License (ISCL)\n", "ISC"),
+        ("pyproject.toml", '[project]\nlicense = {text = "Apache License 2.0"}\n', "Apache-2.0"),
         ("DESCRIPTION", "Package: x\nLicense: GPL (>= 2) |\n  BSD_3_clause + file LICENSE\n", R_CHOICE),
         ("DESCRIPTION", "Package: x\nLicense: GPL-3\n", "GPL-3.0-only"),
         ("DESCRIPTION", "Package: x\nLicense: LGPL (== 2.1)\n", "LGPL-2.1-only"),
         ("DESCRIPTION", "Package: x\nLicense: Apache License 2.0\n", "Apache-2.0"),
         ("DESCRIPTION", "Package: x\nLicense: Apache License (== 2)\n", "Apache-2.0"),
         ("DESCRIPTION", "Package: x\nLicense: CC BY-SA 4.0\n", "CC-BY-SA-4.0"),
-        ("DESCRIPTION", "Package: x\nLicense: file LICENSE\n", "MIT"),
+        ("DESCRIPTION", "Package: x\nLicense: file LICENSE\n", None),  # there is none of that name
         ("DESCRIPTION", "Package: x\nLicense: Unlimited\n", "Unlimited"),
         ("DESCRIPTION", "A description.\nLicense: see below\n", "MIT"),
         ("DESCRIPTION", "Package: x\nLicense: GPL (" + " " * 200_000 + "x", "GPL ( x"),
-        ("package.json", json.dumps({"license": "SEE LICENSE IN " + "a" * 5_000}), "MIT"),
-        ("package.json", '{"license": "SEE LICENSE IN /etc/hostname"}', "MIT"),
-        ("package.json", '{"license": "SEE LICENSE IN ../outside.txt"}', "MIT"),
-        ("package.json", '{"license": "SEE LICENSE IN a\\u0000b"}', "MIT"),
+        ("package.json", json.dumps({"license": "SEE LICENSE IN " + "a" * 5_000}), None),
+        ("package.json", '{"license": "SEE LICENSE IN /etc/hostname"}', None),
+        ("package.json", '{"license": "SEE LICENSE IN ../outside.txt"}', None),
+        ("package.json", '{"license": "SEE LICENSE IN a\\u0000b"}', None),
         ("package.json", '{"license": "a\\ud800b"}', "MIT"),
         ("pyproject.toml", "a." * 100_000 + "b = 1\n", "MIT"),
         ("DESCRIPTION", "A folder of things.\n", "MIT"),
@@ -178,7 +180,14 @@ def test_a_declaration_goes_before_texts(tmp_path: Path, name: str, text: str, l
     "name",
     [
         *("LICENSE", "license.rst", "LICENCE.md", "UNLICENSE", "COPYING", "LICENSE-MIT", "LICENSE.MIT"),
-        *("MIT-LICENSE", "MIT_LICENSE.txt", "LICENSE_1_0.txt", "LICENSE.adoc"),
+        *(
+            "MIT-LICENSE",
+            "MIT_LICENSE.txt",
+            "LICENSE_1_0.txt",
+            "LICENSE.adoc",
+            "mit.license",
+            "LICENSE.eigen",
+        ),
     ],
 )
 @pytest.mark.parametrize(
@@ -211,6 +220,8 @@ def test_a_license_file_has_any_of_its_names_and_encodings(
             "license.svg",
         ),
         *("LICENSE-THIRD-PARTY.txt", "licenses_bundled.txt", "NOTICE", "copying.c"),
+        *("license-faq.md", "copying_files", "driver-license-ocr.md", "licensee.txt", "unlicensed.md"),
+        *("license.key", "license.cfg", "LICENSE~", "LICENSE.orig", "LICENSE.txt.asc", "license.pdf"),
     ],
 )
 def test_a_file_about_licenses_is_not_the_license(tmp_path: Path, name: str) -> None:

@@ -183,18 +183,23 @@ def _plain_record(file: ArchiveFile, place: int, max_bytes: int) -> WarcRecord |
     n_behind = len(behind) - len(behind.lstrip(_BEHIND))
     length = end + n_behind - place
     if n_declared > max_bytes:
-        begins = _begins(file, place + length)
+        begins = _begins(file, place + length, end)
         return WarcRecord(place, length, headers, b"", _too_large(max_bytes, place)) if begins else None
     content = file.part(place + begin, end)
     fits = _digest_fits(headers.get("warc-block-digest"), content)
-    if fits is False or (fits is None and not _begins(file, place + length)):
+    if fits is False or (fits is None and not _begins(file, place + length, end)):
         return None
     return WarcRecord(place, length, headers, content)
 
 
-def _begins(file: ArchiveFile, place: int) -> bool:
-    """Whether a record, or the end of the file, is at `place`."""
-    return place >= file.end_of_data or _VERSION.match(file.part(place, place + 16)) is not None
+def _begins(file: ArchiveFile, place: int, end: int) -> bool:
+    """Whether a record, the end of the file or its padding is at `place`, behind content that ends at `end`.
+
+    Zeros in place of the end of a content are no padding.
+    """
+    if place >= file.size or end <= file.end_of_data <= place:
+        return True
+    return _VERSION.match(file.part(place, place + 16)) is not None
 
 
 def _header(content: bytes, offset: int) -> tuple[Headers, int, BadRecord | None]:

@@ -127,6 +127,15 @@ def test_zeros_in_place_of_a_part_of_the_last_record_are_damage() -> None:
     assert covered(content, found)
 
 
+def test_zeros_in_place_of_the_end_of_a_plain_record_are_damage() -> None:
+    header = b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 300\r\n\r\n"
+    *whole, damaged = read(PLAIN + header + b"abc" * 50 + bytes(5_000))
+    assert [record.content for record in whole] == [record.content for record in WHOLE["plain"]]
+    assert damaged.trouble is not None
+    (last,) = read(header + b"abc" * 50 + bytes(150))  # a content that ends in zeros, at the end of the file
+    assert last.trouble is None
+
+
 def test_a_lying_length_costs_its_own_record() -> None:
     member = gzip.compress(b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 99\r\n\r\nabc\r\n\r\n")
     between = WHOLE["gzip"][2].offset

@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spark_udfs.depsort.fixtures import fixture_of, remoteness
+from spark_udfs.depsort.fixtures import NearestFolder, fixture_of, remoteness
 from spark_udfs.depsort.languages.data import read_names
 from spark_udfs.depsort.languages.javascript.manifests import (
     MAX_DEPTH,
@@ -90,6 +90,10 @@ class JavaScriptModules(Modules):
         for path, manifest in self._manifests.items():
             if posixpath.basename(path) == "package.json" and isinstance(name := manifest.get("name"), str):
                 self._packages.setdefault(name, []).append(posixpath.dirname(path))
+        self._nearest = {
+            name: NearestFolder(sorted(folders, key=lambda folder: (len(folder), folder)))
+            for name, folders in self._packages.items()
+        }
         self._configs: dict[str, _Config] = {}
         self._addresses: dict[tuple[str, str], str | None] = {}
 
@@ -214,15 +218,19 @@ class JavaScriptModules(Modules):
         for folder in self._folders_of(owner, importer):
             yield from self._in_package(folder, name[len(owner) + 1 :])
 
-    def _folders_of(self, package: str, importer: str) -> list[str]:
+    def _folders_of(self, package: str, importer: str) -> Iterator[str]:
         """The folders of a package: the linked one, then the nearest first; fixtures only without others."""
         folders = self._packages.get(package, [])
         if len(folders) < 2:
-            return folders
-        distances = {folder: remoteness(folder, importer) for folder in folders}
+            yield from folders
+            return
+        if (linked := self._linked(package, importer)) in folders:
+            yield linked
+        if (nearest := self._nearest[package].seen_from(importer)) is not None:
+            yield nearest
+        distances = {folder: remoteness(folder, importer) for folder in folders}  # where these lead nowhere
         built = [folder for folder in folders if not distances[folder][0]] or folders
-        linked = self._linked(package, importer)
-        return sorted(built, key=lambda folder: (folder != linked, distances[folder], len(folder), folder))
+        yield from sorted(built, key=lambda folder: (distances[folder], len(folder), folder))
 
     def _linked(self, package: str, importer: str) -> str | None:
         """The folder to which the nearest manifest that depends on the package links it."""

@@ -98,6 +98,8 @@ class PythonModules(Modules):
         own = self._own_root(directory)
         below = module.replace(".", "/")
         mere_folder: str | None = None
+        if (own_address := _join(own, below)) in self._files or own_address in self._packages:
+            return own_address
         for root in sorted(self._roots.get(first, ()), key=lambda root: self._rank(root, own)):
             address = _join(root, below)
             around = root == "" or f"{own}/".startswith(f"{root}/")

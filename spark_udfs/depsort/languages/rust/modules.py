@@ -13,7 +13,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Collection, Mapping, Sequence
 
-from spark_udfs.depsort.fixtures import remoteness
+from spark_udfs.depsort.fixtures import NearestFolder
 from spark_udfs.depsort.languages.rust.manifests import (
     CargoManifest,
     read_manifest,
@@ -54,7 +54,7 @@ class RustModules(Modules):
                 self._files[address] = number
         self._known = {"::".join(parts[:n]) for address in self._addresses
                        for parts in (address.split("::"),) for n in range(1, len(parts) + 1)}  # fmt: skip
-        self._crates: dict[str, list[str]] = {}  # name -> roots
+        roots_by_name: dict[str, list[str]] = {}
         self._roots: dict[str, str] = {}  # folder of a crate -> root
         folders = {parent(stem): folder for stem, folder in library_stems.items()}
         for root in sorted(roots, reverse=True):
@@ -65,7 +65,8 @@ class RustModules(Modules):
             for name in names or (
                 crate_name for crate_name in by_folder if crate_name not in _LANGUAGE_S_OWN
             ):
-                self._crates.setdefault(name, []).append(root)
+                roots_by_name.setdefault(name, []).append(root)
+        self._crates = {name: NearestFolder(of_name) for name, of_name in roots_by_name.items()}
         self._folders = [parent(path) for path in paths]
         self._systems = [systems_of(path) for path in paths]
         self._crate_manifests = [_nearest(folder, crates) for folder in self._folders]
@@ -98,8 +99,8 @@ class RustModules(Modules):
         if folder in self._roots:
             return self._roots[folder]
         name = manifest.renamed.get(name, name)
-        roots = self._crates.get(name, []) if name else []
-        return min(roots, key=lambda root: remoteness(root, self._folders[importer]), default="")
+        nearest = self._crates.get(name) if name else None
+        return (nearest and nearest.seen_from(self._folders[importer])) or ""
 
     def files(self, address: str) -> Sequence[int]:
         """The file of a module; none where only files below it exist."""
