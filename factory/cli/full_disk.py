@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import errno
-import re
 import shutil
 
 from factory.errors import CheckFailed, ConfigurationError, MachineError
 from factory.settings import settings
 
-# Of the operating system in the words of Python, Java, Rust and Arrow, and of SQLite where it writes a page.
-_WORDS = re.compile(
-    r"(?:[Ee]rrno 28\]|IOException:) ?No space left on device|No space left on device \(os error 28\)"
-    r"|database or disk is full"
-)
+# Of the operating system, and of SQLite where it writes a page.
+_WORDS = ("No space left on device", "disk is full")
 _OF_DATA = (CheckFailed, ConfigurationError)  # their sentences quote what documents and files say
 # SQLite says only this where it cannot extend a log, share memory or make a database, for any reason.
 _WORDS_OF_ANY_REASON = ("disk I/O error", "unable to open database file")
@@ -25,7 +21,7 @@ def full_disk(error: BaseException | str) -> MachineError | None:
     if isinstance(error, _OF_DATA):
         return None
     text = str(error)
-    is_full = bool(_WORDS.search(text)) or getattr(error, "errno", None) == errno.ENOSPC
+    is_full = any(words in text for words in _WORDS) or getattr(error, "errno", None) == errno.ENOSPC
     if not is_full and not (any(words in text for words in _WORDS_OF_ANY_REASON) and _has_no_room()):
         return None
     return MachineError(

@@ -29,6 +29,7 @@ _TERMS = re.compile(
     r"|unicode|psf|python|artistic|wtfpl|ofl|openssl|ssl|lesser|lib|clause|alternative|dual|additional|agreement"
     r"|docs?|documentation|code|content|data|assets|fonts?|commercial|enterprise|ee|pro|proprietary|exceptions?"
 )
+_ABOUT_OTHERS = re.compile(r"third|3rd|dependenc|bundled|vendor|notice|header|template", re.IGNORECASE)
 _ENDINGS = re.compile(r"\.(?:txt|text|md|markdown|rst|adoc|asciidoc)$")
 _PROSE = frozenset({PLAIN.language, MARKDOWN.language, RST.language, None})
 _IDENTIFIER = re.compile(r"[\w.+-]+", re.ASCII)
@@ -98,7 +99,8 @@ def _license_text(path: Path) -> str | None:
     """Return the beginning of a file that its name may call a license, None for any other file."""
     language = kind_of(path.name).language
     is_candidate = _is_license_name(path.name) or _LICENSE.match(path.name.lower())
-    return _read(path) if is_candidate and language in _PROSE else None
+    is_about_others = _ABOUT_OTHERS.search(path.name) is not None
+    return _read(path) if is_candidate and not is_about_others and language in _PROSE else None
 
 
 def expression(declared: str) -> str | None:
@@ -128,19 +130,18 @@ def _licensing() -> Licensing:
 
 def _read_inside(folder: Path, name: str) -> str | None:
     """Return the beginning of the file `name` of a tree, None for one outside of it."""
-    parts = Path(name).parts
-    is_inside = not Path(name).is_absolute() and ".." not in parts and "\0" not in name
-    return _read(folder / name) if is_inside and all(len(part) < _LONGEST for part in parts) else None
+    path = Path(name.strip("<>"))
+    return None if path.is_absolute() or ".." in path.parts else _read(folder / path)
 
 
 def _read(path: Path) -> str | None:
     """Return the beginning of a regular file; reading the folder records a file that cannot be read."""
-    if path.is_symlink() or not path.is_file():
-        return None
     try:
+        if path.is_symlink() or not path.is_file():
+            return None
         with path.open("rb") as file:
             beginning = file.read(_MOST_BYTES)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a name that no file can have
         return None
     is_utf_16 = beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     text = beginning.decode("utf-16" if is_utf_16 else "utf-8-sig", "replace")

@@ -112,6 +112,9 @@ def test_an_expression_has_one_form_without_parentheses(declared: str, found: st
         ("Cargo.toml", '[package]\nname = "a"\nlicense = "ISC/Apache-2.0"\n', "ISC OR Apache-2.0"),
         ("package.json", '{"license": "isc"}', "ISC"),
         ("package.json", '\ufeff{"license": "isc"}', "ISC"),
+        ("package.json", '{"license": "SEE LICENSE IN <LICENSE.txt>"}', "MIT"),
+        ("package.json", json.dumps({"license": "SEE LICENSE IN " + "\xe9" * 199}), None),
+        ("package.json", json.dumps({"license": "SEE LICENSE IN " + "/".join(["a" * 99] * 60)}), None),
         ("package.json", '{"license": "SEE LICENSE IN LICENSE.txt"}', "MIT"),
         ("package.json", '{"license": "SEE LICENSE IN package.json"}', None),
         ("package.json", '{"license": "SEE LICENSE IN missing.txt"}', None),
@@ -227,6 +230,7 @@ def test_a_license_file_has_any_of_its_names_and_encodings(
 def test_a_file_about_licenses_is_not_the_license(tmp_path: Path, name: str) -> None:
     (tmp_path / "LICENSE").write_text(MIT)
     (tmp_path / name).write_text("Ask us.")
+    (tmp_path / "LICENSE-third-party.txt").write_text(APACHE)
     assert license_of(tmp_path) == "MIT"
 
 

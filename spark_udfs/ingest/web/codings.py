@@ -51,6 +51,14 @@ class RecordCoding:
         except DECODING_ERRORS:
             return b""
 
+    def skippable_length(self, file: ArchiveFile, place: int) -> int:
+        """The length of the skippable frame at `place`; zero if none begins there, or it does not end."""
+        header = file.part(place, place + 8) if self.magic == _FRAME else b""
+        if len(header) < 8 or not _SKIPPABLE.match(header):
+            return 0
+        length = 8 + int.from_bytes(header[4:], "little")
+        return length if place + length <= file.size else 0
+
     def member(self, file: ArchiveFile, place: int, most_bytes: int, budget: int) -> CompressedRecord:
         """The member at `place` with the first `most_bytes` of its content.
 
@@ -92,17 +100,8 @@ def zstandard_coding(file: ArchiveFile) -> RecordCoding | None:
     return replace(ZSTANDARD, decoder=partial(ZstandardFrame, _dictionary(file)))
 
 
-def skippable_length(file: ArchiveFile, place: int) -> int:
-    """The length of the skippable frame at `place`; zero if none begins there, or it does not end."""
-    header = file.part(place, place + 8)
-    if len(header) < 8 or not _SKIPPABLE.match(header):
-        return 0
-    length = 8 + int.from_bytes(header[4:], "little")
-    return length if place + length <= file.size else 0
-
-
 def _dictionary(file: ArchiveFile) -> zstandard.ZstdCompressionDict:
-    content = file.part(8, min(skippable_length(file, 0), _MAX_DICTIONARY_BYTES))
+    content = file.part(8, min(ZSTANDARD.skippable_length(file, 0), _MAX_DICTIONARY_BYTES))
     try:
         if content.startswith(_FRAME):
             decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_DECODER_BYTES)

@@ -26,7 +26,6 @@ from spark_udfs.ingest.web.codings import (
     ZSTANDARD,
     CompressedRecord,
     RecordCoding,
-    skippable_length,
     zstandard_coding,
 )
 from spark_udfs.ingest.web.headers import MAX_HEADER_BYTES, Headers, header_end
@@ -57,17 +56,18 @@ def records(opened_file: BinaryIO, max_bytes: int) -> Iterator[WarcRecord]:
     file = ArchiveFile(opened_file)
     coding = _coding_of(file)
     budget = most_bytes(file.size)
-    place = 0
+    place = n_bytes_in_vain = 0
     while place < (file.end_of_data or file.size):
-        if coding is not None and (length := skippable_length(file, place)):
+        if coding is not None and (length := coding.skippable_length(file, place)):
             place += length
             continue
-        if coding is not GZIP and file.n_read > MAX_REREADS * (file.size + PIECE_BYTES):
+        if n_bytes_in_vain > MAX_REREADS * (file.size + PIECE_BYTES):
             detail = "So many places look like beginnings of records that the rest is not read."
             yield WarcRecord(
                 place, file.size - place, Headers({}), b"", BadRecord("corrupt", detail, f"byte {place}")
             )
             return
+        n_read = file.n_read
         if coding is None:
             record = _plain_record(file, place, max_bytes)
         else:
@@ -75,6 +75,7 @@ def records(opened_file: BinaryIO, max_bytes: int) -> Iterator[WarcRecord]:
             budget -= n_expanded
         if record is None:
             record = _damaged(place, _next_start(file, place + 1, coding), file.size, coding)
+            n_bytes_in_vain += file.n_read - n_read
         yield record
         place = record.offset + record.length
 
@@ -115,11 +116,12 @@ def _damaged(begin: int, end: int, size: int, coding: RecordCoding | None) -> Wa
 
 def _next_start(file: ArchiveFile, place: int, coding: RecordCoding | None) -> int:
     """Return where the next record begins, at `place` or behind it; the size of the file if none does."""
+    n_read = file.n_read
     for start in file.places(coding.magic if coding else b"WARC/", place):
         probe = file.part(start, start + (coding.probed_bytes if coding else _PROBED_LINE))
         if _START.match(coding.beginning(probe) if coding else probe):
             return start
-        if coding is not GZIP and file.n_read > MAX_REREADS * (file.size + PIECE_BYTES):
+        if file.n_read - n_read > MAX_REREADS * (file.size + PIECE_BYTES):
             break
     return file.size
 

@@ -183,6 +183,19 @@ def test_an_archive_brings_the_dictionary_of_its_frames(
     assert b"".join(contents) == PLAIN
 
 
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, zstandard.compress])
+def test_an_archive_of_many_small_records_is_read_to_its_end(compress: Any) -> None:
+    record = b"WARC/1.0\r\nWARC-Type: request\r\nContent-Length: 3\r\n\r\nabc\r\n\r\n"
+    records_read = read(compress(record) * 20_000)
+    assert (len(records_read), {record.trouble for record in records_read}) == (20_000, {None})
+
+
+def test_a_frame_to_skip_is_damage_in_an_archive_of_gzip() -> None:
+    member = gzip.compress(b"WARC/1.0\r\nContent-Length: 0\r\n\r\n\r\n\r\n")
+    records_read = read(member + skippable(member, 0x50) + member)
+    assert [record.trouble is None for record in records_read] == [True, False, True, True]
+
+
 def test_a_damaged_dictionary_is_named(dictionary: zstandard.ZstdCompressionDict) -> None:
     content = skippable(b"\x37\xa4\x30\xec" + bytes(20)) + in_frames(PLAIN, dictionary)
     with pytest.raises(BadRecord) as refused:
