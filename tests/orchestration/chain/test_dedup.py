@@ -104,7 +104,7 @@ class Grown:
     small: State
     tripled: State
     joined: State  # by a second dataset
-    stricter: State  # at another threshold of the sweep
+    stricter: State  # at another threshold of the sweep, which was declared
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def grown(spark: SparkSession, lake_settings: Settings) -> Grown:
     return Grown(
         small=lakeside.run({"growing_web": ROWS[QUARTER : 2 * QUARTER]}, SIGNED, ["growing_web"]),
         tripled=lakeside.run(web, SIGNED, ["growing_web"]),
-        joined=lakeside.run(both, DECIDED, ["growing_books"]),
+        joined=lakeside.run(both, DECIDED, ["growing_books"], sweep=(0.85, 0.9, 0.95)),
         stricter=lakeside.run(both, DECIDED, threshold=0.85, sweep=(0.8, 0.9, 0.95), removed_alarm=0.9),
     )
 
@@ -150,7 +150,13 @@ STALE: list[tuple[dict[str, object], set[str]]] = [
     ({"shingle": 2}, LEXED),
     (
         {"threshold": 0.85, "sweep": (0.8, 0.9, 0.95)},
-        {"components", "decisions", "repository_edges", "repositories"},
+        {
+            "edges",
+            "components",
+            "decisions",
+            "repository_edges",
+            "repositories",
+        },  # no sweep was declared before
     ),
     ({"sweep": (0.9,)}, {"edges", "sweep"}),
     ({"sweep": (0.7, 0.85, 0.9, 0.95)}, {"edges", "sweep", *BANDED}),
