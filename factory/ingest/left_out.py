@@ -18,7 +18,7 @@ from factory.counted import conjunction, counted
 from factory.ingest.globs import compiled
 from factory.ingest.listing import UNWANTED, files_below
 from spark_udfs.ingest.compression import COMPRESSIONS
-from spark_udfs.ingest.jsonl import is_json_document
+from spark_udfs.ingest.json_document import is_json_document
 
 _EVERY = ("**/*",)
 _PLAIN_ENDING = re.compile(r"[a-z0-9][a-z0-9_+-]{0,9}")

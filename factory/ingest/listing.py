@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from factory.errors import ConfigurationError
 from factory.ingest.globs import compiled
-from spark_udfs.ingest.jsonl import is_json_document
+from spark_udfs.ingest.json_document import is_json_document
 from spark_udfs.ingest.rows import Origin
 from spark_udfs.ingest.work import WORK
 

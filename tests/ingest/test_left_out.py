@@ -24,7 +24,7 @@ from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.datasets.remedies import left_out_sentence, remedies
 from spark_udfs.ingest.archive import archive_file
 from spark_udfs.ingest.files import NOTEBOOK_REMEDY, text_file
-from spark_udfs.ingest.jsonl import is_json_document
+from spark_udfs.ingest.json_document import is_json_document
 from spark_udfs.ingest.registry import RECORD_FILES
 from spark_udfs.ingest.rows import Origin
 from tests.ingest import inputs

@@ -23,7 +23,7 @@ from factory.orchestration.datasets.formats import CLASS_OF_FORMAT, FORMATS, Mes
 from factory.orchestration.datasets.record_fields import key_field, messages_field, text_field
 from spark_udfs.ingest.file_types import CODE, kind_of
 from spark_udfs.ingest.files import Input
-from spark_udfs.ingest.jsonl import is_json_document
+from spark_udfs.ingest.json_document import is_json_document
 from spark_udfs.ingest.registry import READERS, RECORD_FILES
 from spark_udfs.ingest.rows import Origin
 

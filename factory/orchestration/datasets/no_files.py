@@ -17,7 +17,9 @@ from factory.suggestions import quoted
 from spark_udfs.ingest.registry import RECORD_FILES
 
 _EVERY = ("**/*",)
-_COMPRESSED_JSON = [pattern for pattern in RECORD_FILES["jsonl"] if ".json." in pattern]
+_COMPRESSED_JSON = [
+    pattern for patterns in RECORD_FILES.values() for pattern in patterns if ".json." in pattern
+]
 _TABLES = ("**/*.csv", "**/*.tsv", "**/*.json", "**/*.csv.gz", "**/*.json.gz", "**/*.xlsx")
 RECORD_NOUNS = [format_class.noun for format_class in FORMATS if issubclass(format_class, RecordFiles)]
 
