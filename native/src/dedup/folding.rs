@@ -58,7 +58,10 @@ impl<'a> FoldedText<'a> {
                 folded.extend(run.chars().map(&lower));
             } else {
                 // The composition of U+0149 begins with an apostrophe.
-                fold(&without_unseen(&NFKC.normalize(&without_unseen(run))), &mut folded);
+                fold(
+                    &without_unseen(&NFKC.normalize(&without_unseen(run))),
+                    &mut folded,
+                );
             }
             at = beyond_ascii(text.as_bytes(), copied);
         }
