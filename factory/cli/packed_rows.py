@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, RenderableType
 from rich.text import Text
@@ -12,8 +13,10 @@ from rich.text import Text
 from factory.cli.output import frame
 from factory.cli.tables import cut, show_sample
 from factory.explain.named_state import NamedState
-from factory.explain.packed_text import PackedPiece, pieces_of
 from factory.lake.tables import Lake
+
+if TYPE_CHECKING:
+    from factory.explain.packed_text import PackedPiece
 
 _LONGEST = 400  # characters of a piece that are shown
 _MOST_PIECES = 12
@@ -23,6 +26,12 @@ def show_packed_rows(
     lake: Lake, state: NamedState, rows: Sequence[Mapping[str, Any]], console: Console
 ) -> None:
     """Print each sequence as its documents' text; without its tokenizer only the numbers of the row."""
+    if find_spec("tokenizers") is None:  # an installation for trainers need not have it
+        sys.stderr.write("To see the tokens as text, install `tokenizers`.\n")
+        show_sample([dict(row) for row in rows], state.table, console)
+        return
+    from factory.explain.packed_text import pieces_of
+
     pieces_of_rows = pieces_of(lake, state, rows)
     if pieces_of_rows is None:
         sys.stderr.write(
