@@ -36,7 +36,7 @@ class Places:
 
 
 class Texts:
-    """Paragraphs of drawn words, in sentences, of which none resembles another."""
+    """Paragraphs of random words in sentences; no two resemble each other."""
 
     def __init__(self, seed: int = 7) -> None:
         self._draw = random.Random(seed)

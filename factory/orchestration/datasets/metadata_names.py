@@ -1,7 +1,7 @@
 """The names of `metadata` that the first documents of a dataset have, and the predicates on unknown names.
 
-A predicate on a name that no document has decides alike on all of them, so a typing mistake would keep or
-reject everything. If later documents have the name, set `missing` on the predicate.
+A predicate on a name that no document has gives all documents the same verdict, so a typing mistake would
+keep or reject everything. If later documents have the name, set `missing` on the predicate.
 """
 
 from __future__ import annotations
