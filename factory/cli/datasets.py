@@ -14,12 +14,14 @@ from rich.status import Status
 from rich.table import Table
 
 from factory.cli.root import DATASETS_FILE
-from factory.counted import counted
+from factory.counted import conjunction, counted
 from factory.errors import ConfigurationError
 from factory.ingest.html_extra import missing_html
 from factory.ingest.left_out import endings_phrase
-from factory.ingest.listing import first_records
+from factory.ingest.listing import UNWANTED, first_records
 from factory.ingest.unsupported_paths import why_unreadable
+from factory.ingest.vendored import INSTALLED
+from factory.orchestration.datasets.check import CheckedDataset
 from factory.orchestration.datasets.check import check as checked
 from factory.orchestration.datasets.guess import guess
 from factory.orchestration.datasets.remedies import left_out_sentence, remedies
@@ -51,6 +53,9 @@ def init(folder: Path, console: Console) -> None:
             markup=False,
             soft_wrap=True,
         )
+    for dataset in guesses:
+        if dataset.note:
+            console.print(f"`{dataset.name}`: {dataset.note}", markup=False, soft_wrap=True)
     console.print(f"Wrote {path}. Check these guesses:", markup=False)
     check(path, console, of_folder=folder)
 
@@ -72,7 +77,8 @@ def check(
     if as_json:
         datasets = [asdict(dataset) for dataset in found.datasets]
         n_tables = len(found.corpus.assets)
-        console.print_json(json.dumps({"file": str(path), "tables": n_tables, "datasets": datasets}))
+        fields = {"file": str(path), "tables": n_tables, "warnings": found.warnings, "datasets": datasets}
+        console.print_json(json.dumps(fields))
         return
     table = Table(box=None, header_style="bold")
     for column in ("dataset", "kind", "format", "files", "variants"):
@@ -89,8 +95,20 @@ def check(
     for dataset in found.datasets:
         for sentence in dataset.advice:
             console.print(sentence, markup=False, soft_wrap=True)
+    for sentence in found.warnings:
+        console.print(f"[yellow]warning[/]  {escape(sentence)}", soft_wrap=True)
+    for dataset in found.datasets:
+        if dataset.n_by_exclude:
+            console.print(_excluded_sentence(dataset), markup=False, soft_wrap=True)
     if of_folder is not None:
-        _show_undeclared(found.left_out([of_folder]), console)
+        for folder_name, n_files in found.installed_files(of_folder).items():
+            console.print(
+                f"No dataset reads {counted(n_files, 'file')} under {folder_name}: installed packages. To "
+                f"read them: factory init {shlex.quote(str(of_folder / folder_name))}",
+                markup=False,
+                soft_wrap=True,
+            )
+        _show_undeclared(found.left_out([of_folder], (*UNWANTED, *INSTALLED)), console)
     for dataset in found.datasets if of_folder is None else ():
         if sentence := left_out_sentence(dataset.left_out, f"`{dataset.name}` leaves out"):
             console.print(sentence, markup=False, soft_wrap=True)
@@ -109,6 +127,15 @@ def check(
         markup=False,
         soft_wrap=True,
     )
+
+
+def _excluded_sentence(dataset: CheckedDataset) -> str:
+    """Say how many files the patterns of `exclude` keep from the reader of a dataset."""
+    most_first = sorted(dataset.n_by_exclude.items(), key=lambda pair: -pair[1])
+    n_files = sum(dataset.n_by_exclude.values())
+    counts = conjunction([f"{n:,} by `{pattern}`" for pattern, n in most_first])
+    remedy = "Remove a pattern to read its files."
+    return f"`{dataset.name}` leaves out {counted(n_files, 'file')} by `exclude`: {counts}. {remedy}"
 
 
 def _show_undeclared(n_by_ending: Mapping[str, int], console: Console) -> None:

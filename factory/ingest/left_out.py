@@ -1,8 +1,9 @@
 """Files below a folder that a reader leaves out, and their number by ending.
 
-A reader of records takes the files of its endings alone. This module counts the other files of a folder.
-Hidden names, names that begin with `_` (which other programs keep for marks such as `_SUCCESS`) and the card
-of a dataset, which is read for its license, are not counted.
+A reader of records takes the files of its endings alone. This module counts the other files of a folder, and
+the files that `exclude` keeps from a reader of chosen files. Hidden names, names that begin with `_` (which
+other programs keep for marks such as `_SUCCESS`) and the card of a dataset, which is read for its license,
+are not counted.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from pathlib import Path
 
 from factory.counted import conjunction, counted
 from factory.ingest.globs import compiled
-from factory.ingest.listing import UNWANTED, files_below
+from factory.ingest.items import Tree
+from factory.ingest.listing import UNWANTED, files_below, parents_of
 from spark_udfs.ingest.compression import COMPRESSIONS
 from spark_udfs.ingest.json_document import is_json_document
 
@@ -89,6 +91,34 @@ def endings_left_out(
         name
         for folder in folders
         for name in files_left_out(folder, partial(_is_read, pattern, os.fsencode(folder)), exclude)
+    )
+
+
+def files_excluded(
+    folder: Path, include: Sequence[str], exclude: Sequence[str], *, deep: bool = True
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the files below a folder that match `include` and are left out by `exclude`, as (pattern, name).
+
+    The pattern is the first of `exclude` that matches the file or a folder above it. Files that every reader
+    leaves out, such as those of `.git`, are not among them.
+    """
+    patterns = {glob: compiled([glob]) for glob in exclude if glob not in UNWANTED}
+    if not patterns:
+        return
+    every = compiled(list(patterns))
+    for name in files_below(folder, include, UNWANTED, deep=deep):
+        places = [name, *parents_of(name)]
+        if any(map(every.fullmatch, places)):
+            yield next(glob for glob, regex in patterns.items() if any(map(regex.fullmatch, places))), name
+
+
+def endings_excluded(
+    trees: Iterable[Tree], include: str | Sequence[str], exclude: str | Sequence[str]
+) -> dict[str, int]:
+    """Return how many files of the trees that match `include` are left out by `exclude`, by ending."""
+    includes, excludes = ([globs] if isinstance(globs, str) else globs for globs in (include, exclude))
+    return count_endings(
+        name for tree in trees for _, name in files_excluded(tree.folder, includes, excludes, deep=tree.deep)
     )
 
 

@@ -105,6 +105,14 @@ def files_below(
         yield os.path.relpath(os.fsencode(error.filename), top)
 
 
+def parents_of(name: bytes) -> Iterator[bytes]:
+    """Yield the folders above a path as `exclude` sees them, with a slash at the end, the outermost first."""
+    end = name.find(b"/")
+    while end >= 0:
+        yield name[: end + 1]
+        end = name.find(b"/", end + 1)
+
+
 def record_files_below(root: Path, patterns: Sequence[str]) -> Iterator[bytes]:
     """Yield the paths of the files of records below a folder, as `files_below` does.
 

@@ -13,7 +13,8 @@ documents without text, each with the location of its text, for assets that publ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +30,7 @@ from factory.errors import ConfigurationError
 from factory.ingest.html_extra import require_html
 from factory.ingest.installation import installation_work
 from factory.ingest.items import Paths, Patterns, Tree, files_in, files_of, folders, named
-from factory.ingest.left_out import endings_left_out
+from factory.ingest.left_out import endings_excluded, endings_left_out
 from factory.ingest.licenses import license_of
 from factory.ingest.listing import UNWANTED, Work, as_table, first_names
 from factory.ingest.overlapping_paths import refuse_overlap
@@ -159,7 +160,9 @@ class Ingests:
         origin = Origin(source or "", repository, revision, license, dict(metadata or {}))
         trees = [Tree(folder, named(origin, folder)) for folder in folders(paths)]
         work = files_in(trees, include, exclude)
-        return self._ingest(work, paths, limit=limit, markup=_markup(markup, repository))
+        count_excluded = partial(endings_excluded, trees, include, exclude)
+        choice = _markup(markup, repository)
+        return self._ingest(work, paths, limit=limit, markup=choice, count_excluded=count_excluded)
 
     def repositories(
         self,
@@ -180,15 +183,16 @@ class Ingests:
         """
         origin = Origin("", None, revision, license, dict(metadata or {}))
 
-        def trees() -> Iterator[Tree]:
-            for holder in folders(paths):
-                found = [path for path in sorted(holder.iterdir()) if path.is_dir() and not path.is_symlink()]
-                for path in found:
+        trees: list[Tree] = []
+        for holder in folders(paths):
+            for path in sorted(holder.iterdir()):
+                if path.is_dir() and not path.is_symlink():
                     licensed = replace(named(origin, path), license=license or license_of(path))
-                    yield Tree(path, replace(licensed, repository=path.name))
-                yield Tree(holder, named(origin, holder), deep=False)
-
-        return self._ingest(files_in(trees(), include, exclude), paths, limit=limit, markup=markup)
+                    trees.append(Tree(path, replace(licensed, repository=path.name)))
+            trees.append(Tree(holder, named(origin, holder), deep=False))
+        work = files_in(trees, include, exclude)
+        count_excluded = partial(endings_excluded, trees, include, exclude)
+        return self._ingest(work, paths, limit=limit, markup=markup, count_excluded=count_excluded)
 
     def jsonl(
         self,
@@ -267,8 +271,15 @@ class Ingests:
         trees = [Tree(folder, named(origin, folder)) for folder in folders(paths)]
         work = files_in(trees, include, exclude, format="html")
         patterns = HTML_FILES if include == HTML_FILES else ()
+        count_excluded = partial(endings_excluded, trees, include, exclude)
         return self._ingest(
-            work, paths, options or WebPages(), limit=limit, patterns=patterns, exclude=exclude
+            work,
+            paths,
+            options or WebPages(),
+            limit=limit,
+            patterns=patterns,
+            exclude=exclude,
+            count_excluded=count_excluded,
         )
 
     def warc(
@@ -349,10 +360,12 @@ class Ingests:
         markup: Markup = "keep",
         patterns: Sequence[str] = (),
         exclude: Patterns = UNWANTED,
+        count_excluded: Callable[[], Mapping[str, int]] = dict,
     ) -> Ingested:
         """Read `work`; `patterns` are those of the format, for which the user chose no files by name.
 
-        Files that match `exclude` are not counted as left out.
+        Left out are the files of other formats, but for those that match `exclude`, and the files that
+        `count_excluded` counts by ending: those that only `exclude` keeps from the reader.
         """
         if limit is not None and limit < 1:
             raise ConfigurationError(f"`limit` is {limit}, and a dataset needs a record. Use 1 or more.")
@@ -395,15 +408,21 @@ class Ingests:
             rewritten=candidates.refused if candidates is not None else {},
             state=before,
             limit=limit,
-            left_out=_left_out(given_paths, patterns, exclude) if limit is None else {},
+            left_out=_left_out(given_paths, patterns, exclude, count_excluded) if limit is None else {},
         )
         self._read.append(ingested)
         return ingested
 
 
-def _left_out(paths: Sequence[str | Path], patterns: Sequence[str], exclude: Patterns) -> Mapping[str, int]:
+def _left_out(
+    paths: Sequence[str | Path],
+    patterns: Sequence[str],
+    exclude: Patterns,
+    count_excluded: Callable[[], Mapping[str, int]],
+) -> Mapping[str, int]:
     globs = [exclude] if isinstance(exclude, str) else exclude
-    return endings_left_out(map(Path, paths), patterns, globs) if patterns else {}
+    others = endings_left_out(map(Path, paths), patterns, globs) if patterns else {}
+    return Counter(others) + Counter(count_excluded())
 
 
 def _markup(markup: Markup | None, repository: str | None) -> Markup:

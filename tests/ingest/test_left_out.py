@@ -11,14 +11,17 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from factory.ingest.items import files_of
+from factory.ingest.items import Tree, files_of
 from factory.ingest.left_out import (
     count_endings,
     ending_of,
+    endings_excluded,
     endings_left_out,
     endings_phrase,
+    files_excluded,
     left_out_phrase,
 )
+from factory.ingest.listing import UNWANTED
 from factory.ingest.readers import Ingests
 from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.datasets.remedies import left_out_sentence, remedies
@@ -141,6 +144,18 @@ def test_files_that_the_user_excludes_are_not_counted(tmp_path: Path) -> None:
     assert endings_left_out([tmp_path], ["**/*.html"], ["tests/**"]) == {".png": 1}
 
 
+def test_files_that_only_exclude_keeps_from_a_reader_are_counted(tmp_path: Path) -> None:
+    fill(tmp_path, "a.js", "node_modules/b/c.js", "node_modules/d.png", "e.min.js", ".git/f.js", "g/h.min.js")
+    exclude = (*UNWANTED, "**/node_modules/**", "*.min.js")
+    assert list(files_excluded(tmp_path, ["**/*.js"], exclude)) == [
+        ("*.min.js", b"e.min.js"),
+        ("**/node_modules/**", b"node_modules/b/c.js"),
+    ]
+    assert endings_excluded(
+        [Tree(tmp_path, Origin("")), Tree(tmp_path / "g", Origin(""))], "**/*.js", exclude
+    ) == {".js": 3}
+
+
 def test_a_notebook_is_a_rejected_record_with_what_to_do() -> None:
     notebook = b'{"cells": [], "nbformat": 4}'
     [row] = inputs.read(text_file, "Plain.ipynb", notebook)
@@ -177,3 +192,5 @@ def test_records_of_every_compression_are_read_and_other_files_are_said(
     assert tables.note == "3 files left out: 2 .csv, 1 .json"
     assert tables.facts["files left out: .csv"] == 2
     assert Tables.of(ingests.jsonl(tmp_path, limit=1)).note == "the first record"
+    chosen = ingests.files(tmp_path, include="*.csv", exclude="i.*")
+    assert (chosen.documents.count(), dict(chosen.left_out)) == (1, {".csv": 1})

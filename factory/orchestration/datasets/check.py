@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 
 from factory.counted import counted
 from factory.errors import ConfigurationError
-from factory.ingest.left_out import count_endings, files_left_out
-from factory.ingest.listing import UNWANTED
+from factory.ingest.left_out import count_endings, files_excluded, files_left_out
+from factory.ingest.listing import UNWANTED, files_below
 from factory.ingest.overlapping_paths import refuse_overlap
 from factory.ingest.unsupported_paths import why_unreadable
+from factory.ingest.vendored import INSTALLED, installed_folder
 from factory.orchestration.datasets.assets import corpus
 from factory.orchestration.datasets.corpus import Corpus
 from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.file import DatasetsFile
+from factory.orchestration.datasets.formats import Chosen
 from factory.orchestration.datasets.located_yaml import LocatedYaml
 from factory.orchestration.datasets.metadata_names import MetadataNames, unknown_names
 from factory.orchestration.datasets.no_files import files_to_read, no_file_to_read, pages_among_files
 from factory.orchestration.datasets.partition_paths import keys_at, path_of
 from factory.orchestration.datasets.preview import Mistake, Preview
 from factory.orchestration.datasets.preview import preview as preview_of
+from factory.orchestration.datasets.shared_files import shared_file_warnings
 from spark_udfs.ingest.files import NOTEBOOK_REMEDY, is_notebook
 
 _EVERY = ("**/*",)
@@ -33,7 +38,8 @@ class CheckedDataset:
     """A dataset with the number of its files, or the dataset that it is made from.
 
     `advice` says what its first records suggest. With a `limit` only its first records are read. `left_out`
-    has the number of files in its folders, by ending, that no dataset of the file reads.
+    has the number of files in its folders, by ending, that no dataset of the file reads; `n_by_exclude` has
+    the number of files that only `exclude` keeps from its reader, by pattern.
     """
 
     name: str
@@ -45,20 +51,32 @@ class CheckedDataset:
     advice: tuple[str, ...] = ()
     limit: int | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
+    n_by_exclude: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class CheckedFile:
-    """A correct file: its corpus, its datasets, and the absolute paths of it and of the files they read."""
+    """A correct file: its corpus, its datasets, and the absolute paths of it and of the files they read.
+
+    Among the paths are the files that a dataset leaves out by `exclude`. `warnings` are about several
+    datasets.
+    """
 
     corpus: Corpus
     datasets: tuple[CheckedDataset, ...]
     paths: frozenset[bytes] = field(default=frozenset(), repr=False)
+    warnings: tuple[str, ...] = ()
 
     def left_out(self, folders: Iterable[Path], exclude: Sequence[str] = UNWANTED) -> Mapping[str, int]:
         """Return how many files of the folders no dataset reads, by ending, without those of `exclude`."""
         tops = dict.fromkeys(path.resolve() for path in folders)
         return count_endings(name for top in tops for name in self._left_out(top, exclude))
+
+    def installed_files(self, folder: Path) -> dict[str, int]:
+        """Return how many files of installed packages no dataset reads or excludes, by outermost folder."""
+        top = os.fsencode(folder.resolve()) + b"/"
+        names = (name for name in files_below(folder, INSTALLED, UNWANTED) if top + name not in self.paths)
+        return Counter(map(installed_folder, names))
 
     def _left_out(self, folder: Path, exclude: Sequence[str]) -> Iterator[bytes]:
         top = os.fsencode(folder) + b"/"
@@ -77,6 +95,7 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
     datasets: list[CheckedDataset] = []
     wrong: list[str] = []
     files_of: list[list[tuple[Path, bytes]]] = []
+    excluded_paths: set[bytes] = set()
     names_of: dict[str, MetadataNames] = {}
     entries = located.build(DatasetsFile).datasets
     for number, entry in enumerate(entries):
@@ -85,6 +104,8 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
         files, preview = _look(declared, entry, path.parent)
         files_of.append(files)
         names_of[entry.name] = preview.names
+        exclusions = dict(_excluded(declared, entry))
+        excluded_paths |= exclusions.keys()
         wrong += [
             located.sentence(("datasets", number, *mistake.place), mistake.sentence)
             for mistake in preview.mistakes
@@ -99,6 +120,7 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
                 made_from=entry.from_,
                 advice=(*preview.advice, *_notebooks(entry, files)),
                 limit=entry.limit,
+                n_by_exclude=_in_order(Counter(exclusions.values()), entry),
             )
         )
     for number, entry in enumerate(entries):
@@ -110,8 +132,16 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
     if wrong:
         raise ConfigurationError("\n".join(wrong))
     roots = {root: os.fsencode(root.resolve()) for files in files_of for root, _ in files}
-    paths = {roots[root] + b"/" + name for files in files_of for root, name in files}
-    whole_file = CheckedFile(declared, tuple(datasets), frozenset({*paths, os.fsencode(path.resolve())}))
+    paths_of = {
+        dataset.name: [roots[root] + b"/" + name for root, name in files]
+        for dataset, files in zip(datasets, files_of, strict=True)
+    }
+    whole_file = CheckedFile(
+        declared,
+        tuple(datasets),
+        frozenset({*chain.from_iterable(paths_of.values()), *excluded_paths, os.fsencode(path.resolve())}),
+        tuple(shared_file_warnings(paths_of, os.fsencode(path.parent.resolve()))),
+    )
     with_left_out = [
         replace(dataset, left_out=whole_file.left_out(_searched_folders(declared, entry), entry.unwanted))
         for dataset, entry in zip(datasets, entries, strict=True)
@@ -129,6 +159,21 @@ def _searched_folders(file_corpus: Corpus, entry: Dataset) -> list[Path]:
     if entry.patterns == _EVERY:
         return []
     return [path for path in _paths(file_corpus, entry) if path.is_dir()]
+
+
+def _in_order(n_by_pattern: Mapping[str, int], entry: Dataset) -> dict[str, int]:
+    """The counts in the order of the patterns of `exclude`."""
+    return {pattern: n_by_pattern[pattern] for pattern in entry.unwanted if pattern in n_by_pattern}
+
+
+def _excluded(file_corpus: Corpus, entry: Dataset) -> Iterator[tuple[bytes, str]]:
+    """Yield the absolute path of each file that only `exclude` keeps from a reader, with the pattern."""
+    if entry.from_ is not None or not isinstance(entry, Chosen):
+        return
+    for folder in entry.folders(list(_paths(file_corpus, entry))):
+        top = os.fsencode(folder.resolve()) + b"/"
+        for pattern, name in files_excluded(folder, entry.include, entry.exclude):
+            yield top + name, pattern
 
 
 def _notebooks(entry: Dataset, files: Sequence[tuple[Path, bytes]]) -> Iterator[str]:

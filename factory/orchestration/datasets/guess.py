@@ -1,37 +1,40 @@
 """Guess the datasets in a folder, with the format and fields of each, from file names and first records.
 
-Each folder directly below is a dataset; many folders, or the folders of one repository, are one dataset. A
-guess reads the first records of one file, so it can be wrong: the user edits the file that is written.
+Each folder directly below is a dataset. More than a dozen folders that are read alike are one dataset, and so
+are a repository and a download of the Hugging Face Hub. A guess reads the first records of one file, so it
+can be wrong: the user edits the file that is written.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, islice
 from pathlib import Path
 
+from factory.counted import conjunction
 from factory.errors import ConfigurationError
 from factory.ingest.globs import compiled
+from factory.ingest.hugging_face import Card, card_of
 from factory.ingest.listing import UNWANTED, files_below
+from factory.ingest.vendored import HIDDEN_NAMES, INSTALLED, INSTALLED_FOLDERS, Exclusion
 from factory.lake import names
 from factory.orchestration.chain.dedup import Kind
 from factory.orchestration.datasets.formats import CLASS_OF_FORMAT, FORMATS, MessageFields, RecordFiles
+from factory.orchestration.datasets.guess_texts import MOST_FILES, text_files
 from factory.orchestration.datasets.record_fields import key_field, messages_field, text_field
-from spark_udfs.ingest.file_types import CODE, kind_of
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.json_document import is_json_document
 from spark_udfs.ingest.registry import READERS, RECORD_FILES
 from spark_udfs.ingest.rows import Origin
 
 FIRST_RECORDS, FIRST_BYTES = 1_000, 16 << 20  # read of a file of records
-MOST_FILES = 100_000  # listed of a folder; a larger one is guessed from its first files
-MOST_PATHS = 12  # folders with a dataset each, or loose files of one dataset; more are read as one folder
-_PROSE = {"md", "markdown", "rst", "txt", "tex"}
-_HTML = {"htm", "html", "xhtml"}
+_FEW_RECORDS = 20  # read of each of many folders
+MOST_PATHS = 12  # folders that are read alike with a dataset each, or loose files of one dataset
+MOST_LISTED = 100  # paths of one dataset, where the folder above would read the same files
 
 _COLUMN_FIELDS = {
     "repository": ("repository", "repo_name", "repo", "max_stars_repo_name"),
@@ -56,7 +59,10 @@ class RecordFields:
 
 @dataclass(frozen=True)
 class Guess:
-    """A dataset as a datasets file would declare it; `paths` are relative to the folder."""
+    """A dataset as a datasets file would declare it; `paths` are relative to the folder.
+
+    `license` is the one that the card of a dataset names. `note` says what the paths do not show.
+    """
 
     name: str
     kind: Kind
@@ -65,6 +71,9 @@ class Guess:
     files: int
     include: tuple[str, ...] = ()
     fields: RecordFields | None = None
+    exclude: tuple[Exclusion, ...] = ()
+    license: str | None = None
+    note: str = ""
 
     @property
     def of_pages(self) -> bool:
@@ -82,18 +91,18 @@ def guess(folder: Path) -> list[Guess]:
     below = [
         entry
         for entry in sorted(folder.iterdir())
-        if entry.is_dir() and not entry.name.startswith((".", "__"))
+        if entry.is_dir() and not entry.name.startswith((".", "__")) and entry.name not in INSTALLED_FOLDERS
     ]
-    loose = list(_datasets(folder, ".", deep=False))
-    if (
-        max(len(below), *(len(dataset.paths) for dataset in loose), 0) > MOST_PATHS
-        or (folder / ".git").exists()
-        or _are_repositories(below)
-    ):
-        found = list(_datasets(folder, "."))
+    if _is_download(folder):
+        guesses = [dataset for dataset in _datasets(folder, ".") if dataset.format in RECORD_FILES]
+    elif (folder / ".git").exists() or _are_repositories(below):
+        guesses = list(_datasets(folder, "."))
     else:
-        found = [*loose, *(dataset for sub in below for dataset in _datasets(sub, sub.name))]
-    if not found:
+        n_records = FIRST_RECORDS if len(below) <= MOST_PATHS else _FEW_RECORDS
+        loose = list(_datasets(folder, ".", deep=False))
+        of_folders = [dataset for sub in below for dataset in _datasets(sub, sub.name, n_records=n_records)]
+        guesses = join_alike(folder, _name(folder), loose, of_folders)
+    if not guesses:
         *nouns, last_noun = ("text", "code", *filter(None, (format.noun for format in FORMATS)))
         examples = [os.fsdecode(name) for name in islice(files_below(folder, ("**/*",), UNWANTED), 3)]
         contents = f"holds {', '.join(examples)}" if examples else "is empty"
@@ -101,63 +110,84 @@ def guess(folder: Path) -> list[Guess]:
             f"No file below `{folder}` looks like {', '.join(nouns)} or {last_noun}: it {contents}. "
             "Write the file by hand (docs/datasets.md of the repository lists the fields)."
         )
-    return list(_named_once(found))
+    return list(_named_once(guesses))
 
 
 def _are_repositories(folders: Sequence[Path]) -> bool:
     return bool(folders) and all((folder / ".git").exists() for folder in folders)
 
 
-def _datasets(folder: Path, path: str, *, deep: bool = True) -> Iterator[Guess]:
+def _is_download(folder: Path) -> bool:
+    """Whether a folder is a dataset of the Hugging Face Hub: the card of a dataset above files of records."""
+    if not (folder / "README.md").is_file():
+        return False
+    every = compiled([pattern for patterns in RECORD_FILES.values() for pattern in patterns])
+    names = files_below(folder, ("**/*",), (*UNWANTED, *INSTALLED, *HIDDEN_NAMES))
+    return any(map(every.fullmatch, islice(names, MOST_FILES))) and card_of(folder) is not None
+
+
+def _datasets(
+    folder: Path, path: str, *, deep: bool = True, n_records: int = FIRST_RECORDS
+) -> Iterator[Guess]:
     """Yield the datasets of one folder: one for each format of records, and one for its texts."""
-    listed = files_below(folder, ("**/*",), UNWANTED, deep=deep)
-    files = [name for name in islice(listed, MOST_FILES) if not name.startswith(b".")]
-    rest = files
+    listed = files_below(folder, ("**/*",), (*UNWANTED, *INSTALLED), deep=deep)
+    rest = [name for name in islice(listed, MOST_FILES) if not name.startswith(b".")]
+    has_records = False
     for format, patterns in RECORD_FILES.items():
         pattern = compiled(patterns)
         candidates = [name for name in rest if pattern.fullmatch(name)]
         rest = [name for name in rest if not pattern.fullmatch(name)]
         files_of_format = [name for name in candidates if not is_json_document(os.fsencode(folder), name)]
         if files_of_format:
-            yield _records(folder, path, format, files_of_format, deep)
-    extensions = Counter(_extension(name) for name in rest)
-    code = {extension: n for extension, n in extensions.items() if kind_of(f"a.{extension}").language in CODE}
-    prose = {extension: n for extension, n in extensions.items() if extension in _PROSE}
-    html = {extension: n for extension, n in extensions.items() if extension in _HTML}
-    if code and sum(code.values()) >= sum(prose.values()) + sum(html.values()):
-        whole = (folder / ".git").exists() or any(
-            b"/" not in name for name in rest if _extension(name) in code
+            has_records = True
+            yield _records(folder, path, format, files_of_format, deep, n_records)
+    for texts in text_files(folder, deep=deep, has_records=has_records):
+        yield Guess(
+            _name(folder),
+            texts.kind,
+            texts.format,
+            (path,),
+            texts.files,
+            texts.include,
+            exclude=texts.exclude,
         )
-        yield _texts(folder, path, "code", "files" if whole else "repositories", code, deep)
-        return
-    if prose:
-        yield _texts(folder, path, "prose", "files", prose, deep)
-    if html:
-        yield _texts(folder, path, "prose", "html", html, deep)
 
 
-def _texts(
-    folder: Path, path: str, kind: Kind, format: str, extensions: Mapping[str, int], deep: bool
+def _records(
+    folder: Path, path: str, format: str, files: Sequence[bytes], deep: bool, n_records: int
 ) -> Guess:
-    most_first = sorted(extensions, key=lambda extension: (-extensions[extension], extension))
-    include = tuple(f"{'**/' if deep else ''}*.{extension}" for extension in most_first)
-    return Guess(_name(folder), kind, format, (path,), sum(extensions.values()), include)
-
-
-def _records(folder: Path, path: str, format: str, files: Sequence[bytes], deep: bool) -> Guess:
     """The dataset of files of records: a folder, or the loose files in it."""
     loose = tuple(os.fsdecode(name) for name in files)
     format_class = CLASS_OF_FORMAT[format]
-    fields = _fields(folder, files[0], format_class) if issubclass(format_class, RecordFiles) else None
+    fields = None
+    if issubclass(format_class, RecordFiles):
+        fields = _fields(folder, files[0], format_class, n_records)
     kind: Kind = "code" if fields and {"repository", "path"} <= fields.columns.keys() else "prose"
-    return Guess(_name(folder), kind, format, (path,) if deep else loose, len(files), fields=fields)
-
-
-def _fields(folder: Path, file: bytes, format_class: type[RecordFiles]) -> RecordFields:
-    """The fields of the first records; none if they cannot be read, which a check will report."""
-    first = format_class.first_records(
-        Input(Origin(""), os.fsencode(folder), file, FIRST_BYTES), FIRST_RECORDS
+    card = card_of(folder) if deep and format != "archive" else None
+    return Guess(
+        _name(folder),
+        kind,
+        format,
+        (path,) if deep else loose,
+        len(files),
+        fields=fields,
+        license=card.license if card else None,
+        note=_about(card) if card else "",
     )
+
+
+def _about(card: Card) -> str:
+    """Say what a run takes from the card of a dataset."""
+    facts = {"name": card.name, "license": card.license, "language": card.language}
+    defaults = conjunction(
+        [f"{field} {json.dumps(text, ensure_ascii=False)}" for field, text in facts.items() if text]
+    )
+    return f"README.md is its card and not a document. It gives {defaults or 'no license'}."
+
+
+def _fields(folder: Path, file: bytes, format_class: type[RecordFiles], n_records: int) -> RecordFields:
+    """The fields of the first records; none if they cannot be read, which a check will report."""
+    first = format_class.first_records(Input(Origin(""), os.fsencode(folder), file, FIRST_BYTES), n_records)
     texts, messages = first.texts, messages_field(first)
     text = text_field(first) if messages is None else None
     columns = {
@@ -173,10 +203,6 @@ def _fields(folder: Path, file: bytes, format_class: type[RecordFiles]) -> Recor
     taken = {text, key, messages and messages.field, *columns.values()}
     others = tuple(name for name in texts if name not in taken)
     return RecordFields(text, key, columns, others, messages)
-
-
-def _extension(name: bytes) -> str:
-    return os.fsdecode(name).rpartition("/")[2].rpartition(".")[2].lower()
 
 
 def _name(folder: Path) -> str:
@@ -197,3 +223,80 @@ def _named_once(found: Iterable[Guess]) -> Iterator[Guess]:
         name = next(name for name in candidates if name not in taken)
         taken.add(name)
         yield replace(it, name=name)
+
+
+def join_alike(folder: Path, name: str, loose: Sequence[Guess], of_folders: Sequence[Guess]) -> list[Guess]:
+    """Return the guesses of the loose files and of the folders, one for many folders that are read alike.
+
+    The one lists the folders as its paths, so each document has the source and key that a dataset of its own
+    would give it. Folders that are read in other ways keep their datasets, however many there are.
+    """
+    alike: dict[tuple[object, ...], list[Guess]] = {}
+    for dataset in of_folders:
+        alike.setdefault(_manner(dataset), []).append(dataset)
+    datasets = [
+        dataset
+        for guesses in alike.values()
+        for dataset in ([_joined(folder, name, guesses)] if len(guesses) > MOST_PATHS else guesses)
+    ]
+    code_is_joined = any(dataset.format == "repositories" and dataset.paths == (".",) for dataset in datasets)
+    others = [dataset for dataset in loose if not (code_is_joined and dataset.kind == "code")]
+    return [*(_loose(dataset, datasets) for dataset in others), *datasets]
+
+
+def _manner(dataset: Guess) -> tuple[object, ...]:
+    """How a dataset is read, but for its paths: two of one manner may be one dataset."""
+    fields = dataset.fields
+    of_records = fields and (fields.text, fields.key, tuple(fields.columns.items()), str(fields.messages))
+    return dataset.kind, dataset.format, of_records
+
+
+def _joined(folder: Path, name: str, guesses: Sequence[Guess]) -> Guess:
+    """One dataset of folders that are read alike."""
+    first, n_files = guesses[0], sum(dataset.files for dataset in guesses)
+    paths = tuple(path for dataset in guesses for path in dataset.paths)
+    include = tuple(dict.fromkeys(pattern for dataset in guesses for pattern in dataset.include))
+    exclude = _sum_exclusions(guesses)
+    if len(paths) > MOST_LISTED and _n_files(folder, first, include, exclude) == n_files:
+        paths = (".",)
+    format = first.format
+    if first.kind == "code" and format == "files":  # loose code beside repositories is read with them
+        format, paths = "repositories", (".",)
+    licenses = {dataset.license for dataset in guesses}
+    return replace(
+        first,
+        name=name,
+        format=format,
+        paths=paths,
+        files=n_files,
+        include=include,
+        exclude=exclude,
+        license=licenses.pop() if len(licenses) == 1 else None,
+        note=f"{len(guesses):,} folders are read alike, so they are one dataset. For a dataset each, repeat "
+        "the entry with one of the folders as `paths`.",
+    )
+
+
+def _n_files(folder: Path, dataset: Guess, include: Sequence[str], exclude: Sequence[Exclusion]) -> int:
+    """The number of files that the dataset would read of the whole folder."""
+    patterns = include or RECORD_FILES[dataset.format]
+    left_out = (*UNWANTED, *(exclusion.pattern for exclusion in exclude))
+    names = files_below(folder, patterns, left_out)
+    return sum(1 for name in names if include or not is_json_document(os.fsencode(folder), name))
+
+
+def _sum_exclusions(guesses: Sequence[Guess]) -> tuple[Exclusion, ...]:
+    """The exclusions of several datasets, each pattern once, with the sum of their files."""
+    by_pattern: dict[str, Exclusion] = {}
+    for exclusion in chain.from_iterable(dataset.exclude for dataset in guesses):
+        earlier = by_pattern.get(exclusion.pattern)
+        n_files = exclusion.files + (earlier.files if earlier else 0)
+        by_pattern[exclusion.pattern] = replace(exclusion, files=n_files)
+    return tuple(by_pattern.values())
+
+
+def _loose(dataset: Guess, of_folders: Sequence[Guess]) -> Guess:
+    """A dataset of loose files: more than a dozen are their folder, unless folders below have such files."""
+    if len(dataset.paths) <= MOST_PATHS or any(other.format == dataset.format for other in of_folders):
+        return dataset
+    return replace(dataset, paths=(".",))

@@ -47,6 +47,8 @@ def template(guesses: Sequence[Guess], file: str) -> str:
 
 
 def _entry(guess: Guess) -> Iterator[str]:
+    if guess.note:
+        yield f"  # {guess.note}"
     yield f"  - name: {scalar(guess.name)}"
     yield f"    kind: {guess.kind}"
     yield f"    format: {guess.format} # {counted(guess.files, 'file')}"
@@ -54,11 +56,19 @@ def _entry(guess: Guess) -> Iterator[str]:
     yield f"    paths: {paths if len(guess.paths) == 1 else f'[{paths}]'}"
     if guess.include:
         yield f"    include: [{', '.join(json.dumps(pattern) for pattern in guess.include)}]"
+    if guess.exclude:
+        yield "    exclude: # without a line, its files are read"
+        for exclusion in guess.exclude:
+            about = f"{counted(exclusion.files, 'file')}, {exclusion.reason}"
+            yield f"      - {json.dumps(exclusion.pattern)} # {about}"
     if guess.fields is not None:
         yield from _fields(guess.fields)
     if guess.kind == "code" and guess.format == "files":
         yield f"    repository: {scalar(guess.name)}"
-    yield "    # license: CC-BY-4.0 # of documents that do not name one"
+    if guess.license:
+        yield f"    license: {scalar(guess.license)} # of the card, README.md"
+    else:
+        yield "    # license: CC-BY-4.0 # of documents that do not name one"
     rule = "word_count: [50, 100000]" if guess.kind == "prose" else "code_letters: 0.5"
     yield f"    # limits: {{{rule}}} # docs/filters.md of the repository lists all rules"
     yield "    # packing: {sequence_length: 8192}"

@@ -87,3 +87,18 @@ def test_a_list_among_compressed_records_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "web" / "a.jsonl.gz").unlink()
     with pytest.raises(ConfigurationError, match=r"such as `index\.json\.gz`\)\. A list .* `jq -c '\.\[\]'`"):
         left_out(tmp_path, "kind: prose, format: jsonl, paths: web")
+
+
+def test_two_datasets_over_the_same_files_are_a_warning(tmp_path: Path) -> None:
+    fill(tmp_path, "notes/a.md", "notes/b.md", "notes/c.txt", "essays/d.md")
+    (tmp_path / "my.yaml").write_text(
+        "datasets:\n- {name: notes, kind: prose, format: files, paths: notes}\n"
+        "- {name: markdown, kind: prose, format: files, paths: [./notes, essays], include: '*.md'}\n"
+        "- {name: essays, kind: prose, format: files, paths: essays}\n"
+    )
+    assert check(tmp_path / "my.yaml").warnings == (
+        "`notes` and `markdown` both read 2 files, such as `notes/a.md`. Give each dataset files of its own; "
+        "for other filters of the same documents, give `notes` a variant (`variants`).",
+        "`markdown` and `essays` both read `essays/d.md`. Give each dataset files of its own; "
+        "for other filters of the same documents, give `markdown` a variant (`variants`).",
+    )

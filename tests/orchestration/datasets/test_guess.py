@@ -97,12 +97,6 @@ def test_a_folder_of_clones_is_one_dataset_of_repositories(tmp_path: Path) -> No
     assert (found.format, found.paths, found.include) == ("repositories", (".",), ("**/*.go",))
 
 
-def test_many_folders_are_one_dataset(tmp_path: Path) -> None:
-    fill(tmp_path, *(f"{number}/a.txt" for number in range(13)))
-    [found] = guess(tmp_path)
-    assert (found.paths, found.files) == ((".",), 13)
-
-
 def test_a_damaged_record_is_guessed_without_fields(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("not json\n")
     (tmp_path / "b.parquet").write_bytes(b"not Parquet")
@@ -174,3 +168,58 @@ def test_messages_of_a_large_list_are_found_and_lists_of_other_things_are_none(t
     assert found.fields is not None
     assert found.fields.messages is not None
     assert found.fields.messages.field == "m"
+
+
+def fill_folders(folder: Path, n_folders: int) -> tuple[str, ...]:
+    """Fill folders of notes; return their names."""
+    names = [f"{number:03}" for number in range(n_folders)]
+    fill(folder, *(f"{name}/{file}" for name in names for file in ("a.txt", "b.md")))
+    return tuple(names)
+
+
+def test_a_dozen_folders_are_a_dataset_each_and_more_are_one_with_all_paths(tmp_path: Path) -> None:
+    few = fill_folders(tmp_path, 12)
+    assert [dataset.paths for dataset in guess(tmp_path)] == [(path,) for path in few]
+    many = fill_folders(tmp_path, 13)
+    [joined] = guess(tmp_path)
+    assert (joined.paths, joined.files, joined.include) == (many, 26, ("**/*.md", "**/*.txt"))
+    assert joined.note.startswith("13 folders are read alike, so they are one dataset.")
+    text = template([joined], "datasets.yaml")
+    assert "  # 13 folders are read alike" in text
+    (tmp_path / "datasets.yaml").write_text(text)
+    assert [dataset.files for dataset in check(tmp_path / "datasets.yaml").datasets] == [26]
+
+
+def test_folders_that_are_read_in_other_ways_keep_their_datasets(tmp_path: Path) -> None:
+    many = fill_folders(tmp_path, 13)
+    fill(tmp_path, "web/a.jsonl", "code/a.py", "loose.jsonl")
+    (tmp_path / "pages").mkdir()
+    pq.write_table(pa.table({"body": ["one"]}), tmp_path / "pages" / "a.parquet")
+    assert {dataset.paths: dataset.format for dataset in guess(tmp_path)} == {
+        ("loose.jsonl",): "jsonl",
+        many: "files",
+        ("code",): "files",
+        ("pages",): "parquet",
+        ("web",): "jsonl",
+    }
+
+
+def test_a_hundred_folders_are_named_by_the_folder_above_if_it_holds_nothing_else(tmp_path: Path) -> None:
+    many = fill_folders(tmp_path, 101)
+    assert [dataset.paths for dataset in guess(tmp_path)] == [(".",)]
+    fill(tmp_path, "loose.md")
+    assert [dataset.paths for dataset in guess(tmp_path)] == [(".",), many]
+
+
+def test_many_folders_of_code_are_repositories(tmp_path: Path) -> None:
+    fill(tmp_path, *(f"{number}/a.py" for number in range(13)), "setup.py", "notes/a.md")
+    code, notes = guess(tmp_path)
+    assert (code.format, code.paths, code.files, notes.paths) == ("repositories", (".",), 13, ("notes",))
+
+
+def test_many_loose_files_are_their_folder_unless_others_lie_below(tmp_path: Path) -> None:
+    names = tuple(f"{number:02}.jsonl" for number in range(13))
+    fill(tmp_path, *names, "notes/a.md")
+    assert guess(tmp_path)[0].paths == (".",)
+    fill(tmp_path, "web/a.jsonl")
+    assert [dataset.paths for dataset in guess(tmp_path)] == [names, ("notes",), ("web",)]

@@ -1,0 +1,41 @@
+"""Files that two datasets read: their documents are the same, twice in a lake and in a blend of both."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from factory.counted import counted
+
+
+@dataclass
+class SharedFiles:
+    """How many files two datasets share, and one of them."""
+
+    example: bytes
+    n_files: int = 0
+
+
+def shared_file_warnings(files_by_dataset: Mapping[str, Iterable[bytes]], folder: bytes) -> Iterator[str]:
+    """Yield a sentence for each pair of datasets that read the same files, given by their absolute paths.
+
+    The example is named relative to `folder`.
+    """
+    readers_of: dict[bytes, tuple[str, ...]] = {}
+    by_pair: dict[tuple[str, str], SharedFiles] = {}
+    for dataset, paths in files_by_dataset.items():
+        for path in paths:
+            readers = readers_of.get(path, ())
+            for reader in readers:
+                by_pair.setdefault((reader, dataset), SharedFiles(path)).n_files += 1
+            readers_of[path] = (*readers, dataset)
+    for (first, second), files in by_pair.items():
+        example = os.fsdecode(files.example.removeprefix(folder + b"/"))
+        which = (
+            f"`{example}`" if files.n_files == 1 else f"{counted(files.n_files, 'file')}, such as `{example}`"
+        )
+        yield (
+            f"`{first}` and `{second}` both read {which}. Give each dataset files of its own; for other "
+            f"filters of the same documents, give `{first}` a variant (`variants`)."
+        )

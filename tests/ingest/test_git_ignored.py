@@ -1,0 +1,76 @@
+"""Files that git ignores, as patterns: `git check-ignore` is the oracle where git is installed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from factory.ingest.git_ignored import GitIgnores, ignored_patterns
+from tests.orchestration.datasets.test_guess import fill
+
+FILES = (
+    *("src/a.js", "src/a.gen.js", "b.gen.js", "build/c.js", "src/build/d.js", "packages/x/out/e.js"),
+    *("packages/y/out/f.js", "keep/g.gen.js", "secret.js", "deep/secret.js", "logs/h.js", "logs/keep.js"),
+    *("[odd].js", "a b.js", "sub/only.js", "sub/deep/only.js", "x/logs/i.js"),
+)
+IGNORES = {
+    ".gitignore": "# comment\n\n!\nbuild/\n*.gen.js\n/secret.js\nlogs/*\n!logs/keep.js\n\\[odd\\].js\n",
+    "keep/.gitignore": "!*.gen.js\n",
+    "packages/x/.gitignore": "out\n",
+    "sub/.gitignore": "/only.js\n",
+}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    fill(tmp_path, *FILES)
+    for name, text in IGNORES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+IGNORED = {
+    *("src/a.gen.js", "b.gen.js", "build/c.js", "src/build/d.js", "packages/x/out/e.js", "secret.js"),
+    *("logs/h.js", "[odd].js", "sub/only.js"),
+}
+
+
+def test_the_innermost_file_decides_and_an_ignored_folder_takes_nothing_back(checkout: Path) -> None:
+    ignores = GitIgnores(checkout)
+    assert {name for name in FILES if ignores.ignored_place(name.encode())} == IGNORED
+    assert ignores.ignored_place(b"src/build/d.js") == b"src/build/"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is the oracle")
+def test_git_ignores_the_same_files(checkout: Path) -> None:
+    subprocess.run(["git", "init", "-q", checkout], check=True)
+    asked = subprocess.run(
+        ["git", "-C", checkout, "check-ignore", "-z", "--stdin"],
+        input="\0".join(FILES).encode(),
+        capture_output=True,
+        check=True,
+    )
+    assert {os.fsdecode(name) for name in asked.stdout.split(b"\0") if name} == IGNORED
+
+
+def test_patterns_are_general_where_they_match_no_other_file(checkout: Path) -> None:
+    assert ignored_patterns(checkout, [name.encode() for name in FILES]) == [
+        "**/[odd].js",
+        "**/b.gen.js",
+        "**/build/**",
+        "**/h.js",
+        "packages/x/out/**",
+        "secret.js",
+        "**/a.gen.js",
+        "sub/only.js",
+    ]
+    assert ignored_patterns(checkout / "packages" / "y", [b"out/f.js"]) == []
+
+
+def test_files_of_one_ending_are_one_pattern(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("*.gen.js\n")
+    assert ignored_patterns(tmp_path, [b"a.gen.js", b"b/c.gen.js", b"d.js"]) == ["**/*.gen.js"]
