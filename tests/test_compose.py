@@ -21,6 +21,7 @@ from dagster._cli import create_dagster_cli
 from dagster._daemon.cli import create_dagster_daemon_cli
 from dagster_webserver.cli import dagster_webserver
 
+from blender.serving.shutdown import GRACE_S
 from factory.cli.main import app
 from factory.orchestration.datasets.assets import corpus
 from factory.settings import Settings, settings
@@ -73,6 +74,26 @@ def test_a_server_has_a_health_check_and_a_task_has_none(name: str) -> None:
     assert check["test"][0] == "CMD"
     assert {"interval", "timeout", "retries"} <= check.keys()
     assert service["restart"] == "unless-stopped"
+
+
+@every_service
+def test_health_checks_are_quick_at_the_start_and_rare_at_rest(name: str) -> None:
+    if name not in ONE_SHOT:
+        check = SERVICES[name]["healthcheck"]
+        interval, first = (int(check[key].removesuffix("s")) for key in ("interval", "start_interval"))
+        assert interval >= (120 if check["test"][1].startswith("dagster") else 30)  # 2 CPU seconds to import
+        assert first <= 10 < int(check["start_period"].removesuffix("s"))
+
+
+@every_service
+def test_the_logs_of_a_service_are_rotated(name: str) -> None:
+    assert set(SERVICES[name]["logging"]["options"]) == {"max-size", "max-file"}
+
+
+def test_a_stopped_service_has_time_to_end_what_it_does() -> None:
+    assert SERVICES["code-server"]["stop_grace_period"] == "1h"  # the runs under way
+    blender = SERVICES["blender"]
+    assert int(blender["stop_grace_period"].removesuffix("s")) > GRACE_S
 
 
 @every_service

@@ -223,7 +223,7 @@ class Blends:
             tagged_by.append((blend.id, known))
         pins = Pins(
             snapshots=_snapshots(blend),
-            created_at=_now(),
+            created_at=self._created_at(blend.id),
             depth=parent_pins.depth + 1,
             tagged_by=tuple(tagged_by),
         )

@@ -20,6 +20,7 @@ from blender.call_context import CallContext
 from blender.errors import Busy, CallCancelled, InvalidRequest
 from blender.serving.access_log import LoggedCall
 from blender.serving.client_identity import ClientOf, by_origin
+from blender.serving.latency import note_answer
 from blender.serving.waiting_room import WAITS_ENDED
 from factory.errors import FactoryError
 
@@ -74,11 +75,12 @@ class ServedCall(CallContext):
 
 @dataclass
 class _OpenCall:
-    """A call under way; `sent_at` is the time of its unread answer."""
+    """A call under way: since when its client waits, and since when an answer waits for the client."""
 
     context: grpc.ServicerContext
     method: str
     client: str
+    asked_at: float
     sent_at: float = math.inf
 
 
@@ -107,7 +109,7 @@ class CallLimiter:
             if self._ending is not None:
                 raise self._ending
             evicted = self._evict_if_full(client)
-            self._open[call] = _OpenCall(context, method, client)
+            self._open[call] = _OpenCall(context, method, client, time.monotonic())
             self._n_of_client[client] += 1
         if evicted is not None:
             WAITS_ENDED.add("calls", evicted.method)
@@ -135,12 +137,13 @@ class CallLimiter:
         opened = self._open.get(call)
         if opened is not None:  # otherwise the call has ended
             opened.sent_at = time.monotonic()
+            note_answer(opened.method, opened.sent_at - opened.asked_at)
 
     def mark_read(self, call: ServedCall) -> None:
         """Note that the client has read the answer, and restart the timeout for the next one."""
         opened = self._open.get(call)
         if opened is not None:
-            opened.sent_at = math.inf
+            opened.sent_at, opened.asked_at = math.inf, time.monotonic()
             self.restart_timeout(call, opened.context)
 
     def end(self, reason: FactoryError) -> None:

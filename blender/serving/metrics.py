@@ -16,14 +16,17 @@ import json
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from blender.rows.counts import COUNTS
 from blender.serving.calls import CallLimiter
+from blender.serving.latency import ANSWERS, BOUNDS_S, SUM
 from blender.serving.scrapes import ScrapeServer
 from blender.serving.service import ENDED, SENT
 from blender.serving.waiting_room import WAITS_ENDED
@@ -31,6 +34,9 @@ from factory.atomic_file import write_atomically
 from factory.errors import MachineError
 
 REPORT_EVERY_S = 1.0
+
+Samples = dict[tuple[str, tuple[str, ...]], float]
+"""Values by the name of the metric and the values of its labels."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +48,40 @@ class MetricFamily:
     labels: tuple[str, ...] = ()
     gauge: bool = False
 
+    def metric(self, by_labels: Samples) -> Metric:
+        """The metric with its samples."""
+        kind = GaugeMetricFamily if self.gauge else CounterMetricFamily
+        metric = kind(self.name, self.help, labels=self.labels)
+        for labels, number in sorted(
+            (key[1], each) for key, each in by_labels.items() if key[0] == self.name
+        ):
+            metric.add_metric(labels, number)
+        return metric
 
-FAMILIES = (
+
+@dataclass(frozen=True)
+class Histogram:
+    """A histogram over `bounds`; its samples have one label more, the number of the bucket or `SUM`."""
+
+    name: str
+    help: str
+    labels: tuple[str, ...]
+    bounds: tuple[float, ...]
+
+    def metric(self, by_labels: Samples) -> Metric:
+        """The metric with its buckets, each with the samples of those before it, as Prometheus has them."""
+        metric = HistogramMetricFamily(self.name, self.help, labels=self.labels)
+        uppers = [*map(floatToGoString, self.bounds), "+Inf"]
+        for labels in sorted({key[1][:-1] for key in by_labels if key[0] == self.name}):
+            counts = [
+                by_labels.get((self.name, (*labels, str(bucket))), 0.0) for bucket in range(len(uppers))
+            ]
+            buckets = list(zip(uppers, accumulate(counts), strict=True))
+            metric.add_metric(labels, buckets, by_labels.get((self.name, (*labels, SUM)), 0.0))
+        return metric
+
+
+FAMILIES: tuple[MetricFamily | Histogram, ...] = (
     MetricFamily("blender_calls", "Calls ended, by method and gRPC status.", ("method", "status")),
     MetricFamily("blender_waits_ended", "Calls cancelled while they waited on their client.", ("method",)),
     MetricFamily("blender_blocks", "Messages of rows sent."),
@@ -54,13 +92,17 @@ FAMILIES = (
     MetricFamily("blender_read_bytes", "Bytes read from data files.", ("table",)),
     MetricFamily("blender_read_rows", "Rows taken from pages.", ("table",)),
     MetricFamily("blender_wait_seconds", "Time that fetches waited for rows.", ("table",)),
+    Histogram(
+        "blender_answer_seconds",
+        "How long clients waited for an answer, or for the next message of a stream.",
+        ("method",),
+        BOUNDS_S,
+    ),
     MetricFamily("blender_open_calls", "Calls under way, including streams.", gauge=True),
     MetricFamily("blender_call_slots", "Calls that may be under way at once.", gauge=True),
     MetricFamily("blender_processes", "Processes that answer calls.", gauge=True),
 )
-_GAUGES = {family.name for family in FAMILIES if family.gauge}
-
-Samples = dict[tuple[str, tuple[str, ...]], float]
+_GAUGES = {family.name for family in FAMILIES if isinstance(family, MetricFamily) and family.gauge}
 
 
 def samples(calls: CallLimiter) -> Samples:
@@ -74,6 +116,8 @@ def samples(calls: CallLimiter) -> Samples:
     found |= {("blender_waits_ended", (method,)): value for (_, method), value in WAITS_ENDED.sums().items()}
     for (what, _), value in SENT.sums().items():
         found[f"blender_{what}", ()] = found.get((f"blender_{what}", ()), 0) + value
+    for (bucket, method), number in ANSWERS.sums().items():
+        found["blender_answer_seconds", (method, bucket)] = number
     found |= {(f"blender_{name}", (table,)): value for (name, table), value in COUNTS.sums().items()}
     return found
 
@@ -114,28 +158,22 @@ class SampleFile:
 
 
 class _Scraped(Collector):
-    def __init__(self, families: Sequence[MetricFamily], read: Callable[[], Samples]) -> None:
+    def __init__(self, families: Sequence[MetricFamily | Histogram], read: Callable[[], Samples]) -> None:
         self._families, self._read = families, read
 
     def collect(self) -> Iterator[Metric]:
         found = self._read()
-        for family in self._families:
-            kind = GaugeMetricFamily if family.gauge else CounterMetricFamily
-            metric = kind(family.name, family.help, labels=family.labels)
-            for labels, value in _of(family.name, found):
-                metric.add_metric(labels, value)
-            yield metric
+        yield from (family.metric(found) for family in self._families)
 
     def describe(self) -> Iterable[Metric]:
         return ()  # otherwise the registry would collect once to learn the names
 
 
-def _of(family: str, found: Samples) -> list[tuple[tuple[str, ...], float]]:
-    return sorted((labels, value) for (name, labels), value in found.items() if name == family)
-
-
 def serve_metrics(
-    host: str, port: int, read: Callable[[], Samples], families: Sequence[MetricFamily] = FAMILIES
+    host: str,
+    port: int,
+    read: Callable[[], Samples],
+    families: Sequence[MetricFamily | Histogram] = FAMILIES,
 ) -> ScrapeServer:
     """Answer scrapes of `http://host:port/metrics` in a thread, until the server's `shutdown`.
 

@@ -24,7 +24,7 @@ from tests.ports import free_ports
 
 _BIN = Path(sys.executable).parent
 _HOSTS = re.compile(r"(?<=[/@=])(postgres|object-store|spark-master|code-server)(?=:\d|$)")
-_PORTS = re.compile(r"(?<![\w.])(5432|8333|7077|8080|8081|4000|3000|50051)(?![\w.])")
+_PORTS = re.compile(r"(?<![\w.])(5432|8333|7077|8080|8081|4000|3000|50051|9464)(?![\w.])")
 _HEALTHY_S, _DONE_S = 300, 300
 
 

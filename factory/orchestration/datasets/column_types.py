@@ -71,9 +71,12 @@ def misfit_checks(entry: Dataset) -> Iterator[Check]:
         return
     for column, field in entry.columns.items():
         cell = f"metadata[{_literal(field)}]"
+        misfit = f"`{column}` IS NULL AND {cell} IS NOT NULL"
+        if field in entry.metadata:
+            misfit += f" AND NOT {cell} RLIKE {_literal(_GAP)}"
         yield alarm(
             f"every_{column}_fits",
-            f"count_if(`{column}` IS NULL AND {cell} IS NOT NULL)",
+            f"count_if({misfit})",
             f"Every value of `{field}` fits `{column}`, which takes {_expected(column)}; one that does not "
             f"is in `metadata.{field}` alone.",
             column,

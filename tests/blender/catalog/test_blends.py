@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,14 @@ def test_equal_definitions_are_one_blend_in_any_lake(blends: Blends, tmp_path: P
     assert again.id == first.id
     assert again.pins.snapshots != first.pins.snapshots
     assert len(blends.list()) == 1
+
+
+def test_a_blend_made_again_keeps_the_time_of_its_creation(blends: Blends) -> None:
+    first = blends.create([source()])
+    update = blends.update(first.id, 5, {CODE: 2})
+    time.sleep(0.002)  # their times have milliseconds
+    assert blends.create([source()]).pins.created_at == first.pins.created_at
+    assert blends.update(first.id, 5, {CODE: 2}).pins.created_at == update.pins.created_at
 
 
 def test_the_file_of_a_blend_is_never_replaced(blends: Blends, lake: Settings) -> None:

@@ -58,6 +58,9 @@ def test_a_scrape_says_what_was_answered_sent_and_read(blends: Blends) -> None:
     assert grown["blender_bytes_total", ()] > 40 * 8 * 2  # the tokens alone
     assert grown["blender_read_rows_total", ("packed.code",)] >= 40  # and some whose size is tried first
     assert grown["blender_wait_seconds_total", ("packed.code",)] > 0
+    assert grown["blender_answer_seconds_count", ("Create",)] == 1
+    assert grown["blender_answer_seconds_count", ("Fetch",)] == 1
+    assert not grown.get(("blender_answer_seconds_count", ("Explain",)))  # it was refused
     assert after["blender_call_slots", ()] == 9
     for name, metric in ((PAGES, "blender_pages_total"), (BYTES, "blender_read_bytes_total")):
         assert after[metric, ("packed.code",)] == COUNTS.sums()[name, "packed.code"] > 0

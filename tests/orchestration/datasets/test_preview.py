@@ -536,8 +536,11 @@ def test_a_run_counts_values_that_do_not_fit_their_column(
 ) -> None:
     path = declare(
         tmp_path,
-        "kind: prose, format: jsonl, paths: a.jsonl, text: body, columns: {stars: mixed, created_at: when}",
-        a_jsonl=lines(FORMS),
+        "kind: prose, format: jsonl, paths: a.jsonl, text: body, "
+        "columns: {stars: mixed, quality: stars, created_at: when}, metadata: [stars, mixed]",
+        a_jsonl=lines(
+            [*FORMS, {"body": "text", "stars": "NaN"}, {"body": "text", "stars": " ", "mixed": ""}]
+        ),
     )
     path.write_text(path.read_text().replace("name: web", f"name: {unique}"))
     raw = next(asset for asset in corpus(path).assets if names.raw(unique).name in str(min(asset.keys)))
@@ -548,6 +551,6 @@ def test_a_run_counts_values_that_do_not_fit_their_column(
         for evaluation in result.get_asset_check_evaluations()
         if evaluation.check_name.endswith("_fits")
     }
-    assert counts == {"every_stars_fits": 1, "every_created_at_fits": 4}
+    assert counts == {"every_stars_fits": 1, "every_quality_fits": 0, "every_created_at_fits": 4}
     rows = Lake(lake_settings).read(names.raw(unique)).to_pylist()
     assert sorted(row["stars"] for row in rows if row["stars"] is not None) == [0, 1, 2, 3]
