@@ -57,6 +57,9 @@ def init(folder: Path, console: Console) -> None:
         if dataset.note:
             console.print(f"`{dataset.name}`: {dataset.note}", markup=False, soft_wrap=True)
     console.print(f"Wrote {path}. Check these guesses:", markup=False)
+    for dataset in guesses:
+        if dataset.fields is not None and dataset.fields.reason:
+            console.print(f"`{dataset.name}`: {dataset.fields.reason}.", markup=False, soft_wrap=True)
     check(path, console, of_folder=folder)
 
 

@@ -237,10 +237,10 @@ class Ingests:
         """Read each row of Parquet files as a document, with the arguments of `jsonl` and keys `file:row`.
 
         An unreadable file is one rejected record, and so is the damaged rest of a row group. Files that
-        Iceberg can read where they are get registered, not rewritten, unless they hold conversations.
+        Iceberg can read where they are get registered, not rewritten, unless texts are made of other fields.
         """
         origin, fields = Origin(source or "", license=license), fields or Fields()
-        candidates = Candidates(fields.text) if fields.conversation is None else None
+        candidates = None if fields.text_column is None else Candidates(fields.text_column)
         work = first_names(files_of("parquet", paths, origin), limit)
         if candidates is not None:
             work = registering(work, candidates, self._warehouse, limit)

@@ -29,6 +29,7 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import missing
 
+from spark_udfs.ingest.field_paths import cell_or_none
 from spark_udfs.ingest.rows import BadRecord
 
 # What a template may raise for a conversation that it was not made for.
@@ -50,8 +51,8 @@ class Conversation:
     """How the messages in the field `field` of a record become its text.
 
     A message has its role and its content in the fields `role` and `content`; `roles` renames roles, for
-    example `human` to `user`. `template` is the text of a chat template, and `tokens` are what it may print
-    besides, by name, such as `bos_token`.
+    example `human` to `user`. Fields are paths, as those of `Fields`. `template` is the text of a chat
+    template, and `tokens` are what it may print besides, by name, such as `bos_token`.
     """
 
     field: str
@@ -131,7 +132,7 @@ def text_of(conversation: Conversation, values: Mapping[str, Any]) -> tuple[str,
     Raises BadRecord `no_messages`, `messages_not_a_list`, `bad_message`, `no_content`, `content_not_text`,
     `empty`, and `template` for a conversation that the template refuses.
     """
-    messages = _messages(conversation, values.get(conversation.field))
+    messages = _messages(conversation, cell_or_none(values, conversation.field))
     try:
         text = render(conversation, messages)
     except REFUSALS as error:
@@ -158,7 +159,7 @@ def _messages(conversation: Conversation, values: Any) -> list[dict[str, Any]]:
 def _message(conversation: Conversation, number: int, message: Any) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise BadRecord("bad_message", f"Message {number} is {type(message).__name__}, not an object.")
-    role, content = message.get(conversation.role), message.get(conversation.content)
+    role, content = (cell_or_none(message, path) for path in (conversation.role, conversation.content))
     if not isinstance(role, str) or not role:
         detail = f"Message {number} has no `{conversation.role}` that is text; it has {_fields(message)}."
         raise BadRecord("bad_message", detail)

@@ -8,7 +8,7 @@ its first damaged row; the row groups behind it are read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -20,7 +20,16 @@ from factory.lake.files.parquet import fault, open_parquet
 from factory.lake.files.registered import Place
 from spark_udfs.ingest.bounds import most_bytes
 from spark_udfs.ingest.compression import bomb
+from spark_udfs.ingest.field_paths import cell_or_none
 from spark_udfs.ingest.files import Input, bad_read, decode_utf8, opened
+from spark_udfs.ingest.parquet_columns import (
+    PathColumn,
+    declared_columns,
+    every_column,
+    is_list,
+    is_string,
+    is_text,
+)
 from spark_udfs.ingest.parquet_schema import refuse_deep_columns, refuse_deep_footer
 from spark_udfs.ingest.records import Fields, FirstRecords, record
 from spark_udfs.ingest.rows import BATCH_BYTES, BATCH_ROWS, SAMPLE_BYTES, BadRecord, Origin, Row, rejection
@@ -53,11 +62,11 @@ def parquet_file(source: Input, fields: Fields, *, registered: bool = False) -> 
             except _UNREADABLE as error:
                 raise _broken(error) from None
             refuse_deep_columns(schema)
-            names = _columns(schema, fields)
+            columns = declared_columns(schema, fields)
             first, budget = 0, most_bytes(n_bytes)
             for group in range(parquet.num_row_groups):
                 following = first + max(0, parquet.metadata.row_group(group).num_rows)
-                for number, row in _row_group(source, fields, parquet, group, names, first, n_bytes):
+                for number, row in _row_group(source, fields, parquet, group, columns, first, n_bytes):
                     budget -= _ROW_BYTES + (row["n_bytes"] if "reason" not in row else 0)
                     if budget < 0:
                         raise bomb(f"row {number}")
@@ -87,44 +96,12 @@ def _page(source: Input, names: list[str], group: int) -> str | None:
         return None
 
 
-def _columns(schema: pa.Schema, fields: Fields) -> list[str]:
-    for name in fields.names:
-        if schema.names.count(name) > 1:
-            raise BadRecord("repeated_field", f"The file has two columns `{name}`. Rename one.")
-    if fields.conversation is not None:
-        _require_messages(schema, fields.conversation.field)
-        return [name for name in fields.names if name in schema.names]
-    if fields.text not in schema.names:
-        raise BadRecord("no_text", f"The file has no column `{fields.text}`, only {', '.join(schema.names)}.")
-    kind = schema.field(fields.text).type
-    value_type = kind.value_type if pa.types.is_dictionary(kind) else kind
-    if not (_is_string(value_type) or _is_bytes(value_type)):
-        raise BadRecord("text_not_a_string", f"Column `{fields.text}` holds {kind}, not text.")
-    return [name for name in fields.names if name in schema.names]
-
-
-def _require_messages(schema: pa.Schema, field: str) -> None:
-    if field not in schema.names:
-        raise BadRecord("no_messages", f"The file has no column `{field}`, only {', '.join(schema.names)}.")
-    kind = schema.field(field).type
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        raise BadRecord("messages_not_a_list", f"Column `{field}` holds {kind}, not lists of messages.")
-
-
-def _is_string(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-
-
-def _is_bytes(kind: pa.DataType) -> bool:
-    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
-
-
 def _row_group(
     source: Input,
     fields: Fields,
     parquet: pq.ParquetFile,
     group: int,
-    names: list[str],
+    columns: Sequence[PathColumn],
     first: int,
     n_bytes: int,
 ) -> Iterator[tuple[int, Row]]:
@@ -133,6 +110,7 @@ def _row_group(
     The reader loses the whole damaged batch, so the rows before the damage are read again one by one.
     """
     facts = parquet.metadata.row_group(group)
+    names = [".".join(column.names) for column in columns]
     row, broken = first, None
     for one_by_one in (False, True):
         next_row = first
@@ -145,7 +123,7 @@ def _row_group(
                 next_row += batch.num_rows
                 if next_row <= row:  # yielded before
                     continue
-                for values in _values(batch.slice(batch.num_rows - (next_row - row))):
+                for values in _values(batch.slice(batch.num_rows - (next_row - row)), columns):
                     yield row, _row(source.origin, fields, source.key, row, values)
                     row += 1
             return
@@ -153,7 +131,8 @@ def _row_group(
             broken = _broken(error)
     assert broken is not None
     end = max(row, first + facts.num_rows - 1)
-    page = _page(source, names, group) if broken.reason == "corrupt" else None
+    tops = [column.names[0] for column in columns]
+    page = _page(source, tops, group) if broken.reason == "corrupt" else None
     detail = f"Rows {row} to {end}: {page or broken.detail}"
     bad = BadRecord(broken.reason, detail, f"row {row}")
     yield row, rejection(source.origin, f"{source.key}:{row}", bad, max(0, facts.total_byte_size))
@@ -176,25 +155,25 @@ def _batch_rows(facts: pq.RowGroupMetaData, chunks: list[pq.ColumnChunkMetaData]
     return min(BATCH_ROWS, max(1, BATCH_BYTES // row_bytes))
 
 
-def _values(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a batch, with text as bytes, since pyarrow does not check for UTF-8."""
-    columns = {}
-    for name in batch.schema.names:
-        column = batch.column(name)
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        if _is_string(column.type):
-            column = column.cast(pa.large_binary())
-        columns[name] = column
+def _values(batch: pa.RecordBatch, columns: Sequence[PathColumn]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a batch by path, with text as bytes, since pyarrow does not check for UTF-8."""
+    arrays = {}
+    for column in columns:
+        array = column.values_in(batch)
+        if pa.types.is_dictionary(array.type):
+            array = array.dictionary_decode()
+        if is_string(array.type):
+            array = array.cast(pa.large_binary())
+        arrays[column.path] = array
     for index in range(batch.num_rows):
-        yield {name: column[index] for name, column in columns.items()}
+        yield {path: array[index] for path, array in arrays.items()}
 
 
 def _row(origin: Origin, fields: Fields, path: str, row: int, scalars: dict[str, Any]) -> Row:
     location, key = f"row {row}", f"{path}:{row}"
-    if fields.conversation is not None:
-        return _conversation_row(origin, fields, path, row, scalars)
-    text_scalar = scalars[fields.text]
+    if fields.text_column is None:
+        return _composed_row(origin, fields, path, row, scalars)
+    text_scalar = scalars[fields.text_column]
     n_bytes = text_scalar.as_buffer().size if text_scalar.is_valid else 0
     if n_bytes > fields.max_bytes:  # known without a copy
         bad = BadRecord("too_long", f"The text is longer than {fields.max_bytes:,} bytes.", location)
@@ -207,14 +186,20 @@ def _row(origin: Origin, fields: Fields, path: str, row: int, scalars: dict[str,
         return rejection(origin, key, BadRecord(bad.reason, bad.detail, location), len(text), text)
 
 
-def _conversation_row(origin: Origin, fields: Fields, path: str, row: int, scalars: dict[str, Any]) -> Row:
+def _composed_row(origin: Origin, fields: Fields, path: str, row: int, scalars: dict[str, Any]) -> Row:
+    """Return the row of a text that is made of messages, or of several fields."""
     location, key = f"row {row}", f"{path}:{row}"
     try:
         values = {name: _value(name, scalar) for name, scalar in scalars.items()}
         return {**record(origin, fields, key, values), "file": path, "row": row, "location": location}
     except BadRecord as bad:
-        messages = str(scalars[fields.content]).encode("utf-8", "replace")
-        return rejection(origin, key, BadRecord(bad.reason, bad.detail, location), len(messages), messages)
+        content = b" ".join(_as_bytes(scalars[name]) for name in fields.contents if name in scalars)
+        return rejection(origin, key, BadRecord(bad.reason, bad.detail, location), len(content), content)
+
+
+def _as_bytes(scalar: Any) -> bytes:
+    is_text_column = is_text(scalar.type) and scalar.is_valid
+    return scalar.as_buffer().to_pybytes() if is_text_column else str(scalar).encode("utf-8", "replace")
 
 
 def _value(name: str, scalar: Any) -> Any:
@@ -226,37 +211,37 @@ def _value(name: str, scalar: Any) -> Any:
 
 
 def first_records(source: Input, n_records: int) -> FirstRecords:
-    """Return the columns of a file, and the values of the narrow ones in its first rows.
+    """Return the columns of a file, nested ones too, and the values of the narrow ones in its first rows.
 
     Of a file that cannot be read it returns none, and behind damage no values.
     """
-    columns: tuple[str, ...] = ()
+    columns: list[PathColumn] = []
     texts: dict[str, int] = {}
     lists: dict[str, frozenset[str]] = {}
     rows: list[dict[str, Any]] = []
+    narrow: list[str] = []
     with suppress(BadRecord, *_UNREADABLE), opened(source) as file:
         refuse_deep_footer(file)
         parquet = open_parquet(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
         schema = parquet.schema_arrow
         refuse_deep_columns(schema)
-        columns = tuple(schema.names)
+        columns = list(every_column(schema))
         sizes = _column_sizes(parquet)
-        texts = {column.name: sizes.get(column.name, 0) for column in schema if _is_string(column.type)}
+        texts = {column.path: sizes.get(column.path, 0) for column in columns if is_string(column.type)}
         lists = {
-            column.name: frozenset(part.name for part in column.type.value_type)
-            for column in schema
-            if (pa.types.is_list(column.type) or pa.types.is_large_list(column.type))
-            and pa.types.is_struct(column.type.value_type)
+            column.path: frozenset(part.name for part in column.type.value_type)
+            for column in columns
+            if is_list(column.type) and pa.types.is_struct(column.type.value_type)
         }
         narrow = [
-            column.name for column in schema if _may_be_key(column.type, sizes.get(column.name), parquet)
+            column.path for column in columns if _may_be_key(column.type, sizes.get(column.path), parquet)
         ]
         for batch in parquet.iter_batches(n_records, columns=narrow, use_threads=False) if narrow else ():
             rows += batch.slice(0, n_records - len(rows)).to_pylist()
             if len(rows) == n_records:
                 break
-    values = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
-    return FirstRecords(len(rows), columns, texts, values, lists)
+    values = {path: [cell_or_none(row, path) for row in rows] for path in narrow if rows}
+    return FirstRecords(len(rows), tuple(column.path for column in columns), texts, values, lists)
 
 
 def _column_sizes(parquet: pq.ParquetFile) -> dict[str, int]:
@@ -269,6 +254,6 @@ def _column_sizes(parquet: pq.ParquetFile) -> dict[str, int]:
 
 
 def _may_be_key(kind: pa.DataType, n_bytes: int | None, parquet: pq.ParquetFile) -> bool:
-    if n_bytes is None or not (_is_string(kind) or pa.types.is_integer(kind)):
+    if n_bytes is None or not (is_string(kind) or pa.types.is_integer(kind)):
         return False
     return n_bytes <= _MOST_KEY_BYTES * max(1, parquet.metadata.row_group(0).num_rows)

@@ -11,13 +11,16 @@ from itertools import chain
 from typing import Any
 
 from factory.errors import ConfigurationError
-from factory.suggestions import unknown_name
+from factory.suggestions import quoted, unknown_name
 from spark_udfs.ingest.bounds import MAX_KEY_BYTES, MAX_TEXT_BYTES
+from spark_udfs.ingest.field_paths import ABSENT, cell_at, cell_or_none, field_names, splits
 from spark_udfs.ingest.file_types import PLAIN
 from spark_udfs.ingest.messages import Conversation, text_of
 from spark_udfs.ingest.rows import BadRecord, Origin, Row, document
+from spark_udfs.ingest.text_template import TextTemplate, is_template, text_template
 from spark_udfs.ingest.typed_values import exact_key, finite_number, instant, is_blank, whole_number
 
+EMPTY_FIELDS = "empty_fields"  # the fact that names the fields of a template without a value
 TEXT_COLUMNS = ("language", "repository", "path", "revision", "license", "fork_of")
 MAPPED_COLUMNS = (*TEXT_COLUMNS, "stars", "created_at", "quality")  # columns of `RAW` that a field may fill
 _TYPED: Mapping[str, Callable[[Any], Any]] = {
@@ -31,13 +34,15 @@ _TYPED: Mapping[str, Callable[[Any], Any]] = {
 class Fields:
     """The fields of a record (a JSON object, a Parquet row) that fill the columns of `RAW`.
 
-    `text` is the field of the text; a `conversation` makes the text of messages instead. `key` is the field
-    that identifies a record in its source; the default is the record's file and number. `columns` maps
-    columns of `RAW` to fields; a value that does not fit its column, in any of the types that exports give
-    it, goes to `metadata` under the field's name. `metadata` lists further fields to keep there as text.
-    `language` is the default of records without one. A record or text longer than `max_bytes` is rejected.
+    A field is named by its path: `doc.text` is the field `text` of the object `doc`, unless the record has a
+    field of exactly that name. `text` is the field of the text, or a template of several fields, such as
+    `{question}\\n{answer}`; a `conversation` makes the text of messages instead. `key` is the field that
+    identifies a record in its source; the default is the record's file and number. `columns` maps columns of
+    `RAW` to fields; a value that does not fit its column, in any of the types that exports give it, goes to
+    `metadata` under the field's name. `metadata` lists further fields to keep there as text. `language` is
+    the default of records without one. A record or text longer than `max_bytes` is rejected.
 
-    Raises ConfigurationError for a column that no field can fill.
+    Raises ConfigurationError for a column that no field can fill, and for a mistake in a template.
     """
 
     text: str = "text"
@@ -53,26 +58,42 @@ class Fields:
         for column in self.columns:
             if column not in MAPPED_COLUMNS:
                 raise ConfigurationError(unknown_name("column", column, MAPPED_COLUMNS))
+        try:
+            _ = self.template
+        except ValueError as error:
+            raise ConfigurationError(str(error)) from error
 
     @property
-    def content(self) -> str:
-        """The field that becomes the text: that of the text, or of the messages."""
-        return self.text if self.conversation is None else self.conversation.field
+    def template(self) -> TextTemplate | None:
+        """The template of the text, None for a text that is one field or made of messages."""
+        return text_template(self.text) if self.conversation is None and is_template(self.text) else None
+
+    @property
+    def text_column(self) -> str | None:
+        """The one field that is the text, None for a text that is made of others."""
+        return self.text if self.conversation is None and self.template is None else None
+
+    @property
+    def contents(self) -> Sequence[str]:
+        """The fields that become the text: one, those of its template, or that of the messages."""
+        if self.conversation is not None:
+            return [self.conversation.field]
+        return [self.text] if self.template is None else self.template.fields
 
     @property
     def names(self) -> list[str]:
         """The fields to read, each once, in order."""
         key = [] if self.key is None else [self.key]
-        return list(dict.fromkeys([self.content, *key, *self.columns.values(), *self.metadata]))
+        return list(dict.fromkeys([*self.contents, *key, *self.columns.values(), *self.metadata]))
 
 
 @dataclass(frozen=True)
 class FirstRecords:
     """What the first `n_records` of a file hold, for a person to check and for guesses.
 
-    `fields` are their fields in order, `texts` those of text with the bytes or letters of their values, and
-    `values` the values by field, None where a record lacks one; fields of long values may be left out.
-    `lists` are those of lists of objects, each with the names that the objects have.
+    `fields` are the paths of their fields in order, `texts` those of text with the bytes or letters of their
+    values, and `values` the values by field, None where a record lacks one; fields of long values may be left
+    out. `lists` are those of lists of objects, each with the names that the objects have.
     """
 
     n_records: int
@@ -84,7 +105,7 @@ class FirstRecords:
     @classmethod
     def from_records(cls, records: Sequence[Mapping[str, Any]]) -> FirstRecords:
         """The fields of records, each of which may have other ones."""
-        values = {name: [record.get(name) for record in records] for record in records for name in record}
+        values = {name: [cell_or_none(record, name) for record in records] for name in field_names(records)}
         lengths = {
             name: sum(len(cell) for cell in column if isinstance(cell, str))
             for name, column in values.items()
@@ -93,6 +114,14 @@ class FirstRecords:
         parts = {name: _names_in_lists(column) for name, column in values.items()}
         lists = {name: names for name, names in parts.items() if names}
         return cls(len(records), tuple(values), lengths, values, lists)
+
+    def has(self, path: str) -> bool:
+        """Whether a record has a field of this path, which may be a name in a map."""
+        return path in self.fields or any(
+            isinstance(cell, Mapping) and cell_at(cell, rest) is not ABSENT
+            for name, rest in splits(path)
+            for cell in self.values.get(name, ())
+        )
 
 
 def _names_in_lists(column: Iterable[Any]) -> frozenset[str]:
@@ -122,7 +151,7 @@ def record_key(fields: Fields, values: Mapping[str, Any]) -> str | None:
     """Return a record's own key, None if `fields` names none; raises BadRecord `no_key` and `too_long`."""
     if fields.key is None:
         return None
-    key = values.get(fields.key)
+    key = cell_or_none(values, fields.key)
     if (digits := exact_key(key)) is not None:
         return digits
     if isinstance(key, float) and key.is_integer():
@@ -139,12 +168,34 @@ def _text(fields: Fields, values: Mapping[str, Any]) -> tuple[str, Mapping[str, 
     """Return the text of a record, and facts that follow from how it is made."""
     if fields.conversation is not None:
         return text_of(fields.conversation, values)
-    text = values.get(fields.text)
+    if fields.template is not None:
+        return _text_of_template(fields.template, values)
+    text = cell_or_none(values, fields.text)
     if text is None:
         raise BadRecord("no_text", f"Field `{fields.text}` is missing or null.")
     if not isinstance(text, str):
         raise BadRecord("text_not_a_string", f"Field `{fields.text}` holds {type(text).__name__}, not text.")
     return text, {}
+
+
+def _text_of_template(template: TextTemplate, values: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
+    """Return the text that a template makes of a record, and the names of the fields that are empty."""
+    cells = {name: cell_or_none(values, name) for name in template.fields}
+    for name, cell in cells.items():
+        if isinstance(cell, list | dict):
+            detail = f"Field `{name}` of the template holds {type(cell).__name__}, not text."
+            raise BadRecord("text_not_a_string", detail)
+    empty_fields = [name for name, cell in cells.items() if is_blank(cell)]
+    if len(empty_fields) == len(cells):
+        if any(cell is not None for cell in cells.values()):
+            raise BadRecord("empty", "All fields of the template are blank.")
+        raise BadRecord("no_text", f"The fields {quoted(template.fields)} are missing or null.")
+    texts = {name: "" if name in empty_fields else _in_template(cell) for name, cell in cells.items()}
+    return template.render(texts), {EMPTY_FIELDS: ",".join(empty_fields)} if empty_fields else {}
+
+
+def _in_template(cell: Any) -> str:
+    return cell if isinstance(cell, str) else as_text(cell)
 
 
 def record(origin: Origin, fields: Fields, key: str, values: Mapping[str, Any]) -> Row:
@@ -157,10 +208,10 @@ def record(origin: Origin, fields: Fields, key: str, values: Mapping[str, Any]) 
     columns: dict[str, Any] = {"language": fields.language or origin.language}
     metadata = dict(facts)
     for name in fields.metadata:
-        if values.get(name) is not None:
-            metadata[as_text(name)] = as_text(values[name])
+        if (cell := cell_or_none(values, name)) is not None:
+            metadata[as_text(name)] = as_text(cell)
     for column, name in fields.columns.items():
-        value = values.get(name)
+        value = cell_or_none(values, name)
         if is_blank(value) and (column in _TYPED or not isinstance(value, str)):
             continue
         fitting = as_column(column, value)

@@ -151,3 +151,17 @@ def test_check_says_what_becomes_of_notebooks_among_code(tmp_path: Path) -> None
     (tmp_path / "my.yaml").write_text("datasets:\n- {name: code, kind: code, format: files, paths: repo}\n")
     checked = factory("check", str(tmp_path / "my.yaml"))
     assert "1 of the 2 files of `code` is a notebook, such as `b.ipynb`. A notebook is JSON" in checked.stdout
+
+
+def test_init_says_which_fields_it_took_for_the_text_and_why(tmp_path: Path) -> None:
+    (tmp_path / "alpaca").mkdir()
+    record = {"instruction": "Add.", "input": "1, 2", "output": "3"}
+    (tmp_path / "alpaca" / "a.jsonl").write_text(f"{json.dumps(record)}\n" * 3)
+    written = factory("init", str(tmp_path))
+    assert written.exit_code == 0, written.stderr
+    assert written.stdout.splitlines()[1] == (
+        "`alpaca`: each text is made of `instruction`, `input`, `output`, because no field holds all of it."
+    )
+    assert (
+        'text: "{instruction}\\n{input}\\n{output}" # a template' in (tmp_path / "datasets.yaml").read_text()
+    )

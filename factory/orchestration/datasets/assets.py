@@ -31,6 +31,7 @@ from factory.orchestration.datasets.corpus import Corpus
 from factory.orchestration.datasets.cross_checks import check_entries
 from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.dedup_groups import dedup_groups
+from factory.orchestration.datasets.empty_fields import empty_field_checks
 from factory.orchestration.datasets.facts import check_facts
 from factory.orchestration.datasets.file import DatasetsFile, TokenizerEntry
 from factory.orchestration.datasets.formats import Chosen
@@ -162,7 +163,7 @@ def _source(
         owners=entry.owners,
         partitions_def=partitions,
         files=files,
-        checks=list(misfit_checks(entry)),
+        checks=[*misfit_checks(entry), *empty_field_checks(entry)],
     )
 
     # The text of these functions is hashed into the code version of the table.

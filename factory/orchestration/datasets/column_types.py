@@ -70,10 +70,10 @@ def misfit_checks(entry: Dataset) -> Iterator[Check]:
     if not isinstance(entry, RecordFiles):
         return
     for column, field in entry.columns.items():
-        cell = f"metadata[{_literal(field)}]"
+        cell = f"metadata[{literal(field)}]"
         misfit = f"`{column}` IS NULL AND {cell} IS NOT NULL"
         if field in entry.metadata:
-            misfit += f" AND NOT {cell} RLIKE {_literal(_GAP)}"
+            misfit += f" AND NOT {cell} RLIKE {literal(_GAP)}"
         yield alarm(
             f"every_{column}_fits",
             f"count_if({misfit})",
@@ -84,7 +84,7 @@ def misfit_checks(entry: Dataset) -> Iterator[Check]:
         )
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """Return text as a literal of Spark SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 

@@ -51,7 +51,9 @@ class RecordFiles(Dataset):
     """Files of many records, each record a document."""
 
     source: str | None = Field(default=None, description="name of the source; default: name of each path")
-    text: str = Field(default="text", description="field of the text")
+    text: str = Field(
+        default="text", description="field of the text, or a template of fields, such as `{title}\\n{body}`"
+    )
     messages: Annotated[MessageFields | None, BeforeValidator(_field_of_messages)] = Field(
         default=None, description="field of the messages of a conversation, in place of a text"
     )
@@ -95,9 +97,9 @@ class RecordFiles(Dataset):
         return self
 
     @property
-    def content_field(self) -> tuple[str, str]:
-        """The declaration that names the field of the texts, and the field."""
-        return ("text", self.text) if self.messages is None else ("messages", self.messages.field)
+    def content_fields(self) -> tuple[str, Sequence[str]]:
+        """The declaration that names the fields of the texts, and the fields."""
+        return "text" if self.messages is None else "messages", self.options.contents
 
     @property
     def options(self) -> Fields:
@@ -123,6 +125,15 @@ class RecordFiles(Dataset):
     def about(self) -> dict[str, Any]:
         """Further arguments of its reader."""
         return self.model_dump(include={"source", "license", "limit"})
+
+    @field_validator("text")
+    @classmethod
+    def _template_is_whole(cls, text: str) -> str:
+        try:
+            Fields(text=text)
+        except ConfigurationError as error:
+            raise ValueError(str(error)) from error
+        return text
 
     @field_validator("columns")
     @classmethod

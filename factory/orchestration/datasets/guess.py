@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, count, islice
 from pathlib import Path
 
@@ -23,38 +23,22 @@ from factory.ingest.listing import UNWANTED, files_below
 from factory.ingest.vendored import HIDDEN_NAMES, INSTALLED, INSTALLED_FOLDERS, Exclusion
 from factory.lake import names
 from factory.orchestration.chain.dedup import Kind
-from factory.orchestration.datasets.formats import CLASS_OF_FORMAT, FORMATS, MessageFields, RecordFiles
+from factory.orchestration.datasets.formats import CLASS_OF_FORMAT, FORMATS, RecordFiles
 from factory.orchestration.datasets.guess_texts import MOST_FILES, text_files
-from factory.orchestration.datasets.record_fields import key_field, messages_field, text_field
+from factory.orchestration.datasets.record_guess import (
+    FIRST_BYTES,
+    FIRST_RECORDS,
+    RecordFields,
+    guess_fields,
+)
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.json_document import is_json_document
 from spark_udfs.ingest.registry import READERS, RECORD_FILES
 from spark_udfs.ingest.rows import Origin
 
-FIRST_RECORDS, FIRST_BYTES = 1_000, 16 << 20  # read of a file of records
 _FEW_RECORDS = 20  # read of each of many folders
 MOST_PATHS = 12  # folders that are read alike with a dataset each, or loose files of one dataset
 MOST_LISTED = 100  # paths of one dataset, where the folder above would read the same files
-
-_COLUMN_FIELDS = {
-    "repository": ("repository", "repo_name", "repo", "max_stars_repo_name"),
-    "path": ("path", "file_path", "max_stars_repo_path"),
-    "language": ("language", "lang"),
-}
-
-
-@dataclass(frozen=True)
-class RecordFields:
-    """The fields of records that seem to fill the columns of raw documents.
-
-    Records of conversations have `messages` in place of a `text`.
-    """
-
-    text: str | None = None
-    key: str | None = None
-    columns: Mapping[str, str] = field(default_factory=dict)
-    others: Sequence[str] = ()
-    messages: MessageFields | None = None
 
 
 @dataclass(frozen=True)
@@ -161,7 +145,8 @@ def _records(
     format_class = CLASS_OF_FORMAT[format]
     fields = None
     if issubclass(format_class, RecordFiles):
-        fields = _fields(folder, files[0], format_class, n_records)
+        source = Input(Origin(""), os.fsencode(folder), files[0], FIRST_BYTES)
+        fields = guess_fields(format_class, source, n_records)
     kind: Kind = "code" if fields and {"repository", "path"} <= fields.columns.keys() else "prose"
     card = card_of(folder) if deep and format != "archive" else None
     return Guess(
@@ -183,26 +168,6 @@ def _about(card: Card) -> str:
         [f"{field} {json.dumps(text, ensure_ascii=False)}" for field, text in facts.items() if text]
     )
     return f"README.md is its card and not a document. It gives {defaults or 'no license'}."
-
-
-def _fields(folder: Path, file: bytes, format_class: type[RecordFiles], n_records: int) -> RecordFields:
-    """The fields of the first records; none if they cannot be read, which a check will report."""
-    first = format_class.first_records(Input(Origin(""), os.fsencode(folder), file, FIRST_BYTES), n_records)
-    texts, messages = first.texts, messages_field(first)
-    text = text_field(first) if messages is None else None
-    columns = {
-        column: name
-        for column, candidates in _COLUMN_FIELDS.items()
-        if (
-            name := next(
-                (candidate for candidate in candidates if candidate in texts and candidate != text), None
-            )
-        )
-    }
-    key = key_field([first], [text, *columns.values()])
-    taken = {text, key, messages and messages.field, *columns.values()}
-    others = tuple(name for name in texts if name not in taken)
-    return RecordFields(text, key, columns, others, messages)
 
 
 def _name(folder: Path) -> str:

@@ -16,6 +16,7 @@ from factory.filters.rule import Rule
 from factory.orchestration.datasets.dataset import Dataset, FilterOptions
 from factory.orchestration.datasets.located_yaml import YamlPath
 from factory.suggestions import nearest, quoted
+from spark_udfs.ingest.records import EMPTY_FIELDS
 from spark_udfs.ingest.rows import DERIVED_FROM, Row
 
 # What readers state of some documents only, or the driver of all files of a folder.
@@ -62,6 +63,7 @@ def unknown_names(entry: Dataset, first: MetadataNames, folder: Path) -> Iterato
         return
     possible = {*first.names, *_OF_FOLDERS, *(_OF_PAGES if entry.reader.of_pages else ())}
     possible |= {DERIVED_FROM} if entry.from_ is not None else set()
+    possible |= {EMPTY_FIELDS} if getattr(entry.options, "template", None) is not None else set()
     reported_fields: set[str] = set()
     for place, field, rule in _predicates(entry):
         name = field.removeprefix(METADATA)

@@ -20,11 +20,12 @@ from factory.ingest.html_extra import require_html
 from factory.orchestration.datasets.column_types import column_misfits
 from factory.orchestration.datasets.contents import trouble
 from factory.orchestration.datasets.dataset import Dataset
+from factory.orchestration.datasets.empty_fields import empty_field_advice
 from factory.orchestration.datasets.formats import RecordFiles
-from factory.orchestration.datasets.guess import FIRST_BYTES, FIRST_RECORDS
 from factory.orchestration.datasets.located_yaml import YamlPath
 from factory.orchestration.datasets.metadata_names import MetadataNames, unknown_names
 from factory.orchestration.datasets.record_fields import key_field, text_field
+from factory.orchestration.datasets.record_guess import FIRST_BYTES, FIRST_RECORDS
 from factory.orchestration.datasets.template import scalar
 from factory.suggestions import nearest, quoted
 from spark_udfs.ingest.compression import EndOfPreview
@@ -113,7 +114,7 @@ def preview(entry: Dataset, files: Sequence[tuple[Path, bytes]], folder: Path) -
         fields = [entry.first_records(start.source, FIRST_RECORDS) for start in starts]
         mistakes += _unknown_fields(entry, starts, fields)
         mistakes += _repeated_keys(entry, starts, fields)
-        advice += _key_advice(entry, fields)
+        advice += [*_key_advice(entry, fields), *empty_field_advice(entry, rows)]
         misfits = list(column_misfits(entry, rows))
         mistakes += [
             Mistake(misfit.place, misfit.sentence, ends_run=False) for misfit in misfits if misfit.of_all
@@ -194,7 +195,7 @@ def _sentence(entry: Dataset, start: FileStart, row: Row) -> str:
     place = "" if row["location"] in ("byte 0", "row 0") else f", {row['location']}"
     if isinstance(entry, RecordFiles) and row["reason"] in _FIELD_OF:
         text = text_field(entry.first_records(start.source, FIRST_RECORDS))
-        holds_text = _FIELD_OF[row["reason"]] == "text" and text not in (None, entry.text)
+        holds_text = _FIELD_OF[row["reason"]] == "text" and text not in (None, *entry.content_fields[1])
         remedy = f"Did you mean `{text}`?" if holds_text else _REMEDIES[_FIELD_OF[row["reason"]]]
         return f"`{start.name}`{place}: {row['detail']} {remedy}"
     return f"`{start.name}`{place}: {trouble(start.source, entry, row)}"
@@ -224,7 +225,7 @@ def _repeated_keys(
     n_keys = len(set(keys))
     if len(keys) - n_keys <= entry.max_rejected * len(keys):
         return
-    better = key_field(files, [entry.text, *entry.columns.values()])
+    better = key_field(files, [*entry.content_fields[1], *entry.columns.values()])
     remedy = f"Did you mean `{better}`?" if better else "Name another field, or leave `key` out."
     yield Mistake(
         ("key",),
@@ -243,15 +244,15 @@ def _unknown_fields(
         return
     name = next(start.name for start, first in zip(starts, files, strict=True) if first.fields)
     names_by_place: list[tuple[YamlPath, str]] = []
-    if not any(start.n_documents for start in starts):
-        declaration, content_field = entry.content_field
-        names_by_place.append(((declaration,), content_field))
+    declaration, contents = entry.content_fields
+    if len(contents) > 1 or not any(start.n_documents for start in starts):
+        names_by_place += [((declaration,), field) for field in contents]
     if entry.key is not None:
         names_by_place.append((("key",), entry.key))
     names_by_place += [(("columns", column), field) for column, field in entry.columns.items()]
     names_by_place += [(("metadata", number), field) for number, field in enumerate(entry.metadata)]
     for place, field in names_by_place:
-        if field in fields:
+        if any(first.has(field) for first in files):
             continue
         guess = _meant(field, fields) or (_text_of(files) if place == ("text",) else None)
         remedy = f"Did you mean `{guess}`?" if guess else "Name one of them, or leave it out."
@@ -260,7 +261,9 @@ def _unknown_fields(
 
 
 def _meant(field: str, fields: Sequence[str]) -> str | None:
-    return next(iter(nearest(field, fields, n=1)), None)
+    """Return the name that a person may have meant: a field of that name in an object, or the nearest."""
+    in_objects = (name for name in fields if name.endswith(f".{field}"))
+    return next(in_objects, None) or next(iter(nearest(field, fields, n=1)), None)
 
 
 def _text_of(files: Sequence[FirstRecords]) -> str | None:
@@ -276,7 +279,7 @@ def _key_advice(entry: RecordFiles, files: Sequence[FirstRecords]) -> Iterator[s
     n_records = sum(first.n_records for first in files)
     if entry.key is not None or n_records < 2:
         return
-    key = key_field(files, [entry.text, *entry.columns.values()])
+    key = key_field(files, [*entry.content_fields[1], *entry.columns.values()])
     if key is not None:
         yield (
             f"`{entry.name}` has no `key`, and `{key}` differs in each of the first {n_records:,} records. "

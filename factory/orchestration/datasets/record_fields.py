@@ -1,4 +1,8 @@
-"""Which fields of records hold the text and the key, by their names and their first values."""
+"""Which fields of records hold the text and the key, by their names and their first values.
+
+The text is a field of a usual name, else several fields of usual names together, else the longest field of
+words. Identifiers, hashes and addresses are no texts, even where no other field holds text.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,20 @@ from factory.orchestration.datasets.formats import MessageFields
 from spark_udfs.ingest.records import FirstRecords
 
 TEXT_FIELDS = ("text", "content", "body", "document", "raw_content", "markdown", "article", "code")
+_TOGETHER = (  # fields that make a text together, in the order of the text
+    ("instruction", "input", "output"),
+    ("instruction", "context", "response"),
+    ("instruction", "output"),
+    ("instruction", "response"),
+    ("prompt", "completion"),
+    ("prompt", "response"),
+    ("question", "context", "answer"),
+    ("question", "answer"),
+    ("question", "response"),
+    ("query", "response"),
+    ("query", "answer"),
+    ("problem", "solution"),
+)
 _KEY_WORDS = (
     *("id", "uid", "uuid", "guid", "key", "hash", "hexsha", "sha", "sha1", "sha256", "md5", "digest"),
     *("doi", "pmid", "pmcid", "isbn", "arxiv", "url", "uri", "link", "permalink", "path", "filename"),
@@ -18,6 +36,7 @@ _KEY_WORDS = (
 )
 _MOST_KEY_LETTERS = 200  # a longer value is a text; addresses of pages are shorter
 _MANY_RECORDS = 100  # in which values that all differ hardly do so by chance
+_BLANK_OR_WIDE = re.compile(r"\S\s+\S|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff]")
 _MESSAGES = (
     MessageFields(),
     MessageFields(role="from", content="value", roles={"human": "user", "gpt": "assistant"}),
@@ -26,9 +45,42 @@ _WORDS = re.compile(r"[A-Z]?[a-z]+[0-9]*|[A-Z]+(?![a-z])[0-9]*")
 
 
 def text_field(first: FirstRecords) -> str | None:
-    """Return the field that seems to hold the text: one of a usual name, else that of the longest."""
-    usual = (name for name in TEXT_FIELDS if name in first.texts)
-    return next(usual, None) or max(first.texts, key=lambda name: first.texts[name], default=None)
+    """Return the field that seems to hold the text: one of a usual name, else the longest one of words."""
+    if (usual := usual_text_field(first)) is not None:
+        return usual
+    wordy = [name for name in first.texts if _has_words(first, name)]
+    return max(wordy, key=lambda name: first.texts[name], default=None) or _unknown_text(first)
+
+
+def usual_text_field(first: FirstRecords) -> str | None:
+    """Return the first field of a usual name of texts, which is not part of an object; None without one."""
+    return next((name for name in TEXT_FIELDS if name in first.texts), None)
+
+
+def template_fields(first: FirstRecords) -> tuple[str, ...] | None:
+    """Return the fields of which texts are made together, such as a question and its answer."""
+    names = {name.lower(): name for name in first.texts}
+    usual = (together for together in _TOGETHER if names.keys() >= set(together))
+    together = next(usual, None) if usual_text_field(first) is None else None
+    return together and tuple(names[name] for name in together)
+
+
+def _has_words(first: FirstRecords, name: str) -> bool:
+    """Whether values of a field have blanks between words, or letters of a script that needs none.
+
+    Fields of long values are not read, and are texts.
+    """
+    if name not in first.values:
+        return True
+    texts = [cell for cell in first.values[name] if isinstance(cell, str)]
+    return sum(_BLANK_OR_WIDE.search(text) is not None for text in texts) * 2 > len(texts)
+
+
+def _unknown_text(first: FirstRecords) -> str | None:
+    """Return the field of single words that has a usual name below an object, or none of a key."""
+    names = sorted(first.texts, key=lambda name: -first.texts[name])
+    usual = (name for name in names if name.rpartition(".")[2] in TEXT_FIELDS)
+    return next(usual, None) or next((name for name in names if _rank(name) is None), None)
 
 
 def messages_field(first: FirstRecords) -> MessageFields | None:

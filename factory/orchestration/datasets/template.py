@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from factory.counted import counted
 from factory.orchestration.datasets.formats import MessageFields
-from factory.orchestration.datasets.guess import Guess, RecordFields
+from factory.orchestration.datasets.guess import Guess
+from factory.orchestration.datasets.record_guess import RecordFields
 
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*")
 _RESERVED = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}  # YAML reads these as no text
@@ -80,6 +81,8 @@ def _fields(fields: RecordFields) -> Iterator[str]:
         yield "    template: chatml # or llama3, gemma, plain, or the file of your model's chat template"
     elif fields.text is None:
         yield "    text: text # no text was found in the first record: name its field"
+    elif fields.parts:
+        yield f"    text: {scalar(fields.text)} # a template: add labels such as `Answer: ` if you want them"
     else:
         yield f"    text: {scalar(fields.text)}"
     if fields.key is not None:

@@ -13,7 +13,8 @@ import pytest
 
 from factory.errors import ConfigurationError
 from factory.orchestration.datasets.check import check
-from factory.orchestration.datasets.guess import Guess, RecordFields, guess
+from factory.orchestration.datasets.guess import Guess, guess
+from factory.orchestration.datasets.record_guess import RecordFields
 from factory.orchestration.datasets.template import template
 from tests.ingest.inputs import zipped
 

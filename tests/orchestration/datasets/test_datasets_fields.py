@@ -1,0 +1,185 @@
+"""Datasets whose texts are nested fields or made of several: their sentences, guesses, and documents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from factory.errors import ConfigurationError
+from factory.lake import names
+from factory.lake.tables import Lake
+from factory.orchestration.datasets.check import check
+from factory.orchestration.datasets.guess import guess
+from factory.orchestration.datasets.template import template
+from factory.settings import Settings
+from tests.orchestration.declared import declared, refusal
+from tests.orchestration.runs import run
+
+TEXT = """datasets:
+- name: NAME
+  kind: prose
+  format: parquet
+  paths: a.parquet
+  key: meta.id
+  text: "{question.body}\\nAnswer: {answer}"
+  columns: {language: meta.lang}
+  metadata: [meta.url]
+  rules: [c4]
+  predicates: {metadata.empty_fields: {none_of: ["*answer*"]}}
+"""
+WRITTEN = '"{question.body}\\nAnswer: {answer}"'
+RECORDS = [
+    {"meta": {"id": 7, "lang": "en", "url": "u7"}, "question": {"body": "How far?"}, "answer": "Far."},
+    {"meta": {"id": 8, "lang": None, "url": None}, "question": {"body": "Why?"}, "answer": None},
+    {"meta": {"id": 9, "lang": "de", "url": "u9"}, "question": None, "answer": "So."},
+    {"meta": {"id": 10, "lang": "de", "url": "u10"}, "question": None, "answer": None},
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    pq.write_table(pa.Table.from_pylist(RECORDS), tmp_path / "a.parquet")
+    return tmp_path
+
+
+def test_check_counts_the_documents_with_empty_fields(folder: Path) -> None:
+    (folder / "my.yaml").write_text(TEXT.replace("NAME", "web"))
+    [dataset] = check(folder / "my.yaml").datasets
+    assert dataset.advice == (
+        "In the first 3 documents of `web`, fields of the template are empty: `question.body` in 1, "
+        "`answer` in 1. Lines of empty fields are left out of the text; to leave out the documents, add a "
+        "predicate on `metadata.empty_fields`.",
+    )
+
+
+@pytest.mark.parametrize(
+    "good, bad, sentence",
+    [
+        (
+            "{answer}",
+            "{answer",
+            "line 7, datasets[0].text: Character 25 of the template is a `{` without its",
+        ),
+        ("{answer}", "{}", "line 7, datasets[0].text: Character 25 of the template begins `{}`, which names"),
+    ],
+)
+def test_a_mistake_in_a_template_is_told_with_file_line_and_field(
+    folder: Path, good: str, bad: str, sentence: str
+) -> None:
+    assert refusal(folder, TEXT.replace("NAME", "web").replace(good, bad)).startswith(f"my.yaml, {sentence}")
+
+
+@pytest.mark.parametrize(
+    "good, bad, sentence",
+    [
+        (
+            "{answer}",
+            "{anwser}",
+            "line 7, datasets[0].text: The first records of `a.parquet` have no field `anw",
+        ),
+        (
+            "{question.body}",
+            "{body}",
+            "have no field `body`, only `meta`, `meta.id`, `meta.lang`, `meta.url`, ",
+        ),
+        ("{question.body}", "{body}", "Did you mean `question.body`?"),
+        ("key: meta.id", "key: id", "line 6, datasets[0].key: The first records of `a.parquet` have no fi"),
+        ("key: meta.id", "key: id", "Did you mean `meta.id`?"),
+        ("[meta.url]", "[meta.uri]", "line 9, datasets[0].metadata[0]: The first records of `a.parquet` ha"),
+        ("lang}", "lamg}", "line 8, datasets[0].columns.language: The first records of `a.parquet` ha"),
+        (WRITTEN, "body", "Did you mean `question.body`?"),
+        (WRITTEN, "question", "Column `question` holds struct<body: string>, not text."),
+    ],
+)
+def test_a_path_that_no_first_record_has_is_named_with_the_nearest(
+    folder: Path, good: str, bad: str, sentence: str
+) -> None:
+    text = TEXT.replace("NAME", "web").replace(good, bad)
+    assert text != TEXT.replace("NAME", "web")
+    (folder / "my.yaml").write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        check(folder / "my.yaml")
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+LONG = "Over the hills and far away the moon goes up."
+
+
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+@pytest.mark.parametrize(
+    "record, declared_text, reason",
+    [
+        ({"id": "a1b2c3", "doc": {"text": "x y"}}, "doc.text", "the longest of 2 fields of text"),
+        ({"id": "a1b2c3" * 9, "doc": {"words": "One two."}}, "doc.words", "the longest of 2 fields of text"),
+        ({"id": "a1b2c3" * 9, "doc": {"text": "月亮"}}, "doc.text", "the longest of 2 fields of text"),
+        ({"id": "a1b2c3", "label": "x"}, "label", "the longest of 2 fields of text"),
+        ({"url": "https://a.b/c", "n": 1}, None, "no field of its first records looks like a text"),
+        ({"id": "7", "text": "a b", "meta": {"body": LONG}}, "text", "a usual name for them"),
+        (
+            {"instruction": "Add.", "input": "", "output": LONG},
+            "{instruction}\n{input}\n{output}",
+            "each text is made of `instruction`, `input`, `output`",
+        ),
+        ({"prompt": "Hi there", "completion": LONG}, "{prompt}\n{completion}", "`prompt`, `completion`"),
+        ({"id": "q1", "question": "Why so?", "answer": LONG}, "{question}\n{answer}", "`question`, `answer`"),
+        ({"Question": "Why so?", "Answer": LONG, "n": 1}, "{Question}\n{Answer}", "`Question`, `Answer`"),
+        (
+            {"prompt": "Hi there", "response": LONG, "score": 0.5},
+            "{prompt}\n{response}",
+            "`prompt`, `response`",
+        ),
+        ({"instruction": "Add.", "output": LONG, "text": f"Add. {LONG}"}, "text", "a usual name for them"),
+    ],
+)
+def test_the_text_of_records_is_guessed_by_their_content(
+    tmp_path: Path, format: str, record: dict[str, Any], declared_text: str | None, reason: str
+) -> None:
+    (tmp_path / "data").mkdir()
+    if format == "jsonl":
+        (tmp_path / "data" / "a.jsonl").write_text(f"{json.dumps(record)}\n" * 3)
+    else:
+        pq.write_table(pa.Table.from_pylist([record] * 3), tmp_path / "data" / "a.parquet")
+    guesses = guess(tmp_path)
+    fields = guesses[0].fields
+    assert fields is not None
+    assert fields.text == declared_text
+    assert reason in fields.reason
+    if declared_text is None:
+        return
+    (tmp_path / "datasets.yaml").write_text(template(guesses, "datasets.yaml"))
+    assert ("# a template" in template(guesses, "datasets.yaml")) == ("{" in declared_text)
+    assert [dataset.files for dataset in check(tmp_path / "datasets.yaml").datasets] == [1]
+
+
+@pytest.mark.spark
+def test_nested_fields_and_templates_are_documents_whose_empty_fields_predicates_compare(
+    lake_settings: Settings, unique: str, folder: Path
+) -> None:
+    lake = Lake(lake_settings)
+    keys = [dg.AssetKey(f"raw.{unique}{end}") for end in ("", "_rejected")]
+    keys += [dg.AssetKey(f"{stage}.{unique}") for stage in ("signals", "filtered")]
+    assets = declared(folder, TEXT.replace("NAME", unique)).assets
+    result = run(lake_settings, *assets, selection=keys)
+    assert result.success
+    rows = {row["key"]: row for row in lake.read(names.raw(unique)).to_pylist()}
+    assert {key: (row["text"], row["language"]) for key, row in rows.items()} == {
+        "7": ("How far?\nAnswer: Far.", "en"),
+        "8": ("Why?", None),
+        "9": ("Answer: So.", "de"),
+    }
+    assert dict(rows["9"]["metadata"]) == {"empty_fields": "question.body", "meta.url": "u9"}
+    assert lake.read(names.rejected(unique), ["reason"])["reason"].to_pylist() == ["no_text"]
+    verdicts = lake.read(names.filtered(unique), ["doc_id", "rejections"]).to_pylist()
+    rules = {row["doc_id"]: [rejection["rule"] for rejection in row["rejections"]] for row in verdicts}
+    assert [key for key, row in rows.items() if "metadata.empty_fields" in rules[row["doc_id"]]] == ["8"]
+    checks = {check.check_name: check for check in result.get_asset_check_evaluations()}
+    assert checks["answer_is_filled"].passed
+    assert checks["answer_is_filled"].metadata["measured"].value == pytest.approx(1 / 3)
+    assert checks["question_body_1_is_filled"].metadata["measured"].value == pytest.approx(1 / 3)
