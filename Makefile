@@ -9,6 +9,7 @@ WORKERS ?= 2
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 SHARE ?=
 NAME ?= pipeline
+RUNS ?= 1
 SEED ?=
 RERUN ?=
 RECORD ?=
@@ -98,8 +99,8 @@ format: dev ## Format Python and Rust
 proto: dev ## Generate the messages from the .proto files
 	@$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. blender/proto/blender/v1/blender.proto
 
-bench: dev ## Measure (NAME=pipeline)
-	@$(BIN)/python -m bench $(NAME)
+bench: dev ## Measure (NAME=pipeline), RUNS times (1) with the spread
+	@$(BIN)/python -m bench $(NAME) --runs $(RUNS)
 
 wheel: $(VENV)/.maturin ## Build the package for pip, into dist/wheel
 	@rm -rf dist/wheel

@@ -36,6 +36,7 @@ def run(
         str,
         typer.Argument(help="Which bench, or part of one: loading.plan.", metavar="NAME", show_default=False),
     ],
+    runs: Annotated[int, typer.Option(help="Run it so often; print medians and their spread.", min=1)] = 1,
 ) -> None:
     """Run the bench called `name`, or only the part after its dot."""
     with error_boundary.sentences():
@@ -43,6 +44,7 @@ def run(
         if bench not in BENCHES:
             raise ConfigurationError(f"Unknown bench `{bench}`. Benches: {', '.join(BENCHES)}.")
         from bench.harness import show
+        from bench.spread import over_runs
 
         module = importlib.import_module(f"bench.{bench}.measure")
         parts = getattr(module, "PARTS", {})
@@ -51,7 +53,8 @@ def run(
                 f"Bench `{bench}` has no part `{part}`. Parts: {', '.join(parts) or 'none'}."
             )
         progress = Console(stderr=True, highlight=False)
-        report = module.measure(progress, [part]) if part else module.measure(progress)
+        selection = ([part],) if part else ()
+        report = over_runs([module.measure(progress, *selection) for _ in range(runs)])
         terminal = sys.stdout.isatty()
         show(name, report, Console(highlight=False, width=None if terminal else _WIDTH))
 

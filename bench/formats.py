@@ -7,7 +7,7 @@ where it is used. As a program it writes a format; arguments: the format, the ta
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,15 +124,6 @@ def _tensors(array: Path, _part: int) -> Iterator[object]:
 
     for row in mapped(array):
         yield torch.from_numpy(row.copy())
-
-
-def read_once(files: Iterable[Path]) -> None:
-    """Bring files into the page cache; some systems evict what has been there for a while."""
-    part = bytearray(1 << 22)
-    for path in files:
-        with path.open("rb", buffering=0) as file:
-            while file.readinto(part):
-                pass
 
 
 def read_counters() -> dict[str, int]:

@@ -36,19 +36,26 @@ class WrongAnswer(CheckFailed):
 
 @dataclass(frozen=True)
 class Row:
-    """One measured number; `aim` reads like `>= 0.99`, `met` says whether the value reaches it."""
+    """One measured number; `aim` reads like `>= 0.99`, `met` says whether the value reaches it.
+
+    `least` and `most` are those of several runs, of which the value is the median.
+    """
 
     name: str
     value: Value
     unit: str
     aim: str | None = None
     met: bool | None = None
+    least: Value | None = None
+    most: Value | None = None
 
     def json(self) -> str:
         """Return the row as one line; raises ValueError unless the value is finite."""
         plain: dict[str, object] = {"name": self.name, "value": self.value, "unit": self.unit}
         if self.aim is not None:
             plain |= {"aim": self.aim, "met": self.met}
+        if self.least is not None:
+            plain |= {"least": self.least, "most": self.most}
         return json.dumps(plain, allow_nan=False)
 
 

@@ -1,7 +1,8 @@
 """The cost of a random row of packed tokens, read page by page and by other readers.
 
 Each reader reads 10,000 random rows of 1 GiB (131,072 rows of 2,048 tokens) in batches of 1, 64 and 1,024,
-with the files in the page cache and out of it. Every run has a process of its own.
+with the files in the page cache, in its two states (`bench.page_cache`), and out of it. Every run has a
+process of its own.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from bench.peers import GRAIN, HUGGING_FACE, LANCE, TORCH, answer
 CAVEATS = [
     "`packed` is the layout that packing writes, 8 rows per page in zstd; `plain` has one uncompressed row.",
     "Tokens are random, so zstd saves less here than on text, and takes longer.",
+    "In the page cache: brought there in order. Scattered: page by page, as random reads leave them.",
     "Cold: files are dropped from the page cache before; caches of the disk or its host stay.",
     "pyarrow reads a row group of 1,000 rows for each row, so it reads few rows.",
     "Another process builds the page indexes before; they are mapped, and building them is not counted.",
@@ -69,6 +71,9 @@ def measure(progress: Console) -> Report:
     report.check("every reader gives the same rows", len(digests) == 1)
     _show(report, "In the page cache", warm, "cpu_us")
     _add_warm(report, warm)
+    by_page = _cells(home, [*JUDGED, "memmap"], "scattered", progress)
+    _show(report, "In the page cache, scattered", by_page, "cpu_us")
+    _add_scattered(report, by_page)
     grown = {
         layout: float(_read(home, layout, (64,), 7, "warm", progress, TENFOLD)[0]["anonymous_mib"])
         for layout in JUDGED
@@ -130,7 +135,7 @@ def _disk_rate(path: Path, n: int = 16_000) -> float:
 
 
 def _show(report: Report, title: str, cells: Cells, first: str) -> None:
-    what = "CPU us/row" if first == "cpu_us" else "rows/s"
+    what = "rows/s" if first == "rows_per_s" else "CPU us/row"
     columns = " | ".join(f"{what}\nbatch {batch:,}" for batch in BATCHES)
     made = table(title, f"reader | {columns} | CPU us/row\nbatch 64 | asked/used | disk/used | anonymous MiB")
     for reader in dict.fromkeys(reader for reader, _ in cells):
@@ -151,10 +156,24 @@ def _add_warm(report: Report, cells: Cells) -> None:
         report.rows.append(Row(f"{name}.cpu_best", cell.best("cpu_us"), "us/row"))
         report.rows.append(Row(f"{name}.cpu_median", cell.median("cpu_us"), "us/row"))
     for layout in JUDGED:
-        ours, theirs = (cells[reader, 64].median("cpu_us") for reader in (layout, "memmap"))
-        report.rows.append(at_most(f"pages.{layout}.b64.of_memmap", ours / theirs, "ratio", MOST_OF_MEMMAP))
+        name = f"pages.{layout}.b64.of_memmap"
+        report.rows.append(at_most(name, _of_memmap(cells, layout), "ratio", MOST_OF_MEMMAP))
     used = cells["plain", 64].median("asked") / ROW_BYTES
     report.rows.append(at_most("pages.plain.b64.bytes_asked_per_byte_used", used, "ratio", 1.02))
+
+
+def _add_scattered(report: Report, cells: Cells) -> None:
+    for (reader, batch), cell in cells.items():
+        name = f"pages.{reader}.b{batch}.scattered.cpu_median"
+        report.rows.append(Row(name, cell.median("cpu_us"), "us/row"))
+    for layout in JUDGED:
+        name = f"pages.{layout}.b64.scattered.of_memmap"
+        report.rows.append(at_most(name, _of_memmap(cells, layout), "ratio", MOST_OF_MEMMAP))
+
+
+def _of_memmap(cells: Cells, layout: str) -> float:
+    """The cost of a row in batches of 64, relative to numpy's memory map."""
+    return cells[layout, 64].median("cpu_us") / cells["memmap", 64].median("cpu_us")
 
 
 def _add_memory(report: Report, warm: Cells, grown: Mapping[str, float]) -> None:

@@ -1,25 +1,25 @@
 """Random rows by one reader in a process of its own, for peers in their environment.
 
 Arguments: reader, folder, readings (B rows per batch, N rows in all, as `B:N` with commas between), seed,
-`warm` or `cold`, times the data is repeated. Prints one JSON line, a list with one entry per reading: a hash
-of rows to check, CPU microseconds per row, rows a second, bytes per row requested from the system and read
-from the disk, and MiB of anonymous memory afterwards.
+`warm`, `scattered` or `cold` (`bench.page_cache`), times the data is repeated. Prints one JSON line, a list
+with one entry per reading: a hash of rows to check, CPU microseconds per row, rows a second, bytes per row
+requested from the system and read from the disk, and MiB of anonymous memory afterwards.
 """
 
 import gc
 import hashlib
 import json
-import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from bench.formats import Tokens, anonymous_mib, mapped, matrix, read_counters, read_once
+from bench.formats import Tokens, anonymous_mib, mapped, matrix, read_counters
+from bench.page_cache import drop, read_in_order, read_scattered
 
 Read = Callable[[npt.NDArray[np.int64]], Tokens]
 
@@ -130,23 +130,15 @@ READERS: dict[str, tuple[Callable[[Path, int], Read], str]] = {
 }
 
 
-def drop(files: Iterable[Path]) -> None:
-    """Drop files from the page cache."""
-    for path in files:
-        with path.open("rb") as file:
-            os.fsync(file)
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
-
 def main() -> None:
     """Read rows according to the arguments."""
     name, home = sys.argv[1], Path(sys.argv[2])
     readings = [tuple(int(it) for it in reading.split(":")) for reading in sys.argv[3].split(",")]
-    seed, cold, times = int(sys.argv[4]), sys.argv[5] == "cold", int(sys.argv[6])
+    seed, state, times = int(sys.argv[4]), sys.argv[5], int(sys.argv[6])
     open_reader, path = READERS[name]
     rows = len(array(home))
     files = [it for it in (home / path, *(home / path).rglob("*")) if it.is_file()]
-    read_once(files)
+    (read_scattered if state == "scattered" else read_in_order)(files)
     read = open_reader(home, times)
     checked = np.random.default_rng(1).integers(0, rows, CHECKED)
     digest = hashlib.sha256(read(checked).tobytes()).hexdigest()
@@ -156,7 +148,7 @@ def main() -> None:
         if name in MAPPED:
             del read
             gc.collect()
-        if cold:
+        if state == "cold":
             drop(files)
         if name in MAPPED:
             read = open_reader(home, times)

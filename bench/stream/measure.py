@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bench.formats import read_once
 from bench.harness import Report, Row, Runs, at_most, table
 from bench.lakes import own_lake
+from bench.page_cache import read_in_order, read_scattered
 from bench.peers import GRAIN, HUGGING_FACE, TORCH, answer
 from bench.stream import through_grpc
 from bench.stream.data import SHUFFLES, written
@@ -24,7 +24,9 @@ from bench.stream.rows import BATCH, SOURCES, array, rows_file
 from blender.costs.shuffle_score import shuffle_score
 
 CAVEATS = [
-    "Files are read before each timed run. Tokens follow Zipf's law: zstd saves less than on text.",
+    "Files are brought into the page cache in order before each timed run; for maps and `plain` also page by "
+    "page in random order (scattered), which makes a map dearer.",
+    "Tokens follow Zipf's law: zstd saves less than on text.",
     "`packed` is the layout that packing writes, 8 rows per page in zstd, read in windows of 1,024 pages; "
     "`plain` has one uncompressed row per page. Tokens have 4 bytes; no segments, because peers have none.",
     "Medians of three runs decide.",
@@ -81,12 +83,17 @@ def measure(progress: Console) -> Report:
         report.check(f"an epoch of {name} holds every row of every source once", whole[name])
     resumed = {name: _said(progress, home, name, "resume") for name in names}
     runs = {name: Runs(tuple(_timed(progress, home, name) for _ in range(RUNS))) for name in names}
+    by_page = {
+        name: Runs(tuple(_timed(progress, home, name, read_scattered) for _ in range(RUNS)))
+        for name in ("plain", "memmap")
+    }
     for name in (*OURS, "memmap"):
         same = all(run["same"] for run in (resumed[name], *runs[name].runs))
         report.check(f"{name} gives the same rows when read again, and from the middle on", same)
     scores = {name: _score(home, name) for name in names}
     report.tables += [_costs(runs), _gives(epochs, resumed, runs, whole, scores)]
     _add(report, epochs, resumed, runs, scores)
+    _add_scattered(report, by_page)
     _add_ranks(report, progress, home)
     for name in OURS:
         tables = [f"packed.s{source}_{name}" for source in SOURCES]
@@ -101,9 +108,11 @@ def _said(progress: Console, home: Path, name: str, *what: str) -> Figures:
     return found
 
 
-def _timed(progress: Console, home: Path, name: str) -> Figures:
+def _timed(
+    progress: Console, home: Path, name: str, bring: Callable[[list[Path]], None] = read_in_order
+) -> Figures:
     batches = ROWS // BATCH // (8 if name in SLOW else 1)
-    read_once([path for path in home.glob(FILES[name]) if path.is_file()])
+    bring([path for path in home.glob(FILES[name]) if path.is_file()])
     return _said(progress, home, name, "part", str(batches))
 
 
@@ -189,6 +198,16 @@ def _add(
             at_most(f"stream.{name}.memory_of_hf_map", of_map, "ratio", MOST_OF_MEMORY),
             Row(f"stream.{name}.memory_of_hf_streaming", of_streaming, "ratio"),
         ]
+
+
+def _add_scattered(report: Report, runs: Mapping[str, Runs]) -> None:
+    """Add the costs where the files lie page by page in the page cache."""
+    medians = {name: timings.median("cpu_s_per_gib") for name, timings in runs.items()}
+    report.rows += [
+        Row(f"stream.{name}.scattered.cpu", cpu_s, "CPU s/GiB") for name, cpu_s in medians.items()
+    ]
+    of_memmap = medians["plain"] / medians["memmap"]
+    report.rows.append(at_most("stream.plain.scattered.cpu_of_memmap", of_memmap, "ratio", MOST_OF_MEMMAP))
 
 
 def _add_ranks(report: Report, progress: Console, home: Path) -> None:

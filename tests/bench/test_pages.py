@@ -32,11 +32,11 @@ def read(home: Path, reader: str, state: str = "warm", times: int = 1) -> dict[s
     return dict(found)
 
 
-def test_readers_give_the_same_rows_warm_and_cold(home: Path) -> None:
+def test_readers_give_the_same_rows_in_every_state_of_the_page_cache(home: Path) -> None:
     found = [
         read(home, reader, state)
         for reader in ("memmap", *JUDGED, "p8", "pyarrow")
-        for state in ("warm", "cold")
+        for state in ("warm", "scattered", "cold")
     ]
     assert len({one["digest"] for one in found}) == 1
     assert all(one["cpu_us"] > 0 and one["rows_per_s"] > 0 and one["anonymous_mib"] > 1 for one in found)
@@ -72,10 +72,12 @@ def test_both_layouts_are_judged_by_medians_against_map_style() -> None:
     cells["hf", 64] = Runs(({"cpu_us": 1.0, "asked": 1.0, "anonymous_mib": 4.0},))
     report = Report([], "")
     bench._add_warm(report, cells)
+    bench._add_scattered(report, cells)
     bench._add_memory(report, cells, {"packed": 8.0, "plain": 16.0})
     found = {row.name: (row.value, row.met) for row in report.rows}
     for layout in JUDGED:
         assert found[f"pages.{layout}.b64.of_memmap"] == (1.0, True)
+        assert found[f"pages.{layout}.b64.scattered.of_memmap"] == (1.0, True)
         assert found[f"pages.{layout}.anonymous_of_hf"] == (2.0, False)
     assert found["pages.packed.anonymous_at_tenfold"] == (1.0, True)
     assert found["pages.plain.anonymous_at_tenfold"] == (2.0, False)

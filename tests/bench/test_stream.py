@@ -87,9 +87,11 @@ def test_medians_decide_and_memory_is_compared_with_map_style() -> None:
     runs["hf_map"] = Runs((run(2.0),))
     about = {name: {"first_s": 1.0, "bytes_read": 1} for name in names}
     report = Report([], "")
+    bench._add_scattered(report, {"plain": runs["hf_map"], "memmap": runs["plain"]})
     bench._add(report, about, about, runs, dict.fromkeys(names, 1.0))
     found = {row.name: row for row in report.rows}
     assert found["stream.packed.memory_of_hf_map"].value == 2.0
     assert found["stream.packed.memory_of_hf_map"].met is False
     assert found["stream.plain.cpu_of_memmap"].value == 1.0
+    assert found["stream.plain.scattered.cpu_of_memmap"].value == 0.5
     assert found["stream.packed.memory_of_hf_streaming"].aim is None
