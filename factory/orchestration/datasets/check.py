@@ -21,6 +21,7 @@ from factory.orchestration.datasets.corpus import Corpus
 from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.datasets.formats import Chosen
+from factory.orchestration.datasets.limits_trial import LimitsTrial, limits_trial
 from factory.orchestration.datasets.located_yaml import LocatedYaml
 from factory.orchestration.datasets.metadata_names import MetadataNames, unknown_names
 from factory.orchestration.datasets.no_files import files_to_read, no_file_to_read, pages_among_files
@@ -58,8 +59,8 @@ class CheckedDataset:
 class CheckedFile:
     """A correct file: its corpus, its datasets, and the absolute paths of it and of the files they read.
 
-    Among the paths are the files that a dataset leaves out by `exclude`. `warnings` are about several
-    datasets.
+    Among the paths are the files that a dataset leaves out by `exclude`. `warnings` are
+    about files that two datasets read, and limits that remove most documents.
     """
 
     corpus: Corpus
@@ -96,6 +97,7 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
     wrong: list[str] = []
     files_of: list[list[tuple[Path, bytes]]] = []
     excluded_paths: set[bytes] = set()
+    warnings: list[str] = []
     names_of: dict[str, MetadataNames] = {}
     entries = located.build(DatasetsFile).datasets
     for number, entry in enumerate(entries):
@@ -104,7 +106,12 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
         files, preview = _look(declared, entry, path.parent)
         files_of.append(files)
         names_of[entry.name] = preview.names
-        exclusions = dict(_excluded(declared, entry))
+        trial = LimitsTrial()
+        exclusions: dict[bytes, str] = {}
+        if not preview.mistakes:  # which may be a folder that cannot be listed
+            trial = limits_trial(entry, files, preview.rows)
+            exclusions = dict(_excluded(declared, entry))
+        warnings += [trial.sentence] if trial.is_majority else []
         excluded_paths |= exclusions.keys()
         wrong += [
             located.sentence(("datasets", number, *mistake.place), mistake.sentence)
@@ -118,7 +125,11 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
                 variants=tuple(entry.variants),
                 files=len(files),
                 made_from=entry.from_,
-                advice=(*preview.advice, *_notebooks(entry, files)),
+                advice=(
+                    *preview.advice,
+                    *_notebooks(entry, files),
+                    *([trial.sentence] if trial.sentence and not trial.is_majority else []),
+                ),
                 limit=entry.limit,
                 n_by_exclude=_in_order(Counter(exclusions.values()), entry),
             )
@@ -140,7 +151,7 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
         declared,
         tuple(datasets),
         frozenset({*chain.from_iterable(paths_of.values()), *excluded_paths, os.fsencode(path.resolve())}),
-        tuple(shared_file_warnings(paths_of, os.fsencode(path.parent.resolve()))),
+        (*warnings, *shared_file_warnings(paths_of, os.fsencode(path.parent.resolve()))),
     )
     with_left_out = [
         replace(dataset, left_out=whole_file.left_out(_searched_folders(declared, entry), entry.unwanted))

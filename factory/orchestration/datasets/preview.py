@@ -66,12 +66,13 @@ class Mistake:
 class Preview:
     """The mistakes in a declaration that the first records show, and advice that nobody has to take.
 
-    `names` are those of their metadata.
+    `names` are those of their metadata, `rows` the records themselves.
     """
 
     mistakes: tuple[Mistake, ...] = ()
     advice: tuple[str, ...] = ()
     names: MetadataNames = dataclasses.field(default_factory=MetadataNames)
+    rows: tuple[Row, ...] = dataclasses.field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def preview(entry: Dataset, files: Sequence[tuple[Path, bytes]], folder: Path) -
             mistakes.append(Mistake(("markup",), sentence, ends_run=False))
         else:
             advice.append(sentence)
-    return Preview(tuple(mistakes), tuple(advice), names)
+    return Preview(tuple(mistakes), tuple(advice), names, tuple(rows))
 
 
 def _spread(files: Sequence[tuple[Path, bytes]]) -> list[tuple[Path, bytes]]:

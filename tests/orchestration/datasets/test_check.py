@@ -96,9 +96,41 @@ def test_two_datasets_over_the_same_files_are_a_warning(tmp_path: Path) -> None:
         "- {name: markdown, kind: prose, format: files, paths: [./notes, essays], include: '*.md'}\n"
         "- {name: essays, kind: prose, format: files, paths: essays}\n"
     )
-    assert check(tmp_path / "my.yaml").warnings == (
+    warnings = [sentence for sentence in check(tmp_path / "my.yaml").warnings if "both read" in sentence]
+    assert warnings == [
         "`notes` and `markdown` both read 2 files, such as `notes/a.md`. Give each dataset files of its own; "
         "for other filters of the same documents, give `notes` a variant (`variants`).",
         "`markdown` and `essays` both read `essays/d.md`. Give each dataset files of its own; "
         "for other filters of the same documents, give `markdown` a variant (`variants`).",
+    ]
+
+
+def test_limits_that_remove_most_of_the_first_documents_are_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "web").mkdir()
+    prose = "The tide turns twice a day along this coast, and the boats that follow it have to be back. "
+    texts = [f"Sentence {number} is short." for number in range(193)]
+    texts += [" ".join(f"{prose}It was so in {n} too." for n in range(m, m + 9)) for m in range(20)]
+    (tmp_path / "web" / "a.jsonl").write_text("".join(f"{json.dumps({'text': text})}\n" for text in texts))
+    dataset = "name: web, kind: prose, format: jsonl, paths: web, rules: [word_count, stop_words]"
+    (tmp_path / "my.yaml").write_text(f"datasets:\n- {{{dataset}}}\n")
+    assert check(tmp_path / "my.yaml").warnings == (
+        "The limits of `web` remove 193 of the first 200 documents: 193 by `word_count` (50 to 100,000) and "
+        "193 by `stop_words` (>= 2). Change `limits` or `rules` if they belong to the dataset "
+        "(docs/filters.md of the repository).",
     )
+    limits = "limits: {word_count: {at_least: 3}, stop_words: 0}"
+    (tmp_path / "my.yaml").write_text(f"datasets:\n- {{{dataset}, {limits}}}\n")
+    assert check(tmp_path / "my.yaml").warnings == ()
+
+
+def test_limits_are_tried_on_files_as_a_run_reads_them(tmp_path: Path) -> None:
+    fill(tmp_path, "notes/a.md", "repos/one/__init__.py", "repos/one/b.py")
+    (tmp_path / "repos" / "one" / "b.py").write_text("0123456789 = 0123456789\n" * 300)
+    (tmp_path / "my.yaml").write_text(
+        "datasets:\n- {name: notes, kind: prose, format: files, paths: notes}\n"
+        "- {name: code, kind: code, format: repositories, paths: repos}\n"
+    )
+    checked_file = check(tmp_path / "my.yaml")
+    assert "The limits of `notes` remove the first document:" in checked_file.warnings[0]
+    [advice] = checked_file.datasets[1].advice  # a package's own file stays
+    assert advice.startswith("The limits of `code` remove 1 of the first 2 documents: 1 by `code_")
