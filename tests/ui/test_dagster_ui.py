@@ -1,6 +1,6 @@
 """The real Dagster UI in a real browser: the graph opens, an asset is materialized, its check and chart show.
 
-`make pictures` runs this test and keeps what it saw as the pictures of the docs.
+`make pictures` runs these tests and keeps what they saw as the pictures of the docs.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
+from tests.orchestration.large_lake import fill
 from tests.ports import free_ports
 
 SEED_TEXT = (
@@ -25,9 +28,13 @@ SEED_TEXT = (
     "On page {n} of volume {n} the clerk wrote that the roof leaked and that the shelves were moved. "
     "Nobody knows who moved them back, but the ledger of the following spring has them in their old place. "
 )
-STAGES = ("raw", "signals", "filtered", "deduplicated", "tokenized", "packed")
+STAGES = ("raw", "signals", "filtered", "tokenized", "packed")
+EXPANDED = ",".join(f"global@global:{group}" for group in ("notes", "packed", "packed/notes"))
 GRAPH_VIEWPORT = {"width": 1400, "height": 1500}  # at this size the UI draws the graph's names in full size
 GRAPH_PANE = {"x": 545, "y": 112, "width": 805, "height": 1290}  # without menus, so that a page shows 1:1
+GROUPS_VIEWPORT = {"width": 1800, "height": 1500}
+GROUPS_PANE = {"x": 560, "y": 230, "width": 1200, "height": 1080}
+WAY = ("wiki", "models", "web_2", "dedup", "tokenizers", "packed", "blends")  # from left to right
 WAIT_MS = 300_000  # a run starts a JVM first
 BROWSER_FLAGS = [
     "--no-sandbox",  # the tests may run as root
@@ -47,11 +54,18 @@ def address(tmp_path: Path) -> Iterator[str]:
     (tmp_path / "datasets.yaml").write_text(
         "datasets:\n  - {name: notes, kind: prose, format: jsonl, key: id, paths: notes.jsonl}\n"
     )
+    with _serving(tmp_path, tmp_path / "datasets.yaml") as address:
+        yield address
+
+
+@contextmanager
+def _serving(folder: Path, datasets: Path) -> Iterator[str]:
+    """A Dagster UI on the lake of a datasets file."""
     (port,) = free_ports(1)
-    log = (tmp_path / "ui.log").open("wb")
+    log = (folder / "ui.log").open("wb")
     settings = {
-        "FACTORY_HOME": str(tmp_path / "lake"),
-        "FACTORY_DATASETS": str(tmp_path / "datasets.yaml"),
+        "FACTORY_HOME": str(folder / "lake"),
+        "FACTORY_DATASETS": str(datasets),
         "FACTORY_SPARK_DRIVER_MEMORY": "1g",
     }
     server = subprocess.Popen(
@@ -61,7 +75,7 @@ def address(tmp_path: Path) -> Iterator[str]:
         stderr=log,
     )
     try:
-        _wait_for(f"http://127.0.0.1:{port}/server_info", server, tmp_path / "ui.log")
+        _wait_for(f"http://127.0.0.1:{port}/server_info", server, folder / "ui.log")
         yield f"http://127.0.0.1:{port}"
     finally:
         server.terminate()
@@ -103,7 +117,7 @@ def test_a_person_materializes_an_asset_and_sees_its_check_and_its_chart(
 ) -> None:
     page.goto(f"{address}/asset-groups")
     page.locator("[data-tooltip=notes]").dblclick()  # the node of the graph, not of the list
-    for name in ("bookkeeping", "dedup", "models", "blends"):
+    for name in ("diagnostics", "dedup", "tokenizers", "packed", "blends"):
         expect(page.locator(f"[data-tooltip={name}]")).to_be_visible()
 
     page.goto(f"{address}/assets/raw.notes")
@@ -126,10 +140,33 @@ def test_a_person_materializes_an_asset_and_sees_its_check_and_its_chart(
         page.screenshot(path=pictures / "ui-chart.png")
         page.set_viewport_size(GRAPH_VIEWPORT)
         page.evaluate("localStorage.setItem('asset-graph-direction', JSON.stringify('vertical'))")
-        page.goto(f"{address}/asset-groups?expanded=global@global:notes")
+        page.goto(f"{address}/asset-groups?expanded={quote(EXPANDED)}")
         for stage in STAGES:
             expect(page.get_by_text(f"{stage}.notes", exact=True)).to_be_visible()
-        for waiting in ("Loading...", "fetching statuses"):
-            expect(page.get_by_text(waiting)).to_have_count(0)
-        page.wait_for_timeout(5_000)  # the graph glides into place, and then draws its edges
+        _settle(page)
         page.screenshot(path=pictures / "ui-graph.png", clip=GRAPH_PANE)
+
+
+@pytest.mark.slow
+@pytest.mark.process
+@pytest.mark.timeout(600)
+def test_the_closed_graph_of_a_large_lake_reads_from_left_to_right(
+    tmp_path: Path, page: Page, pictures: Path | None
+) -> None:
+    page.set_viewport_size(GROUPS_VIEWPORT)
+    with _serving(tmp_path, fill(tmp_path / "data")) as address:
+        page.goto(f"{address}/asset-groups")
+        expect(page.locator("[data-tooltip=blends]")).to_be_visible()
+        _settle(page)
+        boxes = [page.locator(f"[data-tooltip={name}]").bounding_box() for name in WAY]
+        places = [box["x"] for box in boxes if box is not None]
+        assert len(places) == len(WAY)
+        assert places == sorted(set(places))
+        if pictures:
+            page.screenshot(path=pictures / "ui-groups.png", clip=GROUPS_PANE)
+
+
+def _settle(page: Page) -> None:
+    for waiting in ("Loading...", "fetching statuses"):
+        expect(page.get_by_text(waiting)).to_have_count(0)
+    page.wait_for_timeout(5_000)  # the graph glides into place, and then draws its edges

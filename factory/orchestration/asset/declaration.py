@@ -148,11 +148,13 @@ class OnDemand:
 class Declaration:
     """The arguments of `table_asset`, resolved; `outputs` ends with the main table.
 
+    `group` is the dataset, variant, dedup group or models that the table belongs to.
     `config` is the hash of the configuration, `values` are its values as text. `code` has a hash of each part
     of the code, by name.
     """
 
     table: TableName
+    group: str
     outputs: tuple[Output, ...]
     upstream: dict[str, TableName]
     code_version: str

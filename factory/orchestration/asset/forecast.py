@@ -31,7 +31,6 @@ from factory.orchestration.asset.reuse import (
 )
 from factory.orchestration.asset.table_asset import copartitioned, declaration_of
 from factory.orchestration.host.partitions import RunBatch
-from factory.orchestration.keys import key_of
 
 Expectation = Literal["make", "maybe", "keep", "leave"]
 
@@ -74,8 +73,7 @@ def forecast(
             declared = declaration_of(asset)
             request = Request.of(declared, batch.keys, reuse=reuse, named_tables=named_tables)
             parts = _parts(asset, declared, batch, nodes, instance)
-            group = asset.group_names_by_key[key_of(declared.table)]
-            one = replace(_of(lake, declared, parts, request, roots), group=group)
+            one = replace(_of(lake, declared, parts, request, roots), group=declared.group)
             found.append(one)
             if one.verdict in ("make", "maybe"):
                 behind = frozenset(one.roots or [declared.table])

@@ -50,7 +50,7 @@ from factory.orchestration.asset.declaration import (
     Output,
     PartitionSelection,
 )
-from factory.orchestration.asset.groups import bookkeeping
+from factory.orchestration.asset.groups import diagnostics
 from factory.orchestration.asset.publication import materialize
 from factory.orchestration.asset.reuse import made_alike
 from factory.orchestration.asset.spark_failure import (
@@ -74,6 +74,7 @@ def table_asset(
     namespace: str,
     schema: TableSchema,
     asset_group: str,
+    graph_group: str | None = None,
     name: str | None = None,
     side_tables: Mapping[str, TableSchema] | None = None,
     upstream: Mapping[str, TableName] | None = None,
@@ -94,14 +95,16 @@ def table_asset(
 ) -> Callable[[Callable[..., AssetResult]], dg.AssetsDefinition]:
     """Declare the decorated function as the asset of a table.
 
-    `name` defaults to the function's name; `side_tables` declares further tables written with it, by suffix;
+    `asset_group` is the dataset, variant, dedup group or models that the table belongs to; `graph_group` is
+    its group in Dagster's graph if that is another one (`factory.orchestration.asset.groups`). `name`
+    defaults to the function's name; `side_tables` declares further tables written with it, by suffix;
     `upstream` maps arguments to tables that their names do not spell; `checks` run in addition to the
     uniqueness check of the key; `config` holds everything besides code, files and upstream tables that
     decides the rows. `files` returns the files and folders that the function reads, those of the given
     partition if it has any: a run that keeps unchanged tables keeps this one while their names, sizes and
     times are the same. Without `files` it reads a source every time; `input_bytes` then returns the size of
-    its input, by which the run chooses its JVM. The description defaults to the
-    function's docstring; `owners` are mail addresses and `team:name`s.
+    its input, by which the run chooses its JVM. The description defaults to the function's docstring;
+    `owners` are mail addresses and `team:name`s.
     With `partitions_def` a run replaces partitions of the table; a backfill is a single run unless
     `backfill_policy` says otherwise. Among runnable assets, the highest `priority` runs first. With a
     `growth` above one, a run that keeps unchanged tables keeps this one until its upstream rows have grown or
@@ -127,6 +130,7 @@ def table_asset(
         outputs.append(_output(table, schema, checks, partitions_def))
         declaration = Declaration(
             table=table,
+            group=asset_group,
             outputs=tuple(outputs),
             upstream=_upstream(function, upstream or {}),
             code_version=code.code_version(function, table.stage, [output.schema for output in outputs]),
@@ -144,7 +148,9 @@ def table_asset(
             dg.AssetSpec(
                 key=key_of(output.table),
                 deps=[key_of(upstream_table) for upstream_table in declaration.upstream.values()],
-                group_name=asset_group if output.table == table else bookkeeping(asset_group),
+                group_name=(graph_group or asset_group)
+                if output.table == table
+                else diagnostics(asset_group),
                 description=about
                 if output.table == table
                 else f"{output.schema.about} Written with {table}.".strip(),

@@ -29,6 +29,7 @@ from factory.dedup.repository_config import RepositoryConfig
 from factory.errors import ConfigurationError
 from factory.lake import names
 from factory.lake.schemas.dedup import DEDUPLICATED
+from factory.orchestration.asset.groups import comparison_group, packed_group
 from factory.orchestration.chain.dedup_comparison import comparison
 from factory.orchestration.chain.dedup_decisions import deciding
 from factory.orchestration.chain.dedup_parts import Declaring, members_apart
@@ -86,6 +87,8 @@ class Deduplication:
                 "name."
             )
 
+        chain = replace(chain, graph_group=comparison_group(self.group.name))
+
         @chain.table_asset(
             namespace="deduplicated",
             name=chain.dataset,
@@ -100,7 +103,12 @@ class Deduplication:
         def kept_among_duplicates(documents: DataFrame, decisions: DataFrame) -> DataFrame:
             return deduplicated(documents, decisions)
 
-        return chain.adding(kept_among_duplicates, documents=names.deduplicated(chain.dataset), verdicts=None)
+        return chain.adding(
+            kept_among_duplicates,
+            documents=names.deduplicated(chain.dataset),
+            verdicts=None,
+            graph_group=packed_group(chain.dataset),
+        )
 
 
 def dedup_group(

@@ -30,7 +30,7 @@ from factory.lake.schemas.dedup import (
 from factory.lake_spark.documents import located
 from factory.orchestration.asset.checks import alarm, holds, remark, remarks
 from factory.orchestration.asset.declaration import OnDemand, Tables
-from factory.orchestration.asset.groups import bookkeeping, comparison_group
+from factory.orchestration.asset.groups import comparison_group, diagnostics
 from factory.orchestration.chain.dedup_parts import Declaring
 from factory.spark.session import ROWS_PER_ARROW_BATCH
 
@@ -45,7 +45,7 @@ def comparison(declare: Declaring, config: DedupConfig) -> tuple[dg.AssetsDefini
     """The assets from bags to edges, then recall, largest buckets and sweep, which only people read."""
     texts = declare.texts
     on_demand = OnDemand(names.dedup(declare.group, "signatures"), REPORTED_TEXTS, "distinct text")
-    report = replace(declare, asset_group=bookkeeping(comparison_group(declare.group)))
+    report = replace(declare, graph_group=diagnostics(comparison_group(declare.group)))
     signing = config.part(SignatureConfig)
     bucketing = config.part(BucketConfig)
     comparing = config.part(EdgeConfig)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import dagster as dg
 
@@ -65,7 +65,7 @@ class Declaring:
     compared: str
     texts: Texts
     owners: tuple[str, ...] = ()
-    asset_group: str = field(default="")
+    graph_group: str | None = None
 
     def __call__(  # type: ignore[no-untyped-def]
         self,
@@ -94,7 +94,8 @@ class Declaring:
                 upstream=upstream | (self.texts.tables if reads_texts else {}) | dict(tables or {}),
                 description=f"{about}, in dedup group `{self.group}`.",
                 owners=self.owners,
-                asset_group=self.asset_group or comparison_group(self.group),
+                asset_group=comparison_group(self.group),
+                graph_group=self.graph_group,
                 # Texts and bags bypass these batches.
                 **{"rows_per_batch": NARROW_ROWS_PER_ARROW_BATCH, **options},
             )(function)

@@ -56,7 +56,8 @@ class Chain:
     `documents` is the table of whole documents. `verdicts` is the table that says which of them stay (`kept`
     by `doc_id`), None if all do. `further` are tables that a later link may read besides, by their role, such
     as `dependencies`. With `partitions_def` raw documents have partitions, and so have the tables of links
-    that look at one document at a time.
+    that look at one document at a time. `graph_group` is the group of the next tables in Dagster's graph, or
+    None before deduplication.
     """
 
     dataset: str
@@ -67,6 +68,7 @@ class Chain:
     extensions: tuple[Extension, ...] = ()
     owners: tuple[str, ...] = ()
     partitions_def: dg.PartitionsDefinition[str] | None = None
+    graph_group: str | None = None
 
     @classmethod
     def from_raw(
@@ -95,8 +97,13 @@ class Chain:
         return {"documents": self.documents, **verdicts}
 
     def table_asset(self, **options: Any) -> Callable[..., dg.AssetsDefinition]:
-        """`table_asset` in the group of the dataset, with its owners."""
-        return table_asset(asset_group=dataset_group(self.dataset), owners=self.owners, **options)
+        """`table_asset` for the dataset, with its owners, in the group that the chain has reached."""
+        return table_asset(
+            asset_group=dataset_group(self.dataset),
+            graph_group=self.graph_group,
+            owners=self.owners,
+            **options,
+        )
 
     def adding(self, *assets: dg.AssetsDefinition, **changes: Any) -> Chain:
         """Return the chain with further assets, and with `changes` of its fields."""

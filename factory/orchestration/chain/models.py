@@ -12,7 +12,7 @@ from factory.lake import names
 from factory.lake.schemas.models import TOKENIZER
 from factory.models.tokenizer import tokenizer_table
 from factory.models.tokenizer_file import tokenizer_of_file
-from factory.orchestration.asset.groups import MODELS
+from factory.orchestration.asset.groups import MODELS, TOKENIZERS
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.link import Chain
 from factory.orchestration.chain.texts import Member, Texts
@@ -51,7 +51,7 @@ def tokenizer(
     def trained(**upstream: DataFrame) -> DataFrame:
         return tokenizer_table(texts.documents(upstream), name, vocabulary, special_tokens=special)
 
-    return trained
+    return _among_tokenizers(trained)
 
 
 def tokenizer_from(path: Path, name: str, *, around: TokenizeConfig | None = None) -> dg.AssetsDefinition:
@@ -70,7 +70,12 @@ def tokenizer_from(path: Path, name: str, *, around: TokenizeConfig | None = Non
     def from_file(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
         return tokenizer_of_file(pyspark.spark_session, name, path, special)
 
-    return from_file
+    return _among_tokenizers(from_file)
+
+
+def _among_tokenizers(asset: dg.AssetsDefinition) -> dg.AssetsDefinition:
+    """The asset in the graph's group of tokenizers, which lies behind the filters that read other models."""
+    return asset.map_asset_specs(lambda spec: spec.replace_attributes(group_name=TOKENIZERS))
 
 
 def _member(dataset: str | Chain) -> Member:

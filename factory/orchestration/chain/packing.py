@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import dagster as dg
 from pyspark.sql import DataFrame
@@ -28,6 +28,7 @@ from factory.lake.schemas.packing import (
 from factory.lake.tables import Published
 from factory.orchestration.asset.checks import aggregate, holds, layout
 from factory.orchestration.asset.declaration import Tables
+from factory.orchestration.asset.groups import packed_group
 from factory.orchestration.chain.link import Chain, staying
 from factory.packing.pack import PackConfig, pack, placements, totals
 from factory.packing.tokenize import TokenizeConfig, tokenize
@@ -84,6 +85,7 @@ class Packing:
         parts = [_Part("training", chain.dataset, training_part)]
         if self.validation is not None:
             parts.append(_Part("validation", names.validation(chain.dataset), validation_part))
+        chain = replace(chain, graph_group=packed_group(chain.dataset))
         return chain.adding(self._tokens(chain), *(self._sequences(chain, part) for part in parts))
 
     def _tokens(self, chain: Chain) -> dg.AssetsDefinition:

@@ -8,6 +8,7 @@ from functools import partial
 import dagster as dg
 
 from factory.errors import ConfigurationError
+from factory.orchestration.host.graph import with_acyclic_groups
 from factory.orchestration.host.input_size import input_bytes
 from factory.orchestration.host.resources import resources
 from factory.settings import Settings
@@ -31,12 +32,14 @@ def definitions(
 ) -> dg.Definitions:
     """Return the Dagster definitions of `assets` on the lake of `settings`.
 
-    `external` are assets that no run makes. Raises ConfigurationError if an asset reads a table that no asset
+    `external` are assets that no run makes. A group with arrows to and from another one is split
+    (`factory.orchestration.host.graph`). Raises ConfigurationError if an asset reads a table that no asset
     writes.
     """
     require_writers(assets)
+    graph_assets, external_assets = with_acyclic_groups(assets, external)
     return dg.Definitions(
-        assets=[*assets, *external],
+        assets=[*graph_assets, *external_assets],
         jobs=list(jobs),  # type: ignore[arg-type]
         schedules=list(schedules),
         sensors=list(sensors),

@@ -26,18 +26,23 @@ def specs(folder: Path) -> dict[str, dg.AssetSpec]:
     "table, group",
     [
         ("raw.notes", "notes"),
-        ("packed.notes", "notes"),
-        ("raw.notes_rejected", "notes/bookkeeping"),
-        ("packed.notes_placements", "notes/bookkeeping"),
+        ("filtered.notes", "notes"),
+        ("deduplicated.notes", "dedup/prose"),
+        ("deduplicated.notes__long", "dedup/prose/long"),
+        ("tokenized.notes", "packed/notes"),
+        ("packed.notes", "packed/notes"),
+        ("packed.notes__long", "packed/notes/long"),
+        ("raw.notes_rejected", "diagnostics/notes"),
+        ("packed.notes_placements", "diagnostics/notes"),
         ("filtered.notes__long", "notes/long"),
-        ("depsort.mine_symbols", "mine"),
+        ("depsort.mine_symbols", "packed/mine"),
         ("dedup.code_edges", "dedup/code"),
-        ("dedup.prose_sweep", "dedup/prose/bookkeeping"),
+        ("dedup.prose_sweep", "diagnostics/dedup/prose"),
         ("dedup.prose__long_bags", "dedup/prose/long"),
-        ("models.tokenizer", "models"),
+        ("models.tokenizer", "tokenizers"),
     ],
 )
-def test_a_dataset_and_a_dedup_group_have_a_group_each(
+def test_a_dataset_has_a_group_before_its_dedup_group_and_one_behind_it(
     specs: dict[str, dg.AssetSpec], table: str, group: str
 ) -> None:
     assert specs[table].group_name == group
@@ -45,7 +50,7 @@ def test_a_dataset_and_a_dedup_group_have_a_group_each(
 
 def test_a_description_names_what_the_table_is_of(specs: dict[str, dg.AssetSpec]) -> None:
     for table, spec in specs.items():
-        if spec.group_name != "models":
+        if spec.group_name != "tokenizers":
             of = next(it for it in ("notes", "pages", "mine", "prose", "code") if it in table)
             assert of in str(spec.description), table
     assert "raw.notes" in str(specs["raw.notes_rejected"].description)
