@@ -72,6 +72,10 @@ def pipeline(tmp_path: Path) -> Pipeline:
     return Pipeline(write_corpus(tmp_path / "corpus"), lake)
 
 
+@pytest.mark.invariant(
+    "A run killed at any point publishes no partial table, and the next run ends with the tables of an "
+    "undisturbed run."
+)
 @pytest.mark.long
 @pytest.mark.process
 @pytest.mark.timeout(1_800)

@@ -18,6 +18,9 @@ DECLARED = ast.parse(STUB.read_text()).body
 FUNCTIONS = {node.name: node for node in DECLARED if isinstance(node, ast.FunctionDef)}
 
 
+@pytest.mark.invariant(
+    "The stub names every kernel with its arguments, and nothing else; Spark's workers load the same module."
+)
 def test_the_stub_names_every_function_and_no_other() -> None:
     functions = {name for name, value in vars(_native).items() if inspect.isbuiltin(value)}
     assert set(FUNCTIONS) == functions
@@ -49,6 +52,9 @@ def test_the_stub_names_every_class_with_its_members() -> None:
     }
 
 
+@pytest.mark.invariant(
+    "The stub names every kernel with its arguments, and nothing else; Spark's workers load the same module."
+)
 @pytest.mark.spark
 def test_a_worker_loads_the_same_native_module(spark: SparkSession) -> None:
     def where(batches):  # type: ignore[no-untyped-def]

@@ -102,6 +102,10 @@ def test_dagster_shows_every_run_and_no_number_that_a_browser_rounds(
     assert [number for number in found if abs(number) > 2**53] == []
 
 
+@pytest.mark.invariant(
+    "Every input is in `raw` or in its `_rejected` table, never in both; the next stage either keeps or "
+    "removes every id of a table."
+)
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_every_document_is_in_exactly_one_place_at_each_stage(lake: Lake, dataset: str) -> None:
     raw = ids(lake, names.raw(dataset))
@@ -117,6 +121,10 @@ def test_every_document_is_in_exactly_one_place_at_each_stage(lake: Lake, datase
     assert set(ids(lake, names.placements(dataset))) == set(stays)
 
 
+@pytest.mark.invariant(
+    "Every input is in `raw` or in its `_rejected` table, never in both; the next stage either keeps or "
+    "removes every id of a table."
+)
 def test_every_file_and_line_of_the_corpus_is_accounted_for(lake: Lake, corpus: Path) -> None:
     files = [path for path in (corpus / "code").rglob("*") if path.is_file()]
     assert lake.published(names.raw(CODE)).rows + lake.published(names.rejected(CODE)).rows == len(files)
@@ -126,6 +134,10 @@ def test_every_file_and_line_of_the_corpus_is_accounted_for(lake: Lake, corpus: 
     assert lake.published(names.rejected(PROSE)).rows == n_rejected - 2  # three blank lines share a row
 
 
+@pytest.mark.invariant(
+    "No verified edge joins two kept documents, and every removed document names a kept one with their "
+    "similarity."
+)
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_no_kept_documents_are_similar_and_removed_ones_have_a_kept_like(lake: Lake, dataset: str) -> None:
     group = GROUP[dataset]
@@ -156,6 +168,10 @@ def test_no_kept_documents_are_similar_and_removed_ones_have_a_kept_like(lake: L
             assert row["similarity"] == similar[frozenset((row["doc_id"], partner))]
 
 
+@pytest.mark.invariant(
+    "Packing neither loses nor adds a token: a document's pieces are its tokens, and decoding them gives "
+    "its text."
+)
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_tokens_in_are_tokens_out(lake: Lake, dataset: str) -> None:
     tokens = {row["doc_id"]: row for row in lake.read(names.tokenized(dataset)).to_pylist()}
@@ -172,6 +188,10 @@ def test_tokens_in_are_tokens_out(lake: Lake, dataset: str) -> None:
         assert b"".join(piece for _, piece in sorted(pieces[doc_id].items())) == row["tokens"]
 
 
+@pytest.mark.invariant(
+    "Packing neither loses nor adds a token: a document's pieces are its tokens, and decoding them gives "
+    "its text."
+)
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_decoding_gives_back_every_document(lake: Lake, dataset: str) -> None:
     from tokenizers import Tokenizer
@@ -187,6 +207,7 @@ def test_decoding_gives_back_every_document(lake: Lake, dataset: str) -> None:
         assert decoded == texts[row["doc_id"]]
 
 
+@pytest.mark.invariant("Every dependency points backwards or is listed as broken.")
 def test_every_dependency_points_backwards_or_is_listed_as_broken(lake: Lake) -> None:
     place = {
         row["doc_id"]: row
@@ -204,6 +225,7 @@ def test_every_dependency_points_backwards_or_is_listed_as_broken(lake: Lake) ->
     assert all(sorted(places) == list(range(len(places))) for places in by_repository.values())
 
 
+@pytest.mark.invariant("A second query of the tables gives every figure of the demo.")
 def test_every_figure_of_the_summary_follows_from_the_tables(lake: Lake, spark: SparkSession) -> None:
     found = summarize(lake, DATASETS, list(GROUP.values()))
 
@@ -278,6 +300,7 @@ def test_described_shares_of_tokens_are_those_of_the_tables(lake: Lake, blend: s
     assert {one.tokenizer_table for one in described.sources} == {"models.small"}
 
 
+@pytest.mark.invariant("`factory trace` answers for every outcome: served, filtered, duplicate, bad record.")
 def test_trace_answers_for_fifty_documents_of_each_outcome(lake: Lake, blend: str) -> None:
     blends = [it for it in served_by(lake.settings)[0] if it.id == blend]
     bad = ids(lake, names.rejected(PROSE))[:PER_OUTCOME]
@@ -312,6 +335,10 @@ def test_a_document_is_found_by_its_key_and_an_unknown_one_is_not(lake: Lake) ->
         find_ids(lake, "nowhere")
 
 
+@pytest.mark.invariant(
+    "One core with eight partitions and two cores with three make equal lakes of one corpus, table by "
+    "table and batch by batch."
+)
 def test_lakes_of_one_corpus_are_equal_whatever_cores_partitions_and_compilers(
     lake: Lake, blend: str, undisturbed: SmallLake
 ) -> None:
@@ -324,6 +351,9 @@ def test_lakes_of_one_corpus_are_equal_whatever_cores_partitions_and_compilers(
         assert ours.step(offset).equals(theirs.step(offset))
 
 
+@pytest.mark.invariant(
+    "A flipped bit, a cut or a zeroed range in any file of a lake raises an error or changes no answer."
+)
 @pytest.mark.timeout(3_600)
 def test_a_damaged_file_is_named_and_never_served(
     lake: Lake,
@@ -358,6 +388,12 @@ def test_a_damaged_file_is_named_and_never_served(
             )
 
 
+@pytest.mark.invariant(
+    "The search for the damaged file of a table accuses no whole file: only what pyarrow cannot read is "
+    "damage, and a reader's failure that no file explains is called a failure of the machine. Only a "
+    "failure of Spark to read Parquet starts the search, and a search that fails leaves Spark's own error"
+    " in place."
+)
 def test_the_search_for_damage_is_silent_about_a_whole_lake(lake: Lake) -> None:
     paths = sorted(lake.settings.files.warehouse.rglob("*.parquet"))
     assert len(paths) > 20
@@ -366,6 +402,7 @@ def test_the_search_for_damage_is_silent_about_a_whole_lake(lake: Lake) -> None:
             assert fault(str(path), ["*"], file) is None
 
 
+@pytest.mark.invariant("A damaged input ends the run that reads it, and nothing is published.")
 @pytest.mark.parametrize("sums", [True, False])
 def test_a_flipped_bit_in_raw_ends_the_run_that_reads_it(lake: Lake, corpus: Path, sums: bool) -> None:
     bags, raw = names.dedup(GROUP[CODE], "bags"), lake.table(names.raw(CODE))

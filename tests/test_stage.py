@@ -103,6 +103,10 @@ def test_a_group_compares_what_the_chain_before_it_keeps(stage: None) -> None:
         Deduplication(dedup_group("web", ["web"], kind="prose")).extend(before)
 
 
+@pytest.mark.invariant(
+    "A stage costs eight files of its own and four edits, and registers itself: one made of a single file"
+    " is seen by trace, sample, diff, export, summary, report and Dagster's charts."
+)
 @pytest.mark.spark
 def test_trace_tells_the_rule_of_the_stage(lake_settings: Settings, dataset: str) -> None:
     short, one, other = trace_documents(Lake(lake_settings), ["brief_short", "brief_one", "brief_other"])

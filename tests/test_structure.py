@@ -48,6 +48,9 @@ def imports(path: Path) -> set[str]:
 every_source = pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
 
 
+@pytest.mark.invariant(
+    "A file imports at most one of Dagster, Spark and gRPC; only `factory.orchestration` joins two of them."
+)
 @every_source
 def test_a_file_knows_one_framework(path: Path) -> None:
     known = {it for it in FRAMEWORKS for name in imports(path) if name.split(".")[0].startswith(it)}
@@ -55,12 +58,17 @@ def test_a_file_knows_one_framework(path: Path) -> None:
     assert len(known) <= 1 or joins
 
 
+@pytest.mark.invariant(
+    "Only the lower layers call native code. The import linter does not see a compiled module, so a test "
+    "checks the calls."
+)
 @every_source
 def test_only_the_lower_floors_call_native_code(path: Path) -> None:
     if "factory._native" in imports(path):
         assert path.relative_to(ROOT).as_posix().startswith(NATIVE_USERS)
 
 
+@pytest.mark.invariant("The code of a stage is in folders of its name, and imports have no cycle.")
 def test_the_code_of_a_stage_is_in_folders_of_its_name() -> None:
     """A stage's workers import no other stage's, and only the stage itself calls them and its kernels."""
     workers = {path.name for path in (ROOT / "spark_udfs").iterdir() if (path / "__init__.py").exists()}
@@ -100,6 +108,10 @@ FILES_TO_TOUCH = {  # besides a stage's own, as CONTRIBUTING counts them
 }
 
 
+@pytest.mark.invariant(
+    "A stage costs eight files of its own and four edits, and registers itself: one made of a single file"
+    " is seen by trace, sample, diff, export, summary, report and Dagster's charts."
+)
 def test_a_stage_is_named_in_four_files_besides_its_own() -> None:
     own = {f"factory/{face}/depsort.py" for face in FACES}
     naming = files_naming(re.compile(r"\bdepsort\b"))
@@ -174,6 +186,7 @@ def test_names_below_the_home_stand_in_one_module() -> None:
             assert not names.intersection(it for it in strings if isinstance(it, str)), path
 
 
+@pytest.mark.invariant("Loading the definitions starts no JVM and opens no connection.")
 def test_loading_the_definitions_starts_no_jvm_and_opens_no_connection() -> None:
     code = (
         "import socket, psutil\n"

@@ -209,6 +209,10 @@ def test_the_demo_runs_on_a_folder_of_a_stranger(stranger: Stranger) -> None:
     assert "fetched again, and from a restarted server" in said
 
 
+@pytest.mark.invariant(
+    "The package without extras trains, serves, traces and looks at tables in 44 packages; a command that"
+    " needs the extra `pipeline` names it."
+)
 def test_a_trainers_installation_is_small(trainers_programs: Path) -> None:
     (packages,) = trainers_programs.parent.glob("lib/python*/site-packages")
     names = sorted(path.name.partition("-")[0] for path in packages.glob("*.dist-info"))
@@ -219,6 +223,10 @@ def test_a_trainers_installation_is_small(trainers_programs: Path) -> None:
     assert n_bytes <= MOST_MEGABYTES * 1e6
 
 
+@pytest.mark.invariant(
+    "The package without extras trains, serves, traces and looks at tables in 44 packages; a command that"
+    " needs the extra `pipeline` names it."
+)
 def test_a_trainer_reads_a_blend_and_looks_at_its_lake(trainer: Stranger) -> None:
     home = str(make_lake(trainer.folder / "lake", code=40, prose=40).home)
     with trainer.serving(FACTORY_HOME=home) as address:
@@ -238,6 +246,10 @@ def test_a_trainer_reads_a_blend_and_looks_at_its_lake(trainer: Stranger) -> Non
         trainer("factory", *words.split(), FACTORY_HOME=home)
 
 
+@pytest.mark.invariant(
+    "The package without extras trains, serves, traces and looks at tables in 44 packages; a command that"
+    " needs the extra `pipeline` names it."
+)
 @pytest.mark.parametrize(
     "words", ["materialize packed.code", "assets", "check", "demo", "ui", "report", "clean"]
 )

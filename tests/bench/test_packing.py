@@ -121,6 +121,10 @@ def test_the_default_slack_fills_sequences_and_beats_next_fit(
     assert visible > visible_by_next_fit
 
 
+@pytest.mark.invariant(
+    "The chunks of a packed table share its slack: for any number of chunks, the default slack keeps the "
+    "fill above .999 of the best."
+)
 @pytest.mark.parametrize("sequence_length, n_chunks", [(2_048, 20), (8_192, 5)])
 def test_the_chunks_of_a_table_share_its_slack(
     many_repositories: Repositories, sequence_length: int, n_chunks: int

@@ -73,6 +73,10 @@ def assert_same_rows(chunk: Chunk, batch: Batch) -> None:
     assert all(chunk.arrow.column(name).equals(batch.arrow.column(name)) for name in kept)
 
 
+@pytest.mark.invariant(
+    "The chunks of all context parallel ranks have every token once and the loss of the whole batch, and "
+    "divide documents as TransformerEngine does."
+)
 @settings(deadline=None)
 @given(packed_rows(), RANKS)
 def test_chunks_of_rows_are_slices_of_the_padded_batch(rows: pa.RecordBatch, of: int) -> None:
@@ -125,6 +129,10 @@ def test_chunks_of_documents_are_zigzags_of_each_document(rows: pa.RecordBatch, 
         assert_same_rows(chunk, batch)
 
 
+@pytest.mark.invariant(
+    "The chunks of all context parallel ranks have every token once and the loss of the whole batch, and "
+    "divide documents as TransformerEngine does."
+)
 @settings(deadline=None)
 @given(packed_rows(), st.sampled_from([2, 3, 4, 8]))  # one rank keeps all tokens, without a call of the rule
 def test_documents_divide_as_transformer_engine_divides_them(rows: pa.RecordBatch, of: int) -> None:
@@ -138,6 +146,10 @@ def test_documents_divide_as_transformer_engine_divides_them(rows: pa.RecordBatc
     assert sorted(everywhere.tolist()) == list(range(total))
 
 
+@pytest.mark.invariant(
+    "The chunks of all context parallel ranks have every token once and the loss of the whole batch, and "
+    "divide documents as TransformerEngine does."
+)
 @settings(deadline=None)
 @given(packed_rows(), RANKS, st.sampled_from(["row", "document"]))
 def test_all_ranks_have_every_token_once_and_the_loss_of_the_batch(

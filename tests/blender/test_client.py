@@ -41,6 +41,7 @@ def blends(shared_lake: Settings) -> Blends:
     return open_blends(shared_lake)
 
 
+@pytest.mark.invariant("Importing the client loads no engine and no heavy library.")
 def test_importing_the_client_brings_no_engine_and_no_heavy_library() -> None:
     engines = {"pyspark", "dagster", "pyiceberg", "sqlalchemy", "torch"}
     libraries = {"pydantic", "pandas", "scipy"}
@@ -72,6 +73,10 @@ print(rows.hexdigest())
 """
 
 
+@pytest.mark.invariant(
+    "A blend read in the trainer's process has the bytes that a server sends, and a client generated from"
+    " the proto file alone receives the same bytes."
+)
 def test_a_client_made_from_the_proto_alone_fetches_the_same_bytes(
     client: BlenderClient, server: BlenderServer, blends: Blends, tmp_path: Path
 ) -> None:

@@ -31,6 +31,10 @@ def local(shared_lake: Settings) -> LocalBlender:
     return LocalBlender(shared_lake)
 
 
+@pytest.mark.invariant(
+    "A blend read in the trainer's process has the bytes that a server sends, and a client generated from"
+    " the proto file alone receives the same bytes."
+)
 @pytest.mark.parametrize("shuffle", SHUFFLES, ids=lambda one: str(one["shuffle"]))
 def test_the_rows_are_the_server_s_bytes(
     served: BlenderClient, local: LocalBlender, shuffle: dict[str, object]

@@ -34,6 +34,10 @@ def server(shared_lake: Settings) -> Iterator[Server]:
         yield running
 
 
+@pytest.mark.invariant(
+    "A blend read in the trainer's process has the bytes that a server sends, and a client generated from"
+    " the proto file alone receives the same bytes."
+)
 @pytest.mark.parametrize("width", [2, 4])
 def test_the_example_reads_the_rows_of_our_client(width: int, shared_lake: Settings, server: Server) -> None:
     rows = packed_rows("code", 12)

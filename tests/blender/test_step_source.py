@@ -32,6 +32,10 @@ def test_workers_split_the_steps_of_any_source() -> None:
     assert squares(loaded) == squares(dataset(stop=7))
 
 
+@pytest.mark.invariant(
+    "A dataset and its loader work over any source of steps (`blender/step_source.py`), which alone "
+    "writes and checks the state."
+)
 def test_the_state_of_a_loader_is_that_of_its_source() -> None:
     loader = BlendLoader(dataset())
     assert squares(islice(loader, 3)) == squares(dataset(stop=3))

@@ -86,6 +86,10 @@ def test_tokens_of_four_bytes_come_to_torch_without_a_copy() -> None:
     assert tokens.tolist() == [[0, -1], [1, -1], [2, -1]]
 
 
+@pytest.mark.invariant(
+    "The number of ranks and workers may change at any step without changing the sequence of rows. A "
+    "state is valid in its blend and in updates made at its step or later, and in no other blend."
+)
 @pytest.mark.parametrize("name, context, workers", [("local", "spawn", 1), ("served", "fork", 2)])
 def test_workers_change_no_step_and_no_state(
     name: str, context: str, workers: int, request: pytest.FixtureRequest
@@ -145,6 +149,10 @@ def read(blend: BlendHandle, state: dict[str, Any], ranks: int, n: int) -> tuple
     return rows, states[0]
 
 
+@pytest.mark.invariant(
+    "The number of ranks and workers may change at any step without changing the sequence of rows. A "
+    "state is valid in its blend and in updates made at its step or later, and in no other blend."
+)
 @pytest.mark.parametrize("mixture", ["fixed", "scheduled"])
 def test_the_number_of_ranks_may_change_at_any_step(
     blend: BlendHandle, local: BlendHandle, mixture: str
@@ -186,6 +194,10 @@ def test_the_number_of_ranks_may_change_while_a_live_source_grows(
     assert sorted(row[3] for row in found if row[2] == 0) == list(range(12 * 24))
 
 
+@pytest.mark.invariant(
+    "The number of ranks and workers may change at any step without changing the sequence of rows. A "
+    "state is valid in its blend and in updates made at its step or later, and in no other blend."
+)
 def test_a_state_continues_only_in_updates_made_at_its_step_or_later(local: BlendHandle) -> None:
     blender = local.blender
     child = blender.open(blender.update(local.id, 20, {CODE: 6}).id)
@@ -298,6 +310,7 @@ class Attending(nn.Module):
         return self.out(hidden + seen.squeeze(1))
 
 
+@pytest.mark.invariant("The loss over packed rows equals the loss over their documents one by one.")
 def test_the_loss_of_packed_rows_is_the_loss_of_every_document_by_itself(local: BlendHandle) -> None:
     torch.manual_seed(3)
     model = Attending(1 << 15, 8).double()

@@ -43,6 +43,7 @@ def script(tmp_path: Path) -> Path:
     return tmp_path / "train.py"
 
 
+@pytest.mark.invariant("The trainer of the docs runs as printed, and a step of full rows fits into 2 GiB.")
 def test_two_ranks_train_and_one_goes_on_where_they_stopped(tmp_path: Path, script: Path) -> None:
     lake = Settings(home=tmp_path / "lake", cache=tmp_path / "cache")
     for name, n in (("code", 40), ("prose", 300)):
@@ -80,6 +81,7 @@ def test_two_ranks_train_and_one_goes_on_where_they_stopped(tmp_path: Path, scri
     assert saved["data"] == {"blend": blend, "offset": 5}
 
 
+@pytest.mark.invariant("The trainer of the docs runs as printed, and a step of full rows fits into 2 GiB.")
 @pytest.mark.slow
 def test_a_step_of_full_rows_takes_less_than_two_gib(tmp_path: Path, script: Path) -> None:
     length, vocabulary, documents = 8_192, 16_384, (5_000, 3_000, 192)

@@ -67,6 +67,9 @@ def test_every_command_is_listed() -> None:
     assert set(names()) == listed
 
 
+@pytest.mark.invariant(
+    "Every command refuses a copied lake with one sentence and changes no file of it or of its original."
+)
 @pytest.mark.parametrize("call", CALLS, ids=" ".join)
 def test_a_command_refuses_a_copied_lake_and_changes_nothing(
     call: list[str], copied_lake: tuple[Path, Path, str], tmp_path: Path

@@ -17,6 +17,10 @@ from tests.cli.test_doctor import finding
 from tests.explain.lakes import documents, pack
 
 
+@pytest.mark.invariant(
+    "A damaged table is one sentence in `tables`, `clean` and `doctor`, and affects no other table. A run"
+    " that replaces all its rows recreates it, without its earlier snapshots."
+)
 def test_one_damaged_table_is_a_sentence_of_its_own(lake: Lake) -> None:
     folder = lake.settings.files.warehouse / "filtered" / "book" / "metadata"
     newest = max(folder.glob("*.metadata.json"))

@@ -62,6 +62,10 @@ def test_a_fault_of_the_machine_or_a_locked_lake_is_printed_once_with_its_own_ex
     assert (type(error), str(error)) == (type(fault), str(fault))
 
 
+@pytest.mark.invariant(
+    "A run that failed for one kind of reason ends with the exit code of that kind, raised in a step, at "
+    "the lock or in a Spark worker."
+)
 @pytest.mark.parametrize("wrapped", [True, False])
 @pytest.mark.parametrize(
     "kind", [ConfigurationError, TableNotFound, PublishConflict, NotFound, SourceChanged, DamagedFile]

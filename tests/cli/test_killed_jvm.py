@@ -30,6 +30,7 @@ with progress.listening(kill):
 """
 
 
+@pytest.mark.invariant("A run reports a killed JVM in one sentence, and a killed Python worker as such.")
 @pytest.mark.process
 @pytest.mark.timeout(900)
 def test_a_killed_jvm_is_one_sentence_and_leaves_scratch_that_is_dropped(tmp_path: Path) -> None:

@@ -34,6 +34,10 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
+@pytest.mark.invariant(
+    "Every command refuses a lake that holds tables and has lost its catalog, and changes no file of it "
+    "(`factory/lake/lost_catalog.py`)."
+)
 @pytest.mark.parametrize("call", [*CALLS, ["relocate"]], ids=" ".join)
 def test_a_command_refuses_a_lake_without_its_catalog_and_changes_nothing(
     call: list[str], lost: tuple[Settings, str], tmp_path: Path

@@ -26,6 +26,10 @@ from factory.settings import Settings
 from tests.cli.command import factory, process
 
 
+@pytest.mark.invariant(
+    "A mistake on the command line gives one sentence and its own exit code; an unexpected error is not "
+    "hidden."
+)
 @pytest.mark.parametrize(
     "arguments, code, words",
     [
@@ -112,6 +116,10 @@ def test_a_second_run_on_the_lake_is_told_who_holds_it(tmp_path: Path) -> None:
     assert "the first run" in done.stderr
 
 
+@pytest.mark.invariant(
+    "The error of a second run names the holder of the lake, even if both start at once; a killed holder "
+    "leaves no lock."
+)
 @pytest.mark.process
 def test_the_loser_of_two_runs_started_at_once_is_told_who_won(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
@@ -214,5 +222,9 @@ def test_a_refused_access_names_what_was_refused_and_claims_no_more() -> None:
     assert str(read_only).startswith("Access was refused: Read-only file system (/data/lake). ")
 
 
+@pytest.mark.invariant(
+    "A mistake on the command line gives one sentence and its own exit code; an unexpected error is not "
+    "hidden."
+)
 def test_an_error_nobody_foresaw_is_not_hidden() -> None:
     assert error_boundary.translate(KeyError("surprise")) is None

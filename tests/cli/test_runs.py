@@ -36,6 +36,7 @@ CHECKS = [
 ]
 
 
+@pytest.mark.invariant("Warnings of checks are printed with figures and limit, and counted.")
 @pytest.mark.spark
 def test_checks_that_warn_are_printed_with_their_figures_and_counted(
     spark: SparkSession, lake_settings: Settings, unique: str, monkeypatch: pytest.MonkeyPatch
@@ -117,6 +118,7 @@ def killed_once(counter: Path, times: int) -> Callable[[Iterator[pa.RecordBatch]
     return rows
 
 
+@pytest.mark.invariant("A run reports a killed JVM in one sentence, and a killed Python worker as such.")
 @pytest.mark.spark
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_killed_python_worker_is_said_as_one_and_its_asset_is_tried_again(

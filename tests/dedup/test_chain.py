@@ -202,6 +202,7 @@ def test_the_other_keep_rules_also_name_a_kept_document(chain: Chain, keep: Keep
     assert reasons["similar"] > 20
 
 
+@pytest.mark.invariant("At most one document of each text is kept, with or without tokens.")
 def test_of_each_text_without_tokens_the_best_copy_is_kept(chain: Chain) -> None:
     nothing = {row["doc_id"]: row for row in ROWS if str(row["key"]).startswith("nothing")}
     found = [row for row in chain["decisions"] if row["reason"] == "no_tokens"]

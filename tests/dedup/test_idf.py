@@ -27,6 +27,9 @@ def crowded_vocabulary() -> tuple[np.ndarray, np.ndarray]:
     return (high << np.uint64(SLOT_BITS)) | low, frequencies
 
 
+@pytest.mark.invariant(
+    "Similarities use float64 weights from exact document frequencies, for vocabularies of any size."
+)
 def test_no_pair_below_the_threshold_is_called_similar() -> None:
     tokens, frequencies = crowded_vocabulary()
     assert np.unique(tokens & np.uint64((1 << SLOT_BITS) - 1), return_counts=True)[1].min() == PER_SLOT

@@ -139,6 +139,9 @@ def case(spark: SparkSession, request: pytest.FixtureRequest) -> Case:
     return Case(corpus, chosen, topics, made, Oracle(corpus, chosen, topics, limits))
 
 
+@pytest.mark.invariant(
+    "Texts that repositories share are counted exactly, and a text in all repositories makes no clique."
+)
 @spark_test
 def test_pairs_are_those_that_sets_find_with_exact_counts(case: Case) -> None:
     expected = case.oracle.pairs()
@@ -146,6 +149,10 @@ def test_pairs_are_those_that_sets_find_with_exact_counts(case: Case) -> None:
     assert len(expected) > 3
 
 
+@pytest.mark.invariant(
+    "No kept repository duplicates a better kept one of its topic. A removed repository names a kept one "
+    "that contains enough of it, and pinned repositories stay."
+)
 @spark_test
 def test_repositories_go_by_the_keep_rule(case: Case) -> None:
     expected = case.oracle.decided(case.made.pairs)
@@ -156,6 +163,10 @@ def test_repositories_go_by_the_keep_rule(case: Case) -> None:
     assert set(reasons) == {reason for reason, it in possible.items() if it}
 
 
+@pytest.mark.invariant(
+    "No kept repository duplicates a better kept one of its topic. A removed repository names a kept one "
+    "that contains enough of it, and pinned repositories stay."
+)
 @spark_test
 def test_removed_repositories_name_kept_ones_not_duplicates(case: Case) -> None:
     made, oracle, kept = case.made, case.oracle, case.made.kept()
@@ -206,6 +217,7 @@ def test_a_repository_counts_shared_and_common_documents(case: Case) -> None:
         assert row["common_documents"] == len(oracle.common(name))
 
 
+@pytest.mark.invariant("A removed repository never removes documents outside it.")
 @spark_test
 def test_documents_are_decided_among_those_of_kept_repositories(case: Case) -> None:
     corpus, made = case.corpus, case.made
@@ -280,6 +292,9 @@ def test_if_all_repositories_stay_documents_are_decided_as_without(spark: SparkS
     assert sorted(kept_all) == sorted(decisions(*given, DECISIONS_CONFIG).collect())
 
 
+@pytest.mark.invariant(
+    "Texts that repositories share are counted exactly, and a text in all repositories makes no clique."
+)
 @spark_test
 def test_forks_of_one_original_make_no_clique_and_all_go(spark: SparkSession) -> None:
     made, n = Corpus(), 40

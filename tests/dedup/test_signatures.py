@@ -102,6 +102,7 @@ def test_another_seed_is_another_signature(scheme: str) -> None:
     assert (signatures(bags, scheme, seed=0) == signatures(bags, scheme, seed=1)).mean() < 0.05
 
 
+@pytest.mark.invariant("Published hashes never change.")
 @pytest.mark.parametrize(
     "scheme,signature",
     [("lpmh", "3d288b55c031db2aab6d3ef0f59e9b30"), ("cell_oph", "8ff722c1b3e2eb9ed29c74005100a46c")],

@@ -138,6 +138,7 @@ def test_a_folder_stays_together_while_its_files_have_what_they_need() -> None:
     assert order_repository(names, [{2: 1.0}, {0: 1.0}, {}, {}]).files == [2, 3, 0, 1]
 
 
+@pytest.mark.invariant("Plans and orders never change once published.")
 def test_the_order_of_a_fixed_graph_never_changes() -> None:
     graph: Graph = [
         {w: 1.0 + (v + w) % 3 for w in ((5 * v + 3) % 14, (v * v + 1) % 14) if w != v} for v in range(14)

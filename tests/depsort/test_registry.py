@@ -26,6 +26,9 @@ FILES_TO_TOUCH = {  # outside the language's own folder, as CONTRIBUTING counts 
 }
 
 
+@pytest.mark.invariant(
+    "A language is one folder and one line in the registry; four files outside the folder name it."
+)
 def test_only_the_counted_files_name_a_language() -> None:
     naming = files_naming(TELLING, ("pyproject.toml", "constraints.txt"))
     folder = f"{LANGUAGES.relative_to(ROOT).as_posix()}/"

@@ -119,6 +119,7 @@ def test_a_cycle_is_broken_where_it_weighs_least_and_listed(line: Line) -> None:
     assert len({row["cycle"] for row in in_cycles}) == 1
 
 
+@pytest.mark.invariant("Every revision of a repository is sorted and packed separately.")
 def test_revisions_of_a_repository_are_sorted_each_by_itself(spark: SparkSession) -> None:
     documents = [document("twice", path, text, revision) for revision, path, text in REVISIONS]
     both = Line(documents_frame(spark, documents))

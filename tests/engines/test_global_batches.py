@@ -139,6 +139,10 @@ def test_a_safe_store_passes_the_probe_and_is_left_empty(settings: Settings, uri
     assert store.run(list_names("")) == []
 
 
+@pytest.mark.invariant(
+    "A file is fsynced before its name becomes visible. A store that lets two processes create one name, "
+    "or hides a created one, is refused."
+)
 def test_a_store_that_ignores_conditions_is_unsafe(
     proxy: Proxy, behind: Callable[[float], NamespaceStore]
 ) -> None:
@@ -308,6 +312,10 @@ def test_a_refusal_without_a_code_is_one_too(
             store.run(routine)
 
 
+@pytest.mark.invariant(
+    "In assigned order the steps of a namespace equal the steps of its source, even if producers die, and"
+    " a rank reads the slice that the source itself would give it."
+)
 def test_a_blend_comes_out_the_same_whichever_producer_is_killed(
     settings: Settings, uri: str, tmp_path: Path, batch_kills: int, batch_seed: int
 ) -> None:
@@ -328,6 +336,12 @@ def test_a_blend_comes_out_the_same_whichever_producer_is_killed(
     assert whole.steps == n_steps
 
 
+@pytest.mark.invariant(
+    "The log of a namespace stays consistent under crashes, takeovers and lost, repeated or delayed "
+    "requests: versions are contiguous and written once, a lane's rows appear once and in order, an "
+    "acknowledged batch is visible, all readers see one sequence, and a checkpoint is the fold of the "
+    "log. No rule of the protocol can be left out."
+)
 def test_every_batch_arrives_once_whoever_is_killed(
     settings: Settings, uri: str, tmp_path: Path, batch_kills: int, batch_seed: int
 ) -> None:

@@ -118,6 +118,10 @@ def test_a_master_that_is_away_is_one_sentence_before_anything_starts(address: s
     assert finding.remedy == "Start it, or correct FACTORY_SPARK_MASTER."
 
 
+@pytest.mark.invariant(
+    "Engines change no content: a cluster, Postgres and an object store give the tables and batches of "
+    "the embedded lake."
+)
 def test_all_engines_together_give_the_same_tables_and_batches(
     undisturbed: SmallLake,
     postgres: Postgres,

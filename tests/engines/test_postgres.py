@@ -231,6 +231,7 @@ def begun(instance: dg.DagsterInstance, **tags: str) -> dg.DagsterRun:
     return run
 
 
+@pytest.mark.invariant("On servers a run drops the branches of dead runs only.")
 def test_a_run_drops_the_branches_of_dead_runs_and_of_no_other(lake: Lake) -> None:
     with open_instance(lake.settings) as instance:
         mine, alive, killed, starting = (

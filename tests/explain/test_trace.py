@@ -204,6 +204,10 @@ def test_a_variant_that_is_filtered_like_its_dataset_has_its_verdicts(lake: Lake
     assert third.outcome == "under_way"
 
 
+@pytest.mark.invariant(
+    "A condition that asks for a value rejects a document without one, a condition that only excludes "
+    "keeps it, and verdicts, run and trace name every rule that a document passes without a value."
+)
 def test_a_rule_without_a_value_is_said_of_documents_that_it_rejects_and_lets_pass(lake: Lake) -> None:
     documents(lake, "web", "abc")
     verdicts(lake, "web", {"a": {"quality": None, "words": 3.0}}, "abc", without_value={"b": ["perplexity"]})

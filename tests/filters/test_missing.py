@@ -25,6 +25,10 @@ from factory.orchestration.datasets.models import ClassifierEntry, OnnxModelEntr
 [WORD_COUNT] = Round(rules=["word_count"]).build()
 
 
+@pytest.mark.invariant(
+    "A condition that asks for a value rejects a document without one, a condition that only excludes "
+    "keeps it, and verdicts, run and trace name every rule that a document passes without a value."
+)
 @pytest.mark.parametrize(
     "rule, rejects",
     [

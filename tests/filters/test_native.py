@@ -61,6 +61,7 @@ def reference(text: str) -> dict[str, float | None]:
     return {rule.name: rule.measure(seen) for rule in EVERYTHING}
 
 
+@pytest.mark.invariant("The native pass over a text equals the readable rules bit for bit.")
 @settings(max_examples=400, deadline=None)
 @given(text=texts)
 @example("")

@@ -88,6 +88,7 @@ def kept(lake: Lake, dataset: str) -> set[str]:
     return set(lake.read(names.filtered(dataset), ["doc_id"], "kept = true")["doc_id"].to_pylist())
 
 
+@pytest.mark.invariant("Changing a threshold reads `signals` and no text.")
 def test_another_limit_is_decided_from_signals_that_stay_as_they_are(
     spark: SparkSession, lake_settings: Settings, unique: str
 ) -> None:
@@ -118,6 +119,7 @@ def test_a_further_rule_is_measured(spark: SparkSession, lake_settings: Settings
     assert Lake(lake_settings).published(names.signals(unique)).snapshot_id != measured
 
 
+@pytest.mark.invariant("Changing a threshold reads `signals` and no text.")
 def test_deciding_scans_only_the_columns_of_the_chosen_rules(
     spark: SparkSession, lake_settings: Settings, unique: str
 ) -> None:

@@ -40,6 +40,10 @@ def failure(name: str, limit: Limit, value: float | None, *, rejects_missing: bo
     return None if bound is None else [value, bound]
 
 
+@pytest.mark.invariant(
+    "A condition that asks for a value rejects a document without one, a condition that only excludes "
+    "keeps it, and verdicts, run and trace name every rule that a document passes without a value."
+)
 @given(st.lists(st.tuples(LIMITS, st.booleans()), max_size=4), st.data())
 @settings(deadline=None)
 def test_verdicts_are_those_of_the_limits_one_by_one(

@@ -85,6 +85,10 @@ def whole_lines(content: bytes) -> list[str]:
 DAMAGES = st.sampled_from(["cut", "zeros"])
 
 
+@pytest.mark.invariant(
+    "Every intact record before the damage in a file becomes a document, and one rejected record gives "
+    "the location of the damage."
+)
 @settings(max_examples=60)
 @given(st.sampled_from(["gz", "zst"]), st.integers(0, 5), st.floats(0, 1), DAMAGES)
 def test_every_line_before_the_damage_stays(extension: str, seed: int, share: float, damage: str) -> None:
@@ -194,6 +198,10 @@ MEMBERS = {
 }
 
 
+@pytest.mark.invariant(
+    "Every intact record before the damage in a file becomes a document, and one rejected record gives "
+    "the location of the damage."
+)
 @settings(max_examples=60)
 @given(FORMATS, st.sampled_from(["", ".gz", ".bz2", ".xz", ".zst"]), st.floats(0, 1), DAMAGES)
 def test_every_member_before_the_damage_stays(format: int, suffix: str, share: float, damage: str) -> None:

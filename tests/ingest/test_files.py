@@ -158,6 +158,7 @@ def test_a_name_with_a_backslash_is_a_path_like_any() -> None:
     assert (row["key"], row["path"]) == ("a\\\\b.txt", "a\\b.txt")
 
 
+@pytest.mark.invariant("Rejected records contain no path of the machine.")
 def test_no_rejection_names_the_folder_of_the_machine(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / ("x" * 200)).symlink_to("gone")
@@ -202,6 +203,9 @@ def test_a_python_file_is_decoded_as_it_declares() -> None:
     assert decode_python(b"\xef\xbb\xbf# coding: utf-8\n'\xc3\xa9'") == "# coding: utf-8\n'é'"
 
 
+@pytest.mark.invariant(
+    "A bad record never ends a run; it becomes a row with location and reason, or is counted in one."
+)
 @given(st.binary(max_size=200))
 def test_any_bytes_give_one_row_that_accounts_for_them(content: bytes) -> None:
     row = read_content("f.py", content)

@@ -166,6 +166,7 @@ def test_a_notebook_is_a_rejected_record_with_what_to_do() -> None:
     assert document["text"] == "x = 1\n"
 
 
+@pytest.mark.invariant("A reader of records counts the files of a folder that it leaves out, by ending.")
 @pytest.mark.spark
 def test_records_of_every_compression_are_read_and_other_files_are_said(
     tmp_path: Path, ingests: Ingests

@@ -82,6 +82,7 @@ def write(folder: Path, format: str) -> tuple[str, object]:
     return "a.parquet", Fields(key="id")
 
 
+@pytest.mark.invariant("No reader lets web pages pass as prose unless the dataset keeps them.")
 @pytest.mark.parametrize(
     "format, key, location",
     [

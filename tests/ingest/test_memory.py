@@ -82,6 +82,10 @@ def tar_bomb(path: Path) -> None:
             archive.addfile(info, io.BytesIO(b"a" * info.size))
 
 
+@pytest.mark.invariant(
+    "Hostile inputs (bombs, endless lines) are read in bounded memory and time; all bounds are in "
+    "`spark_udfs/ingest/bounds.py`."
+)
 @pytest.mark.parametrize(
     "format, name, make, outcome",
     [

@@ -162,6 +162,10 @@ def test_a_text_beyond_the_limit_holds_bad_records() -> None:
     assert (long["reason"], long["location"], long["n_bytes"]) == ("too_long", "row 1", 11)
 
 
+@pytest.mark.invariant(
+    "Every intact record before the damage in a file becomes a document, and one rejected record gives "
+    "the location of the damage."
+)
 @pytest.mark.parametrize("damaged", [0, 1, 500, 1023, 1024, 1500, 2999])
 def test_the_rows_before_a_damaged_page_stay(damaged: int) -> None:
     """Also those of its batch, which the reader drops with it."""

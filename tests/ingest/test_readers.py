@@ -224,6 +224,10 @@ def test_parquet_rows_and_a_broken_file_beside_them(ingests: Ingests, tmp_path: 
     }
 
 
+@pytest.mark.invariant(
+    "Hostile inputs (bombs, endless lines) are read in bounded memory and time; all bounds are in "
+    "`spark_udfs/ingest/bounds.py`."
+)
 def test_files_that_are_made_to_end_a_run_end_neither_worker_nor_driver(
     ingests: Ingests, tmp_path: Path
 ) -> None:

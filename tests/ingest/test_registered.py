@@ -168,6 +168,10 @@ def small_talk(
     return Registered("small_talk", hub, before, documents)
 
 
+@pytest.mark.invariant(
+    "Every reader and the fingerprint treat a registered dataset like a rewritten one; dropping a table "
+    "never deletes the user's files."
+)
 def test_a_registered_dataset_is_to_every_reader_what_a_rewritten_one_is(
     spark: SparkSession, lake_settings: Settings, small_talk: Registered
 ) -> None:
@@ -237,6 +241,10 @@ def test_a_registered_dataset_is_to_every_reader_what_a_rewritten_one_is(
     assert state(hub) == small_talk.before
 
 
+@pytest.mark.invariant(
+    "Every reader and the fingerprint treat a registered dataset like a rewritten one; dropping a table "
+    "never deletes the user's files."
+)
 def test_nobodys_files_are_deleted_whatever_happens_to_the_tables(
     spark: SparkSession, lake_settings: Settings, unique: str, hub: Path, tmp_path: Path
 ) -> None:
@@ -352,6 +360,10 @@ def test_a_registered_file_that_is_not_what_it_was_is_told_in_one_sentence(
     path.with_suffix(".away").rename(path)
 
 
+@pytest.mark.invariant(
+    "A text of a registered file is served only if it has the hash that its raw table holds, even if size"
+    " and time of the file are as they were."
+)
 def test_a_flipped_bit_in_a_registered_text_is_named_by_every_reader(
     spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
 ) -> None:

@@ -34,6 +34,10 @@ FILES_TO_TOUCH = {  # outside the reader's own file, as CONTRIBUTING counts them
 }
 
 
+@pytest.mark.invariant(
+    "A format is one file and one line in each of two registries, of readers and of datasets files; three"
+    " files outside its own name it."
+)
 def test_only_the_counted_files_name_a_format() -> None:
     assert files_naming(TELLING) - EXPORTS - {OWN_FILE} == FILES_TO_TOUCH
 

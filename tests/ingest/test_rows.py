@@ -116,6 +116,9 @@ def test_a_file_of_line_feeds_is_one_row_with_their_number(tmp_path: Path) -> No
     }
 
 
+@pytest.mark.invariant(
+    "A bad record never ends a run; it becomes a row with location and reason, or is counted in one."
+)
 def test_a_flood_of_rejected_records_shares_rows_and_every_record_is_counted(tmp_path: Path) -> None:
     lines = [b"x\n", b"{}\n", b'{"text": ""}\n', b"\xc2\xa0\n"]
     outcomes = scanned(tmp_path, "jsonl", **{"a.jsonl": b"".join(lines) * 5_000, "b.jsonl": b"x\n{}\n"})

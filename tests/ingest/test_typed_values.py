@@ -115,6 +115,9 @@ WHOLE_SECOND_FORMS: dict[str, Callable[[datetime], str]] = {
 }
 
 
+@pytest.mark.invariant(
+    "A value means the same in every type of an export; a value that does not fit its column is counted."
+)
 @given(MOMENTS, st.sampled_from(list(TEXT_FORMS)))
 def test_a_moment_is_the_same_in_every_form_of_text(moment: datetime, form: str) -> None:
     assert instant(TEXT_FORMS[form](moment)) == moment
@@ -159,6 +162,9 @@ def test_a_value_with_two_meanings_or_none_is_no_moment(value: Any) -> None:
     assert instant(value) is None
 
 
+@pytest.mark.invariant(
+    "A value means the same in every type of an export; a value that does not fit its column is counted."
+)
 @given(SAFE)
 def test_a_whole_number_is_one_key_in_every_type(number: int) -> None:
     assert {exact_key(value) for value in (number, float(number), Decimal(number))} == {str(number)}

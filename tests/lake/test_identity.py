@@ -15,6 +15,7 @@ from factory.lake.identity import content_hash, doc_id, tokenizer_id
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
 
+@pytest.mark.invariant("Published hashes never change.")
 def test_published_ids_never_change() -> None:
     assert doc_id("numpy@2.4.6", "numpy/__init__.py") == "cb68a6c2388ad84a349c3d66e74f8b03"
     assert doc_id("", "") == "463be1d58a72e9618ea59884367c4358"
@@ -62,6 +63,7 @@ def changed(**model: Any) -> str:
     return json.dumps(TOKENIZER | {"model": TOKENIZER["model"] | model})
 
 
+@pytest.mark.invariant("Published hashes never change.")
 def test_the_id_of_a_tokenizer_never_changes() -> None:
     assert tokenizer_id(json.dumps(TOKENIZER)) == "46744ccd385c54f929b23f52f9b63a6f"
 

@@ -37,6 +37,10 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
+@pytest.mark.invariant(
+    "The error of a second run names the holder of the lake, even if both start at once; a killed holder "
+    "leaves no lock."
+)
 @pytest.mark.process
 def test_a_second_run_is_told_who_holds_the_lake(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
     refusal = pytest.raises(LakeLocked, match=f"process {holder.pid}, a long run")
@@ -75,6 +79,10 @@ def test_a_holder_that_could_not_sign_still_holds_the_lake(
         pass
 
 
+@pytest.mark.invariant(
+    "The error of a second run names the holder of the lake, even if both start at once; a killed holder "
+    "leaves no lock."
+)
 @pytest.mark.process
 def test_a_killed_holder_leaves_no_lock(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
     holder.kill()

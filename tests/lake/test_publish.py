@@ -117,6 +117,7 @@ def test_a_full_refresh_replaces_rows_even_by_none(lake: Lake, table: TableName,
     assert ids(lake, table) == []
 
 
+@pytest.mark.invariant("When two runs publish at once, one wins and the other raises.")
 @pytest.mark.spark
 def test_of_two_publishes_at_once_one_wins(lake: Lake, table: TableName, write: Write) -> None:
     publish(lake, write("aaaa", "first"))
@@ -153,6 +154,7 @@ def test_the_next_run_clears_the_branch_of_a_killed_one(lake: Lake, table: Table
     assert ids(lake, table) == ["whole"]
 
 
+@pytest.mark.invariant("Appends of both engines, in turn and concurrently, lose nothing.")
 @pytest.mark.spark
 def test_spark_and_pyiceberg_append_at_once_and_lose_nothing(
     spark: SparkSession, lake: Lake, table: TableName, catalog: Catalog
@@ -275,6 +277,7 @@ def test_an_append_refuses_null_lists_that_it_would_make_empty(lake: Lake, table
     assert lake.table(table).current_snapshot() is None
 
 
+@pytest.mark.invariant("Spark and PyIceberg compute one fingerprint.")
 @pytest.mark.spark
 def test_both_engines_give_one_fingerprint(
     spark: SparkSession, lake: Lake, table: TableName, write: Write
@@ -286,6 +289,10 @@ def test_both_engines_give_one_fingerprint(
     assert recorded == str(spark_audit.content(frame.repartition(7), COMPONENTS))
 
 
+@pytest.mark.invariant(
+    "A schema grows and never shrinks, because Iceberg does not branch schemas. When a rule goes, its "
+    "signal stays as a column of nulls."
+)
 def test_a_column_may_be_added_and_none_may_go(lake: Lake, table: TableName) -> None:
     lake.create(table, COMPONENTS)
     wider = TableSchema(COMPONENTS.columns.append(pa.field("size", pa.int64())), key=("doc_id",))

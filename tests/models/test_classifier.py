@@ -65,6 +65,7 @@ def test_native_scores_are_those_of_scikit_learn() -> None:
         assert np.abs(column.to_numpy() - model.decision_function(features)).max() < 1e-6
 
 
+@pytest.mark.invariant("A classifier is checked on sources that it was not trained on.")
 def test_whole_sources_are_held_out_and_the_model_tells_the_classes() -> None:
     trained = train(documents(), CLASSES, 0.25, BITS, first_alone=True)
     rows = trained.examples.to_pylist()

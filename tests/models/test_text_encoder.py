@@ -137,6 +137,10 @@ def texts() -> st.SearchStrategy[str]:
     return st.lists(st.sampled_from([*SPECIAL, "[SEP]", "[CLS]", *FRAGMENTS]), max_size=12).map("".join)
 
 
+@pytest.mark.invariant(
+    "No text yields a special token of its tokenizer or a token around documents, by any kind of "
+    "tokenizer; one that never did so encodes as before."
+)
 @pytest.mark.parametrize("kind", [*WITH_GAP, *WITHOUT_GAP])
 @given(text=texts())
 def test_no_text_yields_a_control_token(kind: str, text: str) -> None:
@@ -178,6 +182,10 @@ def test_a_text_without_spellings_has_the_tokens_that_it_had(kind: str, text: li
     assert encode([joined], content_of(kind), None, None)[0].tolist() == before
 
 
+@pytest.mark.invariant(
+    "No text yields a special token of its tokenizer or a token around documents, by any kind of "
+    "tokenizer; one that never did so encodes as before."
+)
 @pytest.mark.parametrize("kind", WITHOUT_GAP)
 def test_a_tokenizer_without_the_gap_is_used_as_it_is(kind: str) -> None:
     assert text_encoder(content_of(kind), tuple(control_ids(kind))) is load(content_of(kind))

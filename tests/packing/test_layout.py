@@ -49,6 +49,11 @@ def sentences(spark: SparkSession, settings: Settings, table: TableName, schema:
     return odd_pages(lake.table(table), head_of(lake, audit))
 
 
+@pytest.mark.invariant(
+    "In a packed table the pages of all columns end at the same rows, as its property "
+    "`write.parquet.page-row-limit` says. A check warns about files with other pages; their rows are "
+    "correct all the same."
+)
 @pytest.mark.parametrize(
     "properties",
     [{}, {PAGE_ROWS: "1", FIRST_LOOK: "1"}, {PAGE_ROWS: "150", FIRST_LOOK: "150"}],

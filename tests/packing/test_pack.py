@@ -140,6 +140,9 @@ def test_begin_and_end_tokens_are_set_for_a_dataset(spark: SparkSession) -> None
         tokenize(one, TOKENIZER_JSON, TokenizeConfig(begin="<s>"))
 
 
+@pytest.mark.invariant(
+    "Ordinals are dense and follow from shard, chunk and plan, in any order of the input rows."
+)
 def test_ordinals_follow_shard_and_chunk_without_a_gap(tables: Packed) -> None:
     assert [row["ordinal"] for row in tables.sequences] == list(range(len(tables.sequences)))
     chunks = [(row["append"], row["shard"], row["chunk"]) for row in tables.sequences]
@@ -187,6 +190,9 @@ def test_a_chunk_planned_alone_gives_the_same_plan(tables: Packed) -> None:
         assert [tuple(p.values())[2:] for p in alone.to_pylist()] == together
 
 
+@pytest.mark.invariant(
+    "Ordinals are dense and follow from shard, chunk and plan, in any order of the input rows."
+)
 def test_rows_in_another_order_and_partitioning_give_the_same_table(tables: Packed) -> None:
     shuffled = tables.tokenized.repartition(7).orderBy(F.rand(5))
     again = pack(shuffled, tables.dependencies.orderBy(F.rand(5)), CONFIG)

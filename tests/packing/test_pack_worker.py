@@ -192,6 +192,7 @@ def test_the_order_of_the_rows_does_not_matter(case: tuple[pa.Table, int], chanc
     assert plan_chunk(shuffled, sequence_length, 0.01) == plan_chunk(documents, sequence_length, 0.01)
 
 
+@pytest.mark.invariant("Every revision of a repository is sorted and packed separately.")
 def test_revisions_of_a_repository_are_planned_as_two_repositories() -> None:
     numbered = chunk_of([(f"{r}{i}", r, i, 3, [f"{r}{i - 1}"] * (i > 0)) for r in "ab" for i in range(5)])
     revised = numbered.set_column(
@@ -215,6 +216,7 @@ def test_a_chunk_of_nothing_has_no_sequences() -> None:
     assert plan_chunk(chunk_of([("a", "a", 0, 0, [])]), 8, 0.0).num_rows == 0
 
 
+@pytest.mark.invariant("Plans and orders never change once published.")
 def test_the_plan_is_the_one_first_published() -> None:
     # A change here changes every packed table that is remade from the same documents.
     chance = random.Random(3)

@@ -30,6 +30,7 @@ ORIGINS = [
 ]
 
 
+@pytest.mark.invariant("Published hashes never change.")
 @pytest.mark.parametrize(
     "repository, key, number",
     [  # the first 13 digits of `printf 'validation\\0linux' | sha256sum`, over 16 ** 13
@@ -69,6 +70,10 @@ def test_spark_and_python_draw_alike(documents: DataFrame) -> None:
     assert [row.draw for row in rows] == [draw(row.repository, row.key) for row in rows]
 
 
+@pytest.mark.invariant(
+    "A document is in the training part or in the validation part of its dataset, by a draw of its "
+    "repository or key that nothing else changes, and no copy of it is on the other side."
+)
 @pytest.mark.spark
 def test_the_parts_are_disjoint_and_whole_and_stay_when_documents_come(documents: DataFrame) -> None:
     tokenized = documents.select("doc_id", F.lit(1).alias("n_tokens"))

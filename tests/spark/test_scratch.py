@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from factory.settings import Settings
 from factory.spark.scratch import LOCAL_DIR, drop_dead_scratch, own_scratch
 from factory.spark.session import spark_conf
@@ -37,6 +39,7 @@ def running(*command: str) -> Iterator[str]:
         process.communicate()
 
 
+@pytest.mark.invariant("Spark's scratch stays while its process or JVM lives; the next run drops it.")
 def test_scratch_stays_as_long_as_its_maker_or_its_jvm_lives(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
     mine = own_scratch(settings)

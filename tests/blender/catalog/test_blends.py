@@ -161,6 +161,9 @@ def test_of_two_updates_the_one_that_is_left_keeps_the_tags(blends: Blends, lake
     assert list(tags(lake)) == [f"blend_{parent.id}_0"]
 
 
+@pytest.mark.invariant(
+    "A blend serves its pinned content or an error: never a newer table, never other content."
+)
 def test_a_blend_serves_its_snapshot_after_the_table_was_replaced(blends: Blends, lake: Settings) -> None:
     stored = blends.create([source()])
     before = blends.open(stored.id).step(5)
@@ -177,6 +180,9 @@ def test_equal_content_is_found_where_the_pinned_snapshot_is_gone(blends: Blends
     assert open_blends(lake).open(stored.id).step(5) == before
 
 
+@pytest.mark.invariant(
+    "A blend serves its pinned content or an error: never a newer table, never other content."
+)
 def test_a_table_with_other_content_is_never_served_instead(blends: Blends, lake: Settings) -> None:
     stored = blends.create([source()])
     open_catalog(lake).drop_table(CODE)

@@ -51,6 +51,10 @@ class Cancelled(CallContext):
         super().check()
 
 
+@pytest.mark.invariant(
+    "A definition that fails, times out or is cancelled leaves no tag and no record; a source costs as "
+    "much among a thousand as alone."
+)
 @pytest.mark.parametrize("late", [False, True])
 def test_a_call_cancelled_at_any_moment_leaves_nothing_behind(
     blends: Blends, lake: Settings, late: bool
@@ -91,6 +95,10 @@ def test_retiring_passes_over_an_update_that_never_came_to_be(blends: Blends, la
     assert tags(lake, CODE) == {}
 
 
+@pytest.mark.invariant(
+    "A definition that fails, times out or is cancelled leaves no tag and no record; a source costs as "
+    "much among a thousand as alone."
+)
 def test_a_failed_call_leaves_the_tags_of_an_equal_blend(blends: Blends, lake: Settings) -> None:
     """The first tags and fails; the second found its tags and puts the blend on record, before or after."""
     wanted = blends.considered(sources(CODE))
@@ -148,6 +156,10 @@ def test_a_call_whose_deadline_passes_ends_and_leaves_no_tag(tmp_path: Path) -> 
             assert len(blender.create(asked).sources) == 24
 
 
+@pytest.mark.invariant(
+    "A definition that fails, times out or is cancelled leaves no tag and no record; a source costs as "
+    "much among a thousand as alone."
+)
 def test_a_source_costs_no_more_among_many(tmp_path: Path) -> None:
     cost = {}
     for n in (200, 1_600):

@@ -22,6 +22,12 @@ pytestmark = pytest.mark.process
 STEPS_OF_A_KILL = 500  # some seconds of work of producers
 
 
+@pytest.mark.invariant(
+    "The log of a namespace stays consistent under crashes, takeovers and lost, repeated or delayed "
+    "requests: versions are contiguous and written once, a lane's rows appear once and in order, an "
+    "acknowledged batch is visible, all readers see one sequence, and a checkpoint is the fold of the "
+    "log. No rule of the protocol can be left out."
+)
 def test_every_batch_arrives_once_whoever_is_killed(
     tmp_path: Path, batch_kills: int, batch_seed: int
 ) -> None:
@@ -30,6 +36,10 @@ def test_every_batch_arrives_once_whoever_is_killed(
     check_run(f"{tmp_path}/run", notes, batch_kills, batch_seed, Settings(home=tmp_path))
 
 
+@pytest.mark.invariant(
+    "In assigned order the steps of a namespace equal the steps of its source, even if producers die, and"
+    " a rank reads the slice that the source itself would give it."
+)
 @pytest.mark.parametrize(
     "producers",
     [

@@ -52,6 +52,7 @@ def wide_steps(folder: Path, mesh: Mesh) -> str:
     return uri
 
 
+@pytest.mark.invariant("Slices in flight and slices not yet taken stay within the budget of their iterator.")
 @pytest.mark.parametrize("mesh", [Mesh(), Mesh(cp=2)])
 @pytest.mark.parametrize("slices", [1, 4.5])
 def test_slices_in_flight_and_ready_stay_within_the_budget(

@@ -189,6 +189,10 @@ def stored(folder: Path, blend: BlendHandle, mesh: Mesh, chunking: Chunking = "r
     return BatchReader(str(folder), mesh)
 
 
+@pytest.mark.invariant(
+    "In assigned order the steps of a namespace equal the steps of its source, even if producers die, and"
+    " a rank reads the slice that the source itself would give it."
+)
 def test_a_dataset_of_stored_steps_equals_one_of_the_blend_tensor_for_tensor(
     tmp_path: Path, blend: BlendHandle
 ) -> None:

@@ -158,6 +158,9 @@ def test_an_exception_of_the_producer_loses_no_batch_that_was_put(uri: str) -> N
     assert list(rows(uri)) == [0]
 
 
+@pytest.mark.invariant(
+    "Equal batches have equal bytes from any writer, and equal histories have equal content."
+)
 def test_equal_batches_have_equal_content_in_any_lanes(tmp_path: Path) -> None:
     contents = set()
     for name, lanes in (("one", "a"), ("two", "ab")):

@@ -53,6 +53,10 @@ def test_bins_are_those_of_pythons_heap(costs: list[int], bins: int) -> None:
     assert balance_greedy(uint64(costs), [len(costs)], bins).to_pylist() == longest_first(costs, bins)
 
 
+@pytest.mark.invariant(
+    "The bins of a group of rows depend on its costs alone, and under a limit on its memory: ties go to "
+    "the lower row, then to the lower bin, and no number of threads changes them."
+)
 @given(GROUPS, st.integers(1, 5), st.data())
 def test_a_group_has_the_bins_that_it_has_alone_on_any_number_of_threads(
     lengths: list[int], bins: int, data: st.DataObject
@@ -89,6 +93,10 @@ def test_equal_counts_fill_every_bin() -> None:
 THREES = uint64(np.full(5184, 3))
 
 
+@pytest.mark.invariant(
+    "The bins of a group of rows depend on its costs alone, and under a limit on its memory: ties go to "
+    "the lower row, then to the lower bin, and no number of threads changes them."
+)
 @pytest.mark.parametrize(
     "balance, digest",
     [

@@ -112,6 +112,10 @@ def test_a_rank_that_no_constructor_serves_is_refused_with_those_that_are_silent
             list(LoadingClient([*addresses, silent], patience_s=1).open().read(StepRange(0, 1), 3))
 
 
+@pytest.mark.invariant(
+    "A planned step reaches the ranks that its plan names: each row is read once, embedded and served "
+    "bytes are equal, and a killed constructor loses and repeats nothing."
+)
 def test_another_constructor_of_the_bucket_takes_over_where_the_first_one_ended(
     shared_lake: Settings, blend: str
 ) -> None:
@@ -165,6 +169,11 @@ def other_from_5(step: Any, tree: ClientPlaceTree, spec: LoadingSpec) -> Plan:
     return plain(step, tree, spec) if differs else llm_balance(step, tree, spec)
 
 
+@pytest.mark.invariant(
+    "The ranks of a run read the buckets of step 0 at every step, and a plan is made in one way: "
+    "`run_planner` refuses a strategy that changes its readers or plans a step in two ways, and ranks "
+    "compare hashes."
+)
 def test_plans_of_the_step_at_which_a_run_begins_are_compared(shared_lake: Settings, blend: str) -> None:
     blends, spec = open_blends(shared_lake), spec_of(blend, strategy=f"{__name__}:other_from_5")
     loaders = [

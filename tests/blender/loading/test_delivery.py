@@ -102,6 +102,10 @@ MESHES = [
 ]
 
 
+@pytest.mark.invariant(
+    "A planned step reaches the ranks that its plan names: each row is read once, embedded and served "
+    "bytes are equal, and a killed constructor loses and repeats nothing."
+)
 @pytest.mark.parametrize("fields", MESHES)
 def test_each_rank_reads_the_microbatches_of_its_bucket(
     opened: Any, shared_lake: Settings, blend: str, fields: dict[str, Any]
@@ -236,6 +240,10 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
+@pytest.mark.invariant(
+    "A planned step reaches the ranks that its plan names: each row is read once, embedded and served "
+    "bytes are equal, and a killed constructor loses and repeats nothing."
+)
 @pytest.mark.parametrize("n_loaders", [1, 2])
 def test_each_row_is_read_once_for_all_ranks(
     shared_lake: Settings, blend: str, n_loaders: int, monkeypatch: pytest.MonkeyPatch
@@ -272,6 +280,10 @@ def test_a_late_rank_gets_an_equal_batch_made_again(shared_lake: Settings, blend
     loader.close()
 
 
+@pytest.mark.invariant(
+    "A planned step reaches the ranks that its plan names: each row is read once, embedded and served "
+    "bytes are equal, and a killed constructor loses and repeats nothing."
+)
 def test_a_step_of_many_messages_is_one_step(
     shared_lake: Settings, blend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,10 @@ def productions() -> Iterator[list[PlannedProduction]]:
         production.close()
 
 
+@pytest.mark.invariant(
+    "In assigned order the steps of a namespace equal the steps of its source, even if producers die, and"
+    " a rank reads the slice that the source itself would give it."
+)
 @pytest.mark.parametrize("chunking", ["row", "document"])
 @pytest.mark.parametrize("mesh", [MESH, Mesh(dp=4)])
 def test_a_rank_gets_the_microbatches_of_its_plan(

@@ -73,6 +73,10 @@ def constructor(home: Path, port: int, *arguments: str, program: str = IN_PIECES
     return process
 
 
+@pytest.mark.invariant(
+    "A planned step reaches the ranks that its plan names: each row is read once, embedded and served "
+    "bytes are equal, and a killed constructor loses and repeats nothing."
+)
 @pytest.mark.parametrize("kills", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_constructor_that_is_killed_loses_and_repeats_nothing(
     shared_lake: Settings, blend: str, kills: int
@@ -239,6 +243,10 @@ def rows_of_ranks(datasets: Iterator[Iterable[Any]], stop: int) -> list[list[tup
     return [sorted(step) for step in steps][:stop]
 
 
+@pytest.mark.invariant(
+    "A planned step reaches the ranks that its plan names: each row is read once, embedded and served "
+    "bytes are equal, and a killed constructor loses and repeats nothing."
+)
 def test_a_run_goes_on_with_other_ranks_and_as_a_blend(shared_lake: Settings, blend: str) -> None:
     pytest.importorskip("torch")
     from blender.loading.torch import LoadingDataset

@@ -56,6 +56,9 @@ def conserved(plan: Plan) -> None:
     assert int(plan.loads.sum()) == int(plan.costs.sum()) == int(plan.as_given.sum())
 
 
+@pytest.mark.invariant(
+    "A loading plan is a function of its spec and a step, reads no token, and has every row of the step once."
+)
 @pytest.mark.parametrize("barrier", BARRIERS)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("reorder", [True, False])

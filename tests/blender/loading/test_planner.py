@@ -53,6 +53,9 @@ def in_another_process(lake: Settings, program: str, *arguments: str, path: Path
     return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
 
 
+@pytest.mark.invariant(
+    "A loading plan is a function of its spec and a step, reads no token, and has every row of the step once."
+)
 def test_ids_and_plans_of_a_blend_never_change(blends: Blends) -> None:
     blend = mixed(blends)
     spec = spec_of(blend)
@@ -80,6 +83,9 @@ def test_a_plan_of_every_field_never_changes(blends: Blends) -> None:
 GOLDEN = ("c9d605184bad7e5485c54b237548f742", "6638e285f220cd0a")
 
 
+@pytest.mark.invariant(
+    "A loading plan is a function of its spec and a step, reads no token, and has every row of the step once."
+)
 def test_a_plan_is_the_same_on_any_number_of_threads_and_in_another_process(
     lake: Settings, blends: Blends, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +128,9 @@ def test_the_rows_of_a_plan_are_those_that_explain_names(blends: Blends) -> None
     assert sorted(prepared.tolist()) == sorted(row.ordinal for row in explained)
 
 
+@pytest.mark.invariant(
+    "A loading plan is a function of its spec and a step, reads no token, and has every row of the step once."
+)
 def test_a_plan_reads_no_byte_of_the_tables_once_they_are_indexed(blends: Blends) -> None:
     blend = mixed(blends)
     planner = Planner(blend, spec_of(blend))

@@ -97,6 +97,11 @@ def test_other_readers_of_the_same_buckets_are_refused(shared_lake: Settings, bl
         planner.plan(2)
 
 
+@pytest.mark.invariant(
+    "The ranks of a run read the buckets of step 0 at every step, and a plan is made in one way: "
+    "`run_planner` refuses a strategy that changes its readers or plans a step in two ways, and ranks "
+    "compare hashes."
+)
 @pytest.mark.parametrize("offset", [0, 1, 2])
 def test_ranks_get_the_refusal_from_a_service_and_in_their_process(
     shared_lake: Settings, blend: str, offset: int
@@ -118,6 +123,11 @@ def test_ranks_get_the_refusal_from_a_service_and_in_their_process(
     loader.close()
 
 
+@pytest.mark.invariant(
+    "The ranks of a run read the buckets of step 0 at every step, and a plan is made in one way: "
+    "`run_planner` refuses a strategy that changes its readers or plans a step in two ways, and ranks "
+    "compare hashes."
+)
 def test_a_random_plan_among_the_first_of_a_run_is_refused_wherever_it_begins(
     shared_lake: Settings, blend: str
 ) -> None:

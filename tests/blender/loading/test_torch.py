@@ -117,6 +117,11 @@ for step in ({"offset": 8, "plan": LARGEST - rank}, {"offset": 8 + rank, "plan":
 """
 
 
+@pytest.mark.invariant(
+    "The ranks of a run read the buckets of step 0 at every step, and a plan is made in one way: "
+    "`run_planner` refuses a strategy that changes its readers or plans a step in two ways, and ranks "
+    "compare hashes."
+)
 @pytest.mark.slow
 @pytest.mark.process
 def test_every_rank_learns_that_two_have_another_plan(tmp_path: Path) -> None:

@@ -72,6 +72,10 @@ TWO = (
 )
 
 
+@pytest.mark.invariant(
+    "All tokens of a blend come from the one tokenizer recorded in its pinned snapshots, even if others "
+    "are published meanwhile. Rows of two lengths need a blend that pads."
+)
 def test_two_tokenizers_are_refused_wherever_a_blend_is_defined(
     mixed: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +114,10 @@ def test_the_pinned_snapshot_counts_not_the_current_one(mixed: Settings) -> None
     assert open_blends(mixed).create([source(CODE), source(PROSE)])
 
 
+@pytest.mark.invariant(
+    "All tokens of a blend come from the one tokenizer recorded in its pinned snapshots, even if others "
+    "are published meanwhile. Rows of two lengths need a blend that pads."
+)
 def test_publishing_meanwhile_mixes_no_tokenizers(lake: Settings) -> None:
     """Tables are published one after the other, so for a moment they are of two tokenizers."""
     write(lake, CODE, 40, ONE)
@@ -180,6 +188,10 @@ def unlike(lake: Settings) -> Settings:
     return lake
 
 
+@pytest.mark.invariant(
+    "All tokens of a blend come from the one tokenizer recorded in its pinned snapshots, even if others "
+    "are published meanwhile. Rows of two lengths need a blend that pads."
+)
 def test_rows_of_two_lengths_are_refused_unless_the_blend_pads(unlike: Settings) -> None:
     asked = [Source(LONG, 1), Source(CODE, 3)]
     with server_of(unlike) as server, BlenderClient(server.address) as client:
@@ -275,6 +287,10 @@ def test_a_live_source_goes_on_with_appends_of_its_tokenizer(growing: Settings) 
     assert rows_of(blends, blend, 3) == 15
 
 
+@pytest.mark.invariant(
+    "All tokens of a blend come from the one tokenizer recorded in its pinned snapshots, even if others "
+    "are published meanwhile. Rows of two lengths need a blend that pads."
+)
 @pytest.mark.parametrize(
     "declared, sentence",
     [

@@ -65,6 +65,9 @@ def test_every_epoch_reads_an_oversampled_source_in_a_new_order(blends: Blends) 
     assert len({tuple(epoch) for epoch in epochs}) == 3
 
 
+@pytest.mark.invariant(
+    "Reading from any offset equals reading from the start, and the slices of all ranks make up the step."
+)
 def test_any_offset_is_what_reading_through_gives(blends: Blends) -> None:
     blend = mixed(blends)
     through = rows_of(blend, 0, 150)
@@ -87,6 +90,9 @@ def test_the_size_of_blocks_changes_no_row_and_no_resumption(blends: Blends, blo
         assert list(taken)[: len(complete)] == complete
 
 
+@pytest.mark.invariant(
+    "Reading from any offset equals reading from the start, and the slices of all ranks make up the step."
+)
 @pytest.mark.parametrize("ranks", [1, 2, 4, 8])
 def test_the_slices_of_all_ranks_make_the_step(blends: Blends, ranks: int) -> None:
     blend = mixed(blends)
@@ -188,6 +194,7 @@ def test_explain_names_the_documents_of_what_fetch_serves(
             assert {name: served[name] for name in columns} == {name: written[name] for name in columns}
 
 
+@pytest.mark.invariant("Looking up a row finds every step that serves it.")
 def test_locate_finds_every_row_where_fetch_serves_it(blends: Blends) -> None:
     blend = mixed(blends)
     served: dict[tuple[int, int], list[tuple[int, int, int]]] = {}

@@ -15,6 +15,10 @@ from tests.blender.parquet_files import every_type, write
 N = 400
 
 
+@pytest.mark.invariant(
+    "A page read alone equals pyarrow's reading of the file, for every writer, mix of encodings and "
+    "reader; damaged bytes raise an error that names file, column and page."
+)
 @pytest.mark.parametrize("codec", ["none", "zstd", "snappy", "gzip"])
 @pytest.mark.parametrize("checksum", [True, False])
 def test_damaged_bytes_are_an_error_or_other_values_and_never_more(

@@ -228,6 +228,10 @@ def check(table: DrawnTable, catalog: Catalog, lake: Settings) -> None:
             check_blended(table, catalog, lake)
 
 
+@pytest.mark.invariant(
+    "A page read alone equals pyarrow's reading of the file, for every writer, mix of encodings and "
+    "reader; damaged bytes raise an error that names file, column and page."
+)
 def test_every_reader_gives_pyarrows_values_from_any_layout(n_page_files: int, tmp_path: Path) -> None:
     lake = Settings(home=tmp_path / "lake", cache=tmp_path / "cache")
     catalog = open_catalog(lake)
@@ -269,6 +273,10 @@ _SPARK_COLUMNS = [
 ]
 
 
+@pytest.mark.invariant(
+    "A page read alone equals pyarrow's reading of the file, for every writer, mix of encodings and "
+    "reader; damaged bytes raise an error that names file, column and page."
+)
 @pytest.mark.spark
 @pytest.mark.parametrize("version", ["v1", "v2"])
 @pytest.mark.parametrize("rows_per_page", [1, 40])

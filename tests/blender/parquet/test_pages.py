@@ -74,6 +74,10 @@ def path(table: pa.Table, tmp_path: Path) -> Path:
     return write(tmp_path / "file.parquet", table)
 
 
+@pytest.mark.invariant(
+    "A page read alone equals pyarrow's reading of the file, for every writer, mix of encodings and "
+    "reader; damaged bytes raise an error that names file, column and page."
+)
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("indexed", [True, False])
@@ -293,6 +297,10 @@ def local_files(table: Table) -> list[str | None]:
     return [local_path(path) for path in data_files(table, table.current_snapshot().snapshot_id)]
 
 
+@pytest.mark.invariant(
+    "A page read alone equals pyarrow's reading of the file, for every writer, mix of encodings and "
+    "reader; damaged bytes raise an error that names file, column and page."
+)
 @pytest.mark.spark
 @pytest.mark.parametrize("codec", ["zstd", "uncompressed", "snappy", "gzip", "lz4"])
 def test_files_that_spark_writes_through_iceberg_are_read(

@@ -54,6 +54,10 @@ def test_a_client_of_tls_learns_that_the_server_speaks_plaintext(
     )
 
 
+@pytest.mark.invariant(
+    "A client that no retry can connect says why at once: plaintext or TLS on the wrong side, an unknown "
+    "host, a server that is not a Blender."
+)
 def test_a_client_of_plaintext_learns_that_the_server_speaks_tls(secure: BlenderServer) -> None:
     assert refused(secure.address) == (
         f"The Blender at {secure.address} speaks TLS, and this client plaintext. Give the client "

@@ -42,6 +42,10 @@ def overwrite(path: Path, begin: int, content: bytes) -> None:
         file.write(content)
 
 
+@pytest.mark.invariant(
+    "Damaged data of a blend raises an error of its own class that names table and file. Blender rebuilds"
+    " damaged or missing page indexes, and the log names the file."
+)
 def test_a_deleted_cache_of_indexes_is_made_again(lake: Settings) -> None:
     before = open_reader(lake).read(np.arange(40), ("tokens",))
     folder = lake.files.page_index
@@ -55,6 +59,10 @@ def test_a_deleted_cache_of_indexes_is_made_again(lake: Settings) -> None:
     assert open_reader(lake).read(np.arange(40), ("tokens",)) == before
 
 
+@pytest.mark.invariant(
+    "Damaged data of a blend raises an error of its own class that names table and file. Blender rebuilds"
+    " damaged or missing page indexes, and the log names the file."
+)
 def test_a_damaged_index_is_made_again_wherever_it_is_damaged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -96,6 +104,10 @@ def test_ordinals_that_were_checked_are_not_read_again(lake: Settings) -> None:
         open_reader(lake).read(np.arange(40), ("tokens",))
 
 
+@pytest.mark.invariant(
+    "Damaged data of a blend raises an error of its own class that names table and file. Blender rebuilds"
+    " damaged or missing page indexes, and the log names the file."
+)
 def test_a_damaged_page_is_named_with_its_file_and_column(lake: Settings) -> None:
     one = open_reader(lake)
     one.prepare(("tokens",))
@@ -166,6 +178,7 @@ def test_a_table_dropped_or_created_again_under_a_blend_is_named(lake: Settings,
         open_blends(lake).open(blend)
 
 
+@pytest.mark.invariant("One broken record of a blend hides no other.")
 def test_a_broken_blend_is_left_out_of_the_list(
     lake: Settings, blends: Blends, caplog: pytest.LogCaptureFixture
 ) -> None:

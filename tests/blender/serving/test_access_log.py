@@ -56,6 +56,9 @@ def server(lake: Settings) -> Iterator[Server]:
         yield running
 
 
+@pytest.mark.invariant(
+    "Every call of a client that fails is a line of the access log, and no line has a secret."
+)
 def test_every_call_is_one_line_with_what_it_asked_and_got(server: Server) -> None:
     with BlenderClient(server.address) as client:
         blend = client.create(SOURCES, seed=1).id
@@ -168,6 +171,9 @@ def test_errors_are_written_by_default_and_people_are_told_two_things(lake: Sett
     assert len(people) == 2
 
 
+@pytest.mark.invariant(
+    "Every call of a client that fails is a line of the access log, and no line has a secret."
+)
 def test_refused_calls_are_counted_and_no_token_is_written(lake: Settings, tmp_path: Path) -> None:
     tokens, log = tmp_path / "tokens", tmp_path / "access.log"
     tokens.write_text(f"{TOKEN}\n")

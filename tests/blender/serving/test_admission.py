@@ -73,6 +73,10 @@ def half_open(address: str, method: str, calls: int = 1000, **metadata: str) -> 
         yield connections
 
 
+@pytest.mark.invariant(
+    "Clients that open calls without sending or reading anything block no other client and no health "
+    "check, and the server reclaims their memory."
+)
 @pytest.mark.parametrize("method", [FETCH, GET, CHECK, WATCH, REFLECTION])
 def test_a_thousand_half_open_calls_take_nothing_from_a_client_that_works(
     blends: Blends, method: str
@@ -117,6 +121,10 @@ def test_a_call_that_ends_without_a_message_is_refused(blends: Blends) -> None:
         assert error.details() == "Get takes one message, and the client sent none. Send one."
 
 
+@pytest.mark.invariant(
+    "The server refuses forbidden input before it holds it in memory: calls without a token at their "
+    "headers, compressed messages always."
+)
 def test_without_a_token_a_call_is_refused_at_its_headers(blends: Blends, tmp_path: Path) -> None:
     (tmp_path / "tokens").write_text("one\n")
     (tmp_path / "tokens").chmod(0o600)
@@ -130,6 +138,10 @@ def test_without_a_token_a_call_is_refused_at_its_headers(blends: Blends, tmp_pa
         assert len(server.admission) == 0
 
 
+@pytest.mark.invariant(
+    "Clients that open calls without sending or reading anything block no other client and no health "
+    "check, and the server reclaims their memory."
+)
 def test_a_stream_that_nobody_reads_gives_way_where_there_is_no_room(blends: Blends) -> None:
     with (
         BlenderServer(blend_services(blends), limits=Limits(calls=2, unread_s=600)) as server,
@@ -197,6 +209,10 @@ def test_a_health_watch_sees_the_server_end_and_does_not_delay_it(blends: Blends
         assert [one.status for one in watch] == [health_pb2.HealthCheckResponse.NOT_SERVING]
 
 
+@pytest.mark.invariant(
+    "The server refuses forbidden input before it holds it in memory: calls without a token at their "
+    "headers, compressed messages always."
+)
 def test_compressed_messages_are_refused_and_never_inflated(blends: Blends) -> None:
     bomb = message(gzip.compress(bytes(60 << 20)), compressed=True)
     with BlenderServer(blend_services(blends)) as server:
@@ -245,6 +261,10 @@ def test_a_call_with_huge_metadata_is_refused_at_its_headers(blends: Blends, con
         assert len(server.admission) == 0
 
 
+@pytest.mark.invariant(
+    "Clients that open calls without sending or reading anything block no other client and no health "
+    "check, and the server reclaims their memory."
+)
 @pytest.mark.process
 def test_the_memory_of_streams_that_nobody_reads_comes_back(tmp_path: Path) -> None:
     make_lake(tmp_path, code=40)

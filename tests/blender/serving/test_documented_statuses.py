@@ -157,6 +157,7 @@ def test_every_limit_with_a_status_is_tried() -> None:
     assert LIMITS.keys() == BEYOND.keys()
 
 
+@pytest.mark.invariant("A server sends the statuses that docs/serving.md names.")
 @pytest.mark.parametrize("subject", BEYOND)
 def test_beyond_a_limit_the_server_sends_the_statuses_of_the_page(blends: Blends, subject: str) -> None:
     assert {status_of(call) for call in BEYOND[subject](blends)} == LIMITS[subject]

@@ -72,6 +72,7 @@ def answered(channel: grpc.Channel, method: str, request: bytes) -> str:
     return "OK"
 
 
+@pytest.mark.invariant("A malformed request gets its status and a sentence, and the server keeps running.")
 @QUICK
 @given(method=st.sampled_from(sorted(METHODS)), noise=st.binary(max_size=200))
 @example(method=f"/{DATA}/Fetch", noise=b"\n\x01\xff")  # an id that is not UTF-8

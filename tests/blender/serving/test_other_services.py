@@ -46,6 +46,9 @@ def server(tmp_path: Path) -> Iterator[BlenderServer]:
         yield server
 
 
+@pytest.mark.invariant(
+    "A server answers the services it is given with the same tokens, limits, health and end of streams."
+)
 def test_a_server_answers_the_services_it_is_given_and_no_other(server: BlenderServer) -> None:
     with grpc.insecure_channel(server.address) as channel:
         echo = channel.unary_unary(f"/{NAME}/Echo")
@@ -68,6 +71,9 @@ def test_health_knows_the_services_of_the_server(server: BlenderServer) -> None:
         assert unknown.value.code() == grpc.StatusCode.NOT_FOUND
 
 
+@pytest.mark.invariant(
+    "A server answers the services it is given with the same tokens, limits, health and end of streams."
+)
 def test_a_stopping_server_ends_the_streams_of_any_service(server: BlenderServer) -> None:
     with grpc.insecure_channel(server.address) as channel:
         stream = channel.unary_stream(f"/{NAME}/Repeat")(b"rows", metadata=TOKEN, timeout=60)

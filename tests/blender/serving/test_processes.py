@@ -67,6 +67,7 @@ def listeners(server: Server) -> list[psutil.Process]:
     return psutil.Process(server.process.pid).children()
 
 
+@pytest.mark.invariant("All processes of a Blender give the same answers, and none outlives its parent.")
 def test_processes_share_a_port_and_a_dead_one_comes_back(tmp_path: Path) -> None:
     make_lake(tmp_path, code=40)
     (metrics,) = free_ports(1)
@@ -159,6 +160,7 @@ def test_signals_that_another_thread_receives_count(tmp_path: Path) -> None:
         stream.close()
 
 
+@pytest.mark.invariant("All processes of a Blender give the same answers, and none outlives its parent.")
 @pytest.mark.parametrize("kills", [[200], pytest.param([200, 700], marks=pytest.mark.slow)])
 def test_many_readers_of_a_repeatedly_killed_server_get_each_row_once(
     tmp_path: Path, kills: list[int]

@@ -54,6 +54,7 @@ def digest(batches: list[Batch]) -> str:
     return content.hexdigest()
 
 
+@pytest.mark.invariant("A restart, another layout of files or a kill changes no row.")
 def test_a_restarted_server_and_another_layout_give_the_same_batches(
     shared_lake: Settings, server: Server, tmp_path: Path
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_restarted_server_and_another_layout_give_the_same_batches(
     assert len(seen) == 1
 
 
+@pytest.mark.invariant("A restart, another layout of files or a kill changes no row.")
 def test_a_reader_resumes_after_kill_9_without_losing_or_repeating_a_row(tmp_path: Path) -> None:
     make_lake(tmp_path, code=40)
     (port,) = free_ports(1)  # to be taken a second time: one that the system gave may be another's by then
@@ -119,6 +121,7 @@ def test_sigterm_finishes_the_stream_under_way_and_exits_0(tmp_path: Path) -> No
         assert server.process.stdout.read() == ""  # the address was its one line of output
 
 
+@pytest.mark.invariant("A client detects a silent server, even in a long wait for rows.")
 def test_a_silent_server_is_detected_while_a_client_waits_for_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

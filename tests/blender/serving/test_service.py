@@ -102,6 +102,7 @@ def create(**source: object) -> pb.CreateRequest:
     return pb.CreateRequest(sources=[pb.Source(**source)])
 
 
+@pytest.mark.invariant("A malformed request gets its status and a sentence, and the server keeps running.")
 @pytest.mark.parametrize(
     "request_, kind, sentence",
     [

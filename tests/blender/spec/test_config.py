@@ -18,6 +18,7 @@ def source(table: str = "packed.code", **fields: object) -> Source:
 GOLDEN_ID = "1930f04630d02ac524b21a8563723055"
 
 
+@pytest.mark.invariant("Published hashes never change.")
 def test_the_golden_id_never_changes() -> None:
     """Ids are on record in trainers' logs: what is hashed is law."""
     config = blend_config(
@@ -57,6 +58,9 @@ def test_a_stored_config_is_the_one_that_was_stored() -> None:
     assert BlendConfig.from_json(config.canonical_json()) == config
 
 
+@pytest.mark.invariant(
+    "No release changes the rows of a published blend; a new order needs a new format number."
+)
 def test_another_format_is_refused_by_name() -> None:
     with pytest.raises(InvalidBlend, match="format 2"):
         BlendConfig.from_json(b'{"format":2,"sources":[]}')

@@ -121,6 +121,9 @@ def test_shares_move_from_one_source_to_the_other() -> None:
     assert counts.tolist() == [[7, 1], [5, 3], [3, 5], [1, 7], [0, 8], [0, 8]]
 
 
+@pytest.mark.invariant(
+    "Integer arithmetic places every row of a schedule where merging its events one by one would."
+)
 @settings(deadline=None, max_examples=60)
 @given(schedules)
 def test_rows_are_the_events_in_order_of_their_ticks(schedule: tuple) -> None:
@@ -245,6 +248,9 @@ GOLDEN = {
 }
 
 
+@pytest.mark.invariant(
+    "Integer arithmetic places every row of a schedule where merging its events one by one would."
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_golden_orders_never_change(kind: ScheduleKind) -> None:
     """Blends on record rely on them: a change of an order is a new `blender.spec.config.FORMAT`."""

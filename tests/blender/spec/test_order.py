@@ -61,6 +61,9 @@ def named(order: BlendOrder, rows: np.ndarray) -> list[list[int]]:
     return [column.tolist() for column in order.origins(rows)]
 
 
+@pytest.mark.invariant(
+    "Blender serves the order computed from the config and the sizes of the sources, for every rank."
+)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     weights=st.tuples(st.integers(0, 7), st.integers(1, 7)),
@@ -143,6 +146,9 @@ def test_rows_of_any_sources_and_epochs_have_the_origins_of_each_alone(
     assert list(zip(*together, strict=True)) == [tuple(row) for row in alone]
 
 
+@pytest.mark.invariant(
+    "Blender serves the order computed from the config and the sizes of the sources, for every rank."
+)
 @pytest.mark.parametrize("fields", [{}, {"shuffle": "window", "window_rows": 4}])
 def test_the_order_of_a_live_source_does_not_depend_on_its_length(
     lake: Settings, fields: dict[str, Any]

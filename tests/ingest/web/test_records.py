@@ -95,6 +95,10 @@ def changed(content: bytes, change: tuple[str, int, int | bytes]) -> tuple[bytes
     return content[:begin] + middle + content[end:], begin, end, len(middle) - (end - begin)
 
 
+@pytest.mark.invariant(
+    "Every byte of a web archive is in a record or in one damaged range, and damage loses only the "
+    "records that it touches."
+)
 @pytest.mark.parametrize("kind", ARCHIVES)
 @given(change=changes)
 def test_any_damage_loses_only_the_records_that_it_touches(

@@ -93,6 +93,9 @@ def by_page(lake: Lake, file: Path) -> None:
     ScatteredRows({}, "text", pa.string()).read(pa.array([f"file:{file}"] * 300), rows)
 
 
+@pytest.mark.invariant(
+    "A flipped bit, a cut or a zeroed range in any file of a lake raises an error or changes no answer."
+)
 @pytest.mark.parametrize("read", [by_pyiceberg, by_its_files, by_row, by_page])
 @pytest.mark.parametrize("sums", [True, False])
 def test_every_reader_names_file_column_and_page_of_a_flipped_bit(
@@ -115,6 +118,9 @@ def test_the_damaged_page_of_a_registered_file_is_named(tmp_path: Path) -> None:
         list(RegisteredTexts().read([place(path, 3, "text")], pa.array([""])))
 
 
+@pytest.mark.invariant(
+    "A flipped bit, a cut or a zeroed range in any file of a lake raises an error or changes no answer."
+)
 @pytest.mark.parametrize("pattern", ["*.parquet", "*.metadata.json", "*-m0.avro", "snap-*.avro"])
 def test_every_byte_that_pyiceberg_wrote_is_checked(lake: Lake, pattern: str) -> None:
     file = files(lake, BOOK, pattern)[-1]

@@ -83,6 +83,11 @@ def test_a_file_is_opened_once_for_all_its_columns(tmp_path: Path) -> None:
     assert counting.opened.count((tmp_path / "some.parquet").as_uri()) == 1
 
 
+@pytest.mark.invariant(
+    "In a packed table the pages of all columns end at the same rows, as its property "
+    "`write.parquet.page-row-limit` says. A check warns about files with other pages; their rows are "
+    "correct all the same."
+)
 def test_a_page_that_is_too_long_is_odd_even_as_the_last(tmp_path: Path) -> None:
     (sentence,) = odd(written(tmp_path, page_rows=20, properties={PAGE_ROWS: "8"}))
     assert "`tokens` has 3 of 3, the first is page 0 of row group 0 with 20 rows" in sentence

@@ -94,6 +94,12 @@ def sentence_on(path: Path, *columns: str) -> str | None:
         return fault(str(path), columns or ("*",), file)
 
 
+@pytest.mark.invariant(
+    "The search for the damaged file of a table accuses no whole file: only what pyarrow cannot read is "
+    "damage, and a reader's failure that no file explains is called a failure of the machine. Only a "
+    "failure of Spark to read Parquet starts the search, and a search that fails leaves Spark's own error"
+    " in place."
+)
 @pytest.mark.parametrize("store_schema", [True, False])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("indexed", [True, False])
@@ -108,6 +114,12 @@ def test_the_search_is_silent_about_a_whole_file_of_nested_columns(
     assert sentence_on(path, "map", "a column that the schema gained later") is None
 
 
+@pytest.mark.invariant(
+    "The search for the damaged file of a table accuses no whole file: only what pyarrow cannot read is "
+    "damage, and a reader's failure that no file explains is called a failure of the machine. Only a "
+    "failure of Spark to read Parquet starts the search, and a search that fails leaves Spark's own error"
+    " in place."
+)
 @pytest.mark.parametrize("leaf", ["text", "metadata.key_value.key", "metadata.key_value.value", "doc_id"])
 @pytest.mark.parametrize("number", range(N_FILES))
 def test_of_many_files_the_damaged_one_is_named(
@@ -135,6 +147,12 @@ def test_every_damaged_leaf_is_found(tmp_path: Path) -> None:
         path.write_bytes(whole)
 
 
+@pytest.mark.invariant(
+    "The search for the damaged file of a table accuses no whole file: only what pyarrow cannot read is "
+    "damage, and a reader's failure that no file explains is called a failure of the machine. Only a "
+    "failure of Spark to read Parquet starts the search, and a search that fails leaves Spark's own error"
+    " in place."
+)
 def test_an_error_without_a_damaged_file_accuses_none(files: list[Path], tmp_path: Path) -> None:
     table = Lake(Settings(home=tmp_path)).table(BOOK)
     tasks = list(table.scan().plan_files())

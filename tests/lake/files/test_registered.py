@@ -134,6 +134,10 @@ def test_a_file_that_changed_is_refused_by_name(file: Path, damage: str) -> None
         read([at], ["two"])
 
 
+@pytest.mark.invariant(
+    "A text of a registered file is served only if it has the hash that its raw table holds, even if size"
+    " and time of the file are as they were."
+)
 @pytest.mark.parametrize("codec", ["none", "snappy", "zstd", "gzip"])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("dictionary", [True, False])

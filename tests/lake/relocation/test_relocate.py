@@ -71,6 +71,11 @@ def copy(original: Settings, tmp_path: Path) -> Settings:
     return copy_of(original, tmp_path / "a copy")
 
 
+@pytest.mark.invariant(
+    "A relocated copy holds every snapshot, reference and blend of its original, and never touches it. "
+    "Killed at any instant, a relocation leaves a lake that is refused or whole, and running it again "
+    "completes it."
+)
 def test_a_relocated_copy_holds_every_snapshot_reference_and_blend(
     original: Settings, original_contents: dict[str, object], copy: Settings
 ) -> None:
@@ -152,6 +157,11 @@ def undisturbed(original: Settings, tmp_path_factory: pytest.TempPathFactory) ->
     return copy, done.stderr.splitlines()
 
 
+@pytest.mark.invariant(
+    "A relocated copy holds every snapshot, reference and blend of its original, and never touches it. "
+    "Killed at any instant, a relocation leaves a lake that is refused or whole, and running it again "
+    "completes it."
+)
 @pytest.mark.process
 @pytest.mark.timeout(1_800)
 def test_a_relocation_killed_at_any_instant_is_completed_by_the_next(

@@ -104,6 +104,10 @@ def stale(before: dict[str, str], after: dict[str, str]) -> set[str]:
     }
 
 
+@pytest.mark.invariant(
+    "The folders of `native/src` do not call each other, and only the kernels that its stage calls make a"
+    " table stale."
+)
 @pytest.mark.parametrize(
     "file, stages",
     [
@@ -131,6 +135,10 @@ def test_a_change_to_a_kernel_makes_the_stages_stale_that_call_it(
     assert stale(before, source_hashes(build_script, crate)) == stages
 
 
+@pytest.mark.invariant(
+    "The folders of `native/src` do not call each other, and only the kernels that its stage calls make a"
+    " table stale."
+)
 @pytest.mark.parametrize("path", sorted((ROOT / "native/src").glob("*/**/*.rs")), ids=lambda it: it.stem)
 def test_a_kernel_reaches_no_code_outside_its_folder(path: Path) -> None:
     folder = path.relative_to(ROOT / "native/src").parts[0]

@@ -39,6 +39,12 @@ def test_the_damaged_file_of_the_second_table_is_named(run: LakeRun) -> None:
     assert f"Table {BOOKS} is damaged" in str(error)
 
 
+@pytest.mark.invariant(
+    "The search for the damaged file of a table accuses no whole file: only what pyarrow cannot read is "
+    "damage, and a reader's failure that no file explains is called a failure of the machine. Only a "
+    "failure of Spark to read Parquet starts the search, and a search that fails leaves Spark's own error"
+    " in place."
+)
 def test_a_store_that_cannot_be_read_is_logged_and_raises_nothing(
     run: LakeRun, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -190,6 +190,9 @@ def require_truth(
         assert {verdicts[root.name] for root in it.roots} <= {"make", "maybe"}, it
 
 
+@pytest.mark.invariant(
+    "A run and its dry run decide by the same reasons, which `factory.orchestration.asset.reuse` finds."
+)
 @pytest.mark.filterwarnings("ignore:Delete operation did not match")  # a table may have no row to replace
 @settings(max_examples=5, deadline=None)
 @given(steps=STEPS)

@@ -175,6 +175,9 @@ class Run:
         return {str(table): why for table, why in tables_left_out(self.instance, self.result.run_id).items()}
 
 
+@pytest.mark.invariant(
+    "A table that is made on demand is left out only where it is too small and nobody asked for it."
+)
 @pytest.mark.spark
 def test_a_run_leaves_it_out_makes_it_and_keeps_it(
     spark: SparkSession, lake_settings: Settings, unique: str

@@ -69,6 +69,9 @@ def materialize(
     return run(settings, source(name=name)(documents))
 
 
+@pytest.mark.invariant(
+    "A source that yields no document, or rejects more than its `max_rejected`, fails and publishes nothing."
+)
 @pytest.mark.spark
 def test_a_source_without_a_document_fails_and_quotes_why(
     spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path

@@ -84,6 +84,9 @@ def test_a_table_of_an_older_version_says_only_that_its_configuration_changed(la
     assert reason(lake, down()) == "its configuration changed"
 
 
+@pytest.mark.invariant(
+    "A source is read again when the names, sizes or times of its files change, or were too new to trust."
+)
 def test_a_source_is_read_again_when_its_files_differ(
     lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,6 +37,10 @@ def test_an_error_that_came_from_itself_and_one_without_words_are_told_too() -> 
     assert str(explained(Py4JError(""))) == "Py4JError"
 
 
+@pytest.mark.invariant(
+    "A run that failed for one kind of reason ends with the exit code of that kind, raised in a step, at "
+    "the lock or in a Spark worker."
+)
 @pytest.mark.parametrize("raised", [SourceChanged("File a is gone."), StoreUnavailable("No answer.")])
 def test_an_error_that_a_worker_raises_keeps_its_class(raised: FactoryError) -> None:
     try:
@@ -71,6 +75,12 @@ def test_a_frame_that_reads_parquet_sends_the_search_to_the_files(frame: str) ->
     assert not failed_reading_parquet(Py4JError(said.replace("crc", "No space left on device")))
 
 
+@pytest.mark.invariant(
+    "The search for the damaged file of a table accuses no whole file: only what pyarrow cannot read is "
+    "damage, and a reader's failure that no file explains is called a failure of the machine. Only a "
+    "failure of Spark to read Parquet starts the search, and a search that fails leaves Spark's own error"
+    " in place."
+)
 @pytest.mark.parametrize(
     "frame",
     [

@@ -61,6 +61,10 @@ def test_an_asset_is_published_with_its_lineage(
     assert event.metadata["dagster/row_count"].value == 2
 
 
+@pytest.mark.invariant(
+    "A damaged table is one sentence in `tables`, `clean` and `doctor`, and affects no other table. A run"
+    " that replaces all its rows recreates it, without its earlier snapshots."
+)
 @pytest.mark.spark
 @pytest.mark.parametrize("pattern", [pytest.param("*.metadata.json", marks=pytest.mark.slow), "*-m0.avro"])
 def test_a_damaged_table_stops_no_other_and_is_made_again(
@@ -79,6 +83,12 @@ def test_a_damaged_table_stops_no_other_and_is_made_again(
     assert ids(lake_settings, unique) == ["b"]
 
 
+@pytest.mark.invariant(
+    "The search for the damaged file of a table accuses no whole file: only what pyarrow cannot read is "
+    "damage, and a reader's failure that no file explains is called a failure of the machine. Only a "
+    "failure of Spark to read Parquet starts the search, and a search that fails leaves Spark's own error"
+    " in place."
+)
 @pytest.mark.spark
 @pytest.mark.parametrize("part", ["header", pytest.param("value", marks=pytest.mark.slow)])
 def test_the_damaged_data_file_is_named_where_spark_names_none(
@@ -102,6 +112,7 @@ def test_the_damaged_data_file_is_named_where_spark_names_none(
     assert f"Table dedup.{unique} is damaged" in sentence
 
 
+@pytest.mark.invariant("A failing check leaves main untouched, and nothing downstream runs.")
 @pytest.mark.spark
 def test_a_failing_check_leaves_main_untouched_and_downstream_alone(
     spark: SparkSession, lake_settings: Settings, unique: str
@@ -164,6 +175,7 @@ def test_a_remark_is_said_again_whenever_its_table_is_reused(
         assert ("reused" in warned.metadata) is reuse
 
 
+@pytest.mark.invariant("A run reads an upstream table at one snapshot and records it.")
 @pytest.mark.spark
 def test_an_upstream_is_read_at_one_snapshot_and_recorded(
     spark: SparkSession, lake_settings: Settings, unique: str
@@ -180,6 +192,7 @@ def test_an_upstream_is_read_at_one_snapshot_and_recorded(
     assert shown == {f"dedup.{unique}": str(upstream.snapshot_id)}  # a browser would round a number
 
 
+@pytest.mark.invariant("A table is reused until code, configuration or upstream content change.")
 @pytest.mark.spark
 def test_a_table_is_reused_until_code_config_or_upstream_content_change(
     spark: SparkSession, lake_settings: Settings, unique: str
@@ -297,6 +310,9 @@ def test_a_frozen_table_stands_until_its_input_has_grown(
     assert given == [None, ["0", "1"], ["0", "1", "2", "3"], None]
 
 
+@pytest.mark.invariant(
+    "A trained tokenizer stays until its configuration changes, or a run selects it without its input."
+)
 @pytest.mark.spark
 def test_a_lasting_table_stays_until_a_run_selects_it_without_its_input(
     spark: SparkSession, lake_settings: Settings, unique: str

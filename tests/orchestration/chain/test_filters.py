@@ -71,6 +71,7 @@ def test_a_round_of_rules_that_an_earlier_one_measured_measures_nothing() -> Non
     assert "signals.web" not in tables
 
 
+@pytest.mark.invariant("A variant with other limits measures nothing.")
 @pytest.mark.parametrize("other", [LONGER, SHORTER, Round()])
 def test_a_variant_of_other_limits_measures_nothing(other: Round) -> None:
     strict = variant(chain(WORDS), "strict", rounds=[other])
@@ -240,6 +241,10 @@ def materialize(settings: Settings, name: str, *chains: Chain, reuse: bool = Fal
     assert run(settings, raw, *refined, reuse=reuse).success
 
 
+@pytest.mark.invariant(
+    "The last round's table has every document with the rejections of all rounds; later rounds do not "
+    "measure rejected documents."
+)
 @pytest.mark.spark
 def test_the_last_table_has_every_document_with_all_rejections(
     spark: SparkSession, lake_settings: Settings, unique: str

@@ -174,12 +174,20 @@ def test_another_limit_measures_nothing(rejudged: Rejudged) -> None:
     assert changed(rejudged.share, rejudged.limited) == {"verdicts"}
 
 
+@pytest.mark.invariant(
+    "A new model measures its own column alone, and a limit given as a share keeps its bound until you "
+    "recompute it."
+)
 @pytest.mark.spark
 def test_a_new_model_measures_its_own_column_and_ends_the_share_of_the_old_one(rejudged: Rejudged) -> None:
     assert changed(rejudged.share, rejudged.share_again) == {"verdicts"}  # the share stands
     assert changed(rejudged.share_again, rejudged.retrained) == {AD, "limits", "verdicts"}
 
 
+@pytest.mark.invariant(
+    "A new model measures its own column alone, and a limit given as a share keeps its bound until you "
+    "recompute it."
+)
 @pytest.mark.spark
 def test_a_share_stands_when_documents_change_and_until_it_is_asked_for_anew(
     spark: SparkSession, lake_settings: Settings, unique: str
@@ -216,6 +224,10 @@ def raw_by_kind(name: str) -> dg.AssetsDefinition:
     return documents
 
 
+@pytest.mark.invariant(
+    "A new model measures its own column alone, and a limit given as a share keeps its bound until you "
+    "recompute it."
+)
 @pytest.mark.spark
 def test_a_further_partition_decides_none_of_the_others_again(
     spark: SparkSession, lake_settings: Settings, unique: str

@@ -167,6 +167,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.invariant("An error in a datasets file names file, line and field before anything runs.")
 @pytest.mark.parametrize("good, bad, said", WRONG)
 def test_what_is_wrong_is_told_with_file_line_and_field(folder: Path, good: str, bad: str, said: str) -> None:
     assert_refused(folder, GOOD, good, bad, said)

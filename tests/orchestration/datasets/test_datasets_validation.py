@@ -34,6 +34,10 @@ def words(number: int) -> str:
     return " ".join(f"word{number}x{position}" for position in range(20))
 
 
+@pytest.mark.invariant(
+    "A document is in the training part or in the validation part of its dataset, by a draw of its "
+    "repository or key that nothing else changes, and no copy of it is on the other side."
+)
 @pytest.mark.spark
 def test_no_copy_of_a_validation_document_is_left_in_training(
     lake_settings: Settings, unique: str, tmp_path: Path

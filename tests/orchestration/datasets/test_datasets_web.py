@@ -88,6 +88,7 @@ def test_what_is_wrong_is_told_in_one_sentence(tmp_path: Path, old: str, new: st
     assert message in str(error.value)
 
 
+@pytest.mark.invariant("Changed facts read no text, and a document made from another is traced both ways.")
 @pytest.mark.spark
 def test_pages_are_derived_joined_with_facts_and_traced_both_ways(
     spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path

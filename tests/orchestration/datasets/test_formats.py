@@ -56,6 +56,10 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.invariant(
+    "A format is one file and one line in each of two registries, of readers and of datasets files; three"
+    " files outside its own name it."
+)
 def test_a_file_declares_datasets_of_a_format_that_a_test_registers(toys: Path) -> None:
     (toys / "toys" / "a.toy").write_text('{"body": "a text"}\n')
     text = template(guess.guess(toys), "datasets.yaml")

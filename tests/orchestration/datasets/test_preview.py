@@ -211,6 +211,7 @@ def test_records_of_which_more_are_rejected_than_may_be_are_refused(tmp_path: Pa
     check(declare(tmp_path, f"{dataset}, max_rejected: 0.99"))
 
 
+@pytest.mark.invariant("No reader lets web pages pass as prose unless the dataset keeps them.")
 @pytest.mark.parametrize(
     "dataset, files, answer",
     [
@@ -340,6 +341,9 @@ def test_patterns_and_remote_paths_are_named_as_such(tmp_path: Path, path: str) 
     )
 
 
+@pytest.mark.invariant(
+    "A declaration that contradicts the first records ends a check and a run with one sentence."
+)
 @pytest.mark.spark
 def test_a_run_ends_with_the_sentence_of_the_check(
     spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
@@ -530,6 +534,9 @@ def test_a_gap_that_metadata_keeps_is_no_misfit(tmp_path: Path, values: list[obj
     assert len(dataset.advice) == advice
 
 
+@pytest.mark.invariant(
+    "A value means the same in every type of an export; a value that does not fit its column is counted."
+)
 @pytest.mark.spark
 def test_a_run_counts_values_that_do_not_fit_their_column(
     spark: SparkSession, tmp_path: Path, lake_settings: Settings, unique: str

@@ -29,6 +29,7 @@ def second() -> None:
     raise ValueError("no second")
 
 
+@pytest.mark.invariant("Dagster records a run of the command line under the code location that the UI loads.")
 def test_a_run_has_the_origin_of_the_code_location_and_says_what_happened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,6 +56,7 @@ def test_a_run_has_the_origin_of_the_code_location_and_says_what_happened(
     assert asset.run_id == bad.run_id
 
 
+@pytest.mark.invariant("Dagster records a run of the command line under the code location that the UI loads.")
 def test_everything_that_loads_the_assets_gives_the_code_location_one_name() -> None:
     files = [ROOT / "workspace.yaml", ROOT / "docker" / "workspace.yaml"]
     workspaces = [workspace_of(Path("code.sock")), *(yaml.safe_load(file.read_text()) for file in files)]

@@ -54,6 +54,9 @@ def tables_by_group(specs: Sequence[dg.AssetSpec]) -> Groups:
     return groups
 
 
+@pytest.mark.invariant(
+    "The groups of Dagster's graph form no cycle, whichever of them are closed; a group that would is split."
+)
 @pytest.mark.parametrize("text", [LARGE, CROSSED], ids=["large", "crossed"])
 def test_the_graph_of_groups_has_no_cycle(tmp_path: Path, text: str) -> None:
     specs = graph_specs(tmp_path, text)

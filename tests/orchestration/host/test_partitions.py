@@ -164,6 +164,10 @@ def story(spark: SparkSession, lake_settings: Settings) -> Story:
     return Story(replaced, whole, refused, emptied, state("de", de=["f"]))
 
 
+@pytest.mark.invariant(
+    "Replacing a partition leaves the others alone; a range is one publish and equals its partitions one "
+    "by one."
+)
 @pytest.mark.spark
 def test_a_partition_is_replaced_and_the_others_stay(story: Story) -> None:
     state = story.replaced
@@ -220,6 +224,10 @@ def test_a_damaged_table_is_made_again_by_a_run_of_all_its_partitions(line: Line
     assert line.held() == {"de": ["a"], "en": ["b"], "fr": ["c"]}
 
 
+@pytest.mark.invariant(
+    "Replacing a partition leaves the others alone; a range is one publish and equals its partitions one "
+    "by one."
+)
 @pytest.mark.spark
 def test_a_range_is_one_publish_and_equals_its_partitions_one_by_one(
     spark: SparkSession, lake_settings: Settings, unique: str, monkeypatch: pytest.MonkeyPatch

@@ -78,6 +78,10 @@ def versions(home: Path) -> list[list[tuple[str]]]:
     return [sqlite3.connect(home / "dagster" / path).execute(read).fetchall() for path in DATABASES]
 
 
+@pytest.mark.invariant(
+    "Processes that start a new lake at the same time find it whole, even if one of them is killed during"
+    " setup."
+)
 @pytest.mark.process
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
@@ -121,6 +125,10 @@ def schema(home: Path) -> list[list[tuple[str]]]:
     return [sqlite3.connect(home / "dagster" / path).execute(read).fetchall() for path in DATABASES]
 
 
+@pytest.mark.invariant(
+    "Processes that start a new lake at the same time find it whole, even if one of them is killed during"
+    " setup."
+)
 @pytest.mark.parametrize("broken", [two_heads, no_version, half_a_schema])
 def test_a_lake_with_half_made_databases_is_mended_with_its_history(
     tmp_path: Path, broken: Callable[[Path], None], caplog: pytest.LogCaptureFixture

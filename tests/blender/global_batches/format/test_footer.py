@@ -44,6 +44,7 @@ def read_all(body: bytes) -> None:
             footer.decode(dp, chunk, body[offset : offset + length])
 
 
+@pytest.mark.invariant("A flipped byte of a batch or of the log is named and never served.")
 @pytest.mark.parametrize("mask", [0x01, 0x80, 0xFF])
 def test_every_flipped_byte_is_named(mask: int) -> None:
     body = batch().body

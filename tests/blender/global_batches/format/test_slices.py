@@ -139,6 +139,9 @@ def golden_slices() -> Slices:
     return cut(columns, Mesh(dp=2, cp=2), sequence=["tokens"])
 
 
+@pytest.mark.invariant(
+    "Equal batches have equal bytes from any writer, and equal histories have equal content."
+)
 def test_published_bytes_never_change() -> None:
     """Hashes of footers are in the logs of users: a change of format needs another version."""
     batch = encode(golden_slices(), {"blend": "b-1", "offset": 812})

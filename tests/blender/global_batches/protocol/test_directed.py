@@ -100,6 +100,12 @@ def walk_over_a_ghost() -> tuple[list[str], list[str]]:
     return [one.name for one in seen.tail], [one.name for one in truth.tail]
 
 
+@pytest.mark.invariant(
+    "The log of a namespace stays consistent under crashes, takeovers and lost, repeated or delayed "
+    "requests: versions are contiguous and written once, a lane's rows appear once and in order, an "
+    "acknowledged batch is visible, all readers see one sequence, and a checkpoint is the fold of the "
+    "log. No rule of the protocol can be left out."
+)
 def test_a_walk_over_a_name_that_was_created_anew_begins_again() -> None:
     seen, truth = walk_over_a_ghost()
     assert seen == ["1", "2", "3", "4", "5", "6"]

@@ -15,6 +15,12 @@ from tests.blender.global_batches.protocol.simulation import World
 EVENTS = {"fenced", "late", "ghost", "lost request", "lost answer", "replaced", "stalled"}
 
 
+@pytest.mark.invariant(
+    "The log of a namespace stays consistent under crashes, takeovers and lost, repeated or delayed "
+    "requests: versions are contiguous and written once, a lane's rows appear once and in order, an "
+    "acknowledged batch is visible, all readers see one sequence, and a checkpoint is the fold of the "
+    "log. No rule of the protocol can be left out."
+)
 @pytest.mark.parametrize("order", [Arrival(), Assigned(3)], ids=["arrival", "assigned"])
 def test_no_interleaving_breaks_an_invariant(batch_seeds: int, order: Arrival | Assigned) -> None:
     broken, events = {}, set()
@@ -27,6 +33,12 @@ def test_no_interleaving_breaks_an_invariant(batch_seeds: int, order: Arrival | 
     assert events == EVENTS
 
 
+@pytest.mark.invariant(
+    "The log of a namespace stays consistent under crashes, takeovers and lost, repeated or delayed "
+    "requests: versions are contiguous and written once, a lane's rows appear once and in order, an "
+    "acknowledged batch is visible, all readers see one sequence, and a checkpoint is the fold of the "
+    "log. No rule of the protocol can be left out."
+)
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_every_rule_is_needed(rule: Rule) -> None:
     with without(rule.changes):

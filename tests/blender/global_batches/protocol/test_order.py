@@ -39,6 +39,10 @@ class Log:
         self.state = self.store.run(log.attempt(self.client, self.claims[lane], self.state, batches, closed))
 
 
+@pytest.mark.invariant(
+    "In assigned order the steps of a namespace equal the steps of its source, even if producers die, and"
+    " a rank reads the slice that the source itself would give it."
+)
 @given(st.integers(1, 5), st.integers(0, 23), st.randoms(use_true_random=False))
 def test_steps_are_visible_once_those_before_them_are_there(lanes: int, n_steps: int, draws: object) -> None:
     logged = Log(lanes)

@@ -141,6 +141,7 @@ def test_a_floor_is_read_as_it_was_written() -> None:
     assert floor_from_bytes(floor_to_bytes(floor), "floor") == floor
 
 
+@pytest.mark.invariant("A flipped byte of a batch or of the log is named and never served.")
 @given(st.data())
 def test_any_flipped_byte_of_a_record_is_named(data: st.DataObject) -> None:
     batches = numbered(

@@ -36,6 +36,10 @@ class Syncs:
         monkeypatch.setattr(os, "fsync", recorder)
 
 
+@pytest.mark.invariant(
+    "A file is fsynced before its name becomes visible. A store that lets two processes create one name, "
+    "or hides a created one, is refused."
+)
 @pytest.mark.parametrize("operation", ["create", "put"])
 def test_an_object_is_synced_before_it_has_its_name_and_the_name_before_the_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str

@@ -94,6 +94,10 @@ class Stale(Folder):
         return [None if name in cached else body for name, body in zip(names, bodies, strict=True)]
 
 
+@pytest.mark.invariant(
+    "A file is fsynced before its name becomes visible. A store that lets two processes create one name, "
+    "or hides a created one, is refused."
+)
 def test_a_store_that_hides_what_was_created_is_refused_and_left_empty(tmp_path: Path) -> None:
     store = NamespaceStore("memory", Stale(tmp_path, least=2), patience_s=1)
     with pytest.raises(

@@ -214,6 +214,7 @@ def make_anew(lake: Settings) -> None:
     write_table(lake, LIVE, packed_rows("live", 40))
 
 
+@pytest.mark.invariant("A live source always serves the same row for an ordinal, or an error.")
 @pytest.mark.parametrize(
     "change, sentence",
     [
