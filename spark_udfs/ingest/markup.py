@@ -24,6 +24,9 @@ _PAGE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
+_FILE_REMEDY = "`format: html` reads the main text of pages"
+_RECORD_REMEDY = "A second dataset with `format: html` and `from` reads the main text of pages"
+
 
 def is_page_name(name: str) -> bool:
     """Whether a file of this name is a web page."""
@@ -39,7 +42,7 @@ def page_opening(text: str) -> str | None:
 def reject_pages(rows: Iterator[Row], source: Input) -> Iterator[Row]:
     """Yield the rows of a file, with a rejected record `markup` for each document that is a web page."""
     for row in rows:
-        page = None if "reason" in row else _trouble(row)
+        page = None if "reason" in row else _trouble(row, is_file=row["key"] == source.key)
         if page is None:
             yield row
             continue
@@ -49,7 +52,7 @@ def reject_pages(rows: Iterator[Row], source: Input) -> Iterator[Row]:
         yield rejection(source.origin, key, page, row["n_bytes"], sample)
 
 
-def _trouble(row: Row) -> BadRecord | None:
+def _trouble(row: Row, *, is_file: bool) -> BadRecord | None:
     opening = page_opening(row["text"])
     if opening is None and row["media_type"] not in _PAGE_TYPES:
         return None
@@ -57,5 +60,5 @@ def _trouble(row: Row) -> BadRecord | None:
         fact = "By its name it is a web page."
     else:
         fact = f"The text is a web page: it begins with `{' '.join(opening.split())}`."
-    detail = f"{fact} `format: html` reads the main text of pages, `markup: keep` takes them as they are."
+    detail = f"{fact} {_FILE_REMEDY if is_file else _RECORD_REMEDY}, `markup: keep` takes them as they are."
     return BadRecord("markup", detail, row.get("location") or "byte 0")

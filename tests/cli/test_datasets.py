@@ -118,15 +118,16 @@ def test_init_and_check_count_what_no_dataset_reads(tmp_path: Path) -> None:
     written = factory("init", str(tmp_path))
     assert written.exit_code == 0, written.stderr
     lines = written.stdout.splitlines()
+    guide = "(docs/conversions.md of the repository)."
     start = lines.index("No dataset reads 5 other files:")
     assert lines[start + 1 : start + 5] == [
-        "  2 .csv. Convert tables to JSON lines or Parquet.",
+        f"  2 .csv. Convert tables to JSON lines or Parquet {guide}",
         "  1 .ipynb. Convert notebooks to scripts, as with `jupyter nbconvert --to script`.",
         "  1 .pdf. Convert books and documents of word processors to Markdown or plain text.",
-        "  1 .xml. Extract the texts of XML to JSON lines or Parquet.",
+        f"  1 .xml. Extract the texts of XML to JSON lines or Parquet {guide}",
     ]
     checked = factory("check", str(tmp_path / "datasets.yaml"))
-    sentence = "`exports` leaves out 2 files: 2 .csv. Convert tables to JSON lines or Parquet."
+    sentence = f"`exports` leaves out 2 files: 2 .csv. Convert tables to JSON lines or Parquet {guide}"
     assert (checked.exit_code, sentence in checked.stdout.splitlines()) == (0, True)
     assert "`notes` leaves out" not in checked.stdout  # `include` chooses its files
     plain = json.loads(factory("check", str(tmp_path / "datasets.yaml"), "--json").stdout)

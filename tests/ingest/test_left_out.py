@@ -75,9 +75,13 @@ def test_each_kind_of_file_has_a_remedy_and_media_have_none() -> None:
         {".xyz": 1},
     ]
     nothing, tables, *_ = by_sentence
-    assert (nothing, tables) == ("", "Convert tables to JSON lines or Parquet.")
-    assert left_out_sentence({".epub": 1}, "`web` leaves out") == (
-        "`web` leaves out 1 file: 1 .epub. "
+    assert (nothing, tables) == (
+        "",
+        "Convert tables to JSON lines or Parquet (docs/conversions.md of the repository).",
+    )
+    assert "`python -m zipfile -e BOOK.epub BOOK`" in left_out_sentence({".epub": 1}, "`web` leaves out")
+    assert left_out_sentence({".odt": 1}, "`web` leaves out") == (
+        "`web` leaves out 1 file: 1 .odt. "
         "Convert books and documents of word processors to Markdown or plain text."
     )
     assert "Read web archives with `format: warc`." in left_out_sentence({".warc.zst": 2}, "It skips")

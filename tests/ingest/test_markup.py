@@ -103,9 +103,9 @@ def test_a_page_among_texts_is_one_rejected_record(
     assert [row["text"] for row in rows if not row["reason"]] == [row["text"] for row in kept][:-1]
     assert (page["reason"], page["key"], page["location"]) == ("markup", key, location)
     assert page["sample"].decode() == PAGE
-    assert page["detail"].startswith(
-        "The text is a web page: it begins with `<!DOCTYPE html`. `format: html`"
-    )
+    reader = "`format: html`" if format == "text" else "A second dataset with `format: html` and `from`"
+    fact = "The text is a web page: it begins with `<!DOCTYPE html`."
+    assert page["detail"].startswith(f"{fact} {reader} reads the main text of pages")
     assert all(row["reason"] is None for row in kept)
 
 

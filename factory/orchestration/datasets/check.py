@@ -11,6 +11,7 @@ from pathlib import Path
 
 from factory.counted import counted
 from factory.errors import ConfigurationError
+from factory.ingest.containers import container_warnings
 from factory.ingest.left_out import count_endings, files_excluded, files_left_out
 from factory.ingest.listing import UNWANTED, files_below
 from factory.ingest.overlapping_paths import refuse_overlap
@@ -60,7 +61,7 @@ class CheckedFile:
     """A correct file: its corpus, its datasets, and the absolute paths of it and of the files they read.
 
     Among the paths are the files that a dataset leaves out by `exclude`. `warnings` are
-    about files that two datasets read, and limits that remove most documents.
+    about files that two datasets read, limits that remove most documents, and files of many documents.
     """
 
     corpus: Corpus
@@ -100,6 +101,7 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
     warnings: list[str] = []
     names_of: dict[str, MetadataNames] = {}
     entries = located.build(DatasetsFile).datasets
+    sources = {entry.from_ for entry in entries}
     for number, entry in enumerate(entries):
         if progress is not None:
             progress(entry.name)
@@ -109,9 +111,12 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
         trial = LimitsTrial()
         exclusions: dict[bytes, str] = {}
         if not preview.mistakes:  # which may be a folder that cannot be listed
-            trial = limits_trial(entry, files, preview.rows)
+            if entry.name not in sources:  # whose texts are read again, whatever its own limits keep
+                trial = limits_trial(entry, files, preview.rows)
             exclusions = dict(_excluded(declared, entry))
         warnings += [trial.sentence] if trial.is_majority else []
+        if entry.kind == "prose" and isinstance(entry, Chosen) and not entry.reader.of_pages:
+            warnings += container_warnings(entry.name, files)
         excluded_paths |= exclusions.keys()
         wrong += [
             located.sentence(("datasets", number, *mistake.place), mistake.sentence)

@@ -6,7 +6,9 @@ import os
 from contextlib import suppress
 from pathlib import PurePosixPath
 
+from factory.ingest.left_out import ending_of
 from factory.orchestration.datasets.dataset import Dataset
+from factory.orchestration.datasets.remedies import is_listed, remedies
 from spark_udfs.ingest.compression import EndOfPreview, content
 from spark_udfs.ingest.files import Input, opened
 from spark_udfs.ingest.rows import BadRecord, Row
@@ -66,9 +68,12 @@ def trouble(source: Input, entry: Dataset, row: Row) -> str:
             return f"{fact} Rename it, or fetch it again."
         if holds and not name_says:
             suffix = _SUFFIX_OF_STREAM.get(holds)
-            return (
-                f"It holds {holds}. {f'End its name in `{suffix}`' if suffix else 'Name another `format`'}."
-            )
+            ending = ending_of(source.name)
+            if suffix or not is_listed(ending):
+                remedy = f"End its name in `{suffix}`." if suffix else "Name another `format`."
+            else:
+                [remedy] = remedies({ending: 1})
+            return f"It holds {holds}. {remedy}"
         if holds == "Parquet" and tail != b"PAR1":
             return f"It is cut off: its end, which describes the columns, is missing. {_REMEDIES[reason]}"
         if reason != "corrupt" and (advice := entry.advice(_first_bytes(source))):

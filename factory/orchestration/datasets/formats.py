@@ -315,3 +315,4 @@ FORMATS: tuple[type[Dataset], ...] = (  # in the order in which errors name them
 CLASS_OF_FORMAT: dict[str, type[Dataset]] = {
     get_args(format_class.model_fields["format"].annotation)[0]: format_class for format_class in FORMATS
 }
+RECORD_NOUNS = [format_class.noun for format_class in FORMATS if issubclass(format_class, RecordFiles)]

@@ -17,8 +17,10 @@ from pathlib import Path
 
 from factory.counted import conjunction
 from factory.errors import ConfigurationError
+from factory.ingest.containers import container_remedies
 from factory.ingest.globs import compiled
 from factory.ingest.hugging_face import Card, card_of
+from factory.ingest.left_out import count_endings
 from factory.ingest.listing import UNWANTED, files_below
 from factory.ingest.vendored import HIDDEN_NAMES, INSTALLED, INSTALLED_FOLDERS, Exclusion
 from factory.lake import names
@@ -31,6 +33,7 @@ from factory.orchestration.datasets.record_guess import (
     RecordFields,
     guess_fields,
 )
+from factory.orchestration.datasets.remedies import remedies
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.json_document import is_json_document
 from spark_udfs.ingest.registry import READERS, RECORD_FILES
@@ -87,14 +90,21 @@ def guess(folder: Path) -> list[Guess]:
         of_folders = [dataset for sub in below for dataset in _datasets(sub, sub.name, n_records=n_records)]
         guesses = join_alike(folder, _name(folder), loose, of_folders)
     if not guesses:
-        *nouns, last_noun = ("text", "code", *filter(None, (format.noun for format in FORMATS)))
-        examples = [os.fsdecode(name) for name in islice(files_below(folder, ("**/*",), UNWANTED), 3)]
-        contents = f"holds {', '.join(examples)}" if examples else "is empty"
-        raise ConfigurationError(
-            f"No file below `{folder}` looks like {', '.join(nouns)} or {last_noun}: it {contents}. "
-            "Write the file by hand (docs/datasets.md of the repository lists the fields)."
-        )
+        raise ConfigurationError(_no_dataset(folder))
     return list(_named_once(guesses))
+
+
+def _no_dataset(folder: Path) -> str:
+    """Say that no file of a folder is of a known format, what it holds, and what to do about it."""
+    *nouns, last_noun = ("text", "code", *filter(None, (format.noun for format in FORMATS)))
+    names = list(islice(files_below(folder, ("**/*",), UNWANTED), MOST_FILES))
+    examples = ", ".join(map(os.fsdecode, names[:3]))
+    fact = f"No file below `{folder}` looks like {', '.join(nouns)} or {last_noun}: it "
+    advice = [*container_remedies([(folder, name) for name in names])] or [
+        *filter(None, remedies(count_endings(names)))
+    ]
+    by_hand = "Write the file by hand (docs/datasets.md of the repository lists the fields)."
+    return " ".join([fact + (f"holds {examples}." if names else "is empty."), *(advice or [by_hand])])
 
 
 def _are_repositories(folders: Sequence[Path]) -> bool:

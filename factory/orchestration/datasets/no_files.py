@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from factory.counted import counted
+from factory.ingest.left_out import count_endings
 from factory.ingest.listing import UNWANTED, files_below, record_files_below
 from factory.ingest.unsupported_paths import why_missing
 from factory.ingest.web_pages import pages_among
 from factory.orchestration.datasets.dataset import Dataset
-from factory.orchestration.datasets.formats import FORMATS, Chosen, RecordFiles
+from factory.orchestration.datasets.formats import RECORD_NOUNS, Chosen
+from factory.orchestration.datasets.remedies import is_listed, remedies
 from factory.suggestions import quoted
 from spark_udfs.ingest.registry import RECORD_FILES
 
@@ -21,7 +23,6 @@ _COMPRESSED_JSON = [
     pattern for patterns in RECORD_FILES.values() for pattern in patterns if ".json." in pattern
 ]
 _TABLES = ("**/*.csv", "**/*.tsv", "**/*.json", "**/*.csv.gz", "**/*.json.gz", "**/*.xlsx")
-RECORD_NOUNS = [format_class.noun for format_class in FORMATS if issubclass(format_class, RecordFiles)]
 
 
 def files_to_read(entry: Dataset, paths: Sequence[Path]) -> Iterator[tuple[Path, bytes]]:
@@ -63,12 +64,18 @@ def no_file_to_read(entry: Dataset, paths: Sequence[Path], folder: Path) -> str:
     if not files:
         return f"No file exists under {shown}. Name another path."
     examples = f"{counted(len(files), 'file')} there, such as `{files[0]}`"
-    return f"No file under {shown} matches {quoted(entry.patterns)} ({examples}). {_remedy(entry, existing)}"
+    remedy = _remedy(entry, existing, count_endings(map(os.fsencode, files)))
+    return f"No file under {shown} matches {quoted(entry.patterns)} ({examples}). {remedy}"
 
 
-def _remedy(entry: Dataset, folders: Sequence[Path]) -> str:
+def _remedy(entry: Dataset, folders: Sequence[Path], n_by_ending: Mapping[str, int]) -> str:
     if not isinstance(entry, Chosen):
-        return _other_format(folders)
+        return _other_format(folders, n_by_ending)
+    if entry.reader.of_pages and (format := _record_format(folders)):
+        return (
+            f"Pages in records need two datasets: one with `format: {format}` and `text`, and one with "
+            "`format: html` and `from`, the name of the first."
+        )
     if any(_below(folders, entry.include, UNWANTED)):
         return "`exclude` leaves out every file that matches: shorten it."
     deeper = [f"**/{pattern}" for pattern in entry.include if not pattern.startswith("**")]
@@ -77,16 +84,26 @@ def _remedy(entry: Dataset, folders: Sequence[Path]) -> str:
     return "Correct `include`, or name another path."
 
 
-def _other_format(folders: Sequence[Path]) -> str:
+def _other_format(folders: Sequence[Path], n_by_ending: Mapping[str, int]) -> str:
     """Name the formats that take files in the folders; of tables of text, the formats to convert them to."""
-    for format, patterns in RECORD_FILES.items():
-        if any(any(record_files_below(folder, patterns)) for folder in folders if folder.is_dir()):
-            return f"Write `format: {format}`, or name another path."
+    if format := _record_format(folders):
+        return f"Write `format: {format}`, or name another path."
     if _below(folders, _COMPRESSED_JSON, UNWANTED):
         return "A list in a file of JSON becomes lines by `jq -c '.[]'`; or name another path."
     if any(_below(folders, _TABLES, UNWANTED)):
         return f"Convert them to {' or '.join(RECORD_NOUNS)}, or name another path."
+    of_known_kinds = {ending: n for ending, n in n_by_ending.items() if is_listed(ending)}
+    if sentences := [*filter(None, remedies(of_known_kinds))]:
+        return " ".join(sentences)
     return "Name another path, or another `format`."
+
+
+def _record_format(folders: Sequence[Path]) -> str | None:
+    """Return the first format that takes files of the folders by their names."""
+    for format, patterns in RECORD_FILES.items():
+        if any(any(record_files_below(folder, patterns)) for folder in folders if folder.is_dir()):
+            return format
+    return None
 
 
 def _below(folders: Iterable[Path], include: Sequence[str], exclude: Sequence[str]) -> list[bytes]:

@@ -6,32 +6,38 @@ from collections.abc import Mapping
 
 from factory.counted import counted
 from factory.ingest.left_out import endings_phrase
-from factory.orchestration.datasets.no_files import RECORD_NOUNS
+from factory.orchestration.datasets.formats import RECORD_NOUNS
 from spark_udfs.ingest.file_types import is_known_text
 from spark_udfs.ingest.registry import RECORD_FILES
 
 _RECORDS = " or ".join(RECORD_NOUNS)
 _LINES = next(format for format, patterns in RECORD_FILES.items() if "**/*.ndjson" in patterns)
+_HOW = " (docs/conversions.md of the repository)"
 _KINDS: dict[str, tuple[tuple[str, ...], str]] = {  # what to do, by kind of file
     "tables": (
         ("csv", "tsv", "psv", "tab", "xlsx", "xls", "ods", "arrow", "feather", "orc", "avro", "sqlite", "db"),
-        f"Convert tables to {_RECORDS}.",
+        f"Convert tables to {_RECORDS}{_HOW}.",
     ),
     "JSON": (
         ("json",),
         f"If each line of JSON is a record, name the files with `format: {_LINES}`; a list becomes lines by "
         "`jq -c '.[]'`.",
     ),
-    "markup": (("xml", "rss", "atom"), f"Extract the texts of XML to {_RECORDS}."),
-    "mail": (("mbox", "eml", "mbx"), f"Write each message of a mailbox as a record of {_RECORDS}."),
+    "markup": (("xml", "rss", "atom"), f"Extract the texts of XML to {_RECORDS}{_HOW}."),
+    "mail": (("mbox", "eml", "mbx"), f"Write each message of a mailbox as a record of {_RECORDS}{_HOW}."),
+    "books": (
+        ("epub",),
+        "Unpack an EPUB (`python -m zipfile -e BOOK.epub BOOK`) and read the folder with `format: html`.",
+    ),
     "documents": (
-        ("epub", "pdf", "doc", "docx", "odt", "rtf", "ppt", "pptx", "odp", "ps", "djvu", "mobi"),
+        ("pdf", "doc", "docx", "odt", "rtf", "ppt", "pptx", "odp", "ps", "djvu", "mobi"),
         "Convert books and documents of word processors to Markdown or plain text.",
     ),
     "notebooks": (("ipynb",), "Convert notebooks to scripts, as with `jupyter nbconvert --to script`."),
     "pages": (("html", "htm", "xhtml"), "Read web pages with `format: html`."),
     "web archives": (("warc", "arc", "wet", "wat"), "Read web archives with `format: warc`."),
-    "archives": (("zip", "tar", "tgz", "7z", "rar"), "Read zip and tar archives with `format: archive`."),
+    "archives": (("zip", "tar", "tgz"), "Read zip and tar archives with `format: archive`."),
+    "other archives": (("7z", "rar"), "Unpack 7z and RAR archives and name the folder."),
     "media": (
         (
             *("png", "jpg", "jpeg", "gif", "svg", "webp", "bmp", "ico", "tif", "tiff", "heic"),
@@ -62,6 +68,11 @@ def left_out_sentence(n_by_ending: Mapping[str, int], subject: str) -> str:
     files = counted(sum(n_by_ending.values()), "file")
     fact = f"{subject} {files}: {endings_phrase(n_by_ending)}."
     return " ".join([fact, *filter(None, remedies(n_by_ending))])
+
+
+def is_listed(ending: str) -> bool:
+    """Whether files of an ending have a remedy of their own."""
+    return not _KIND_OF.keys().isdisjoint(ending.lstrip(".").split("."))
 
 
 def _remedy(ending: str) -> str:

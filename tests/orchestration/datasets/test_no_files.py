@@ -53,7 +53,7 @@ from factory.orchestration.datasets.no_files import no_file_to_read
             "archive",
             ["a.rar"],
             "matches `**/*.zip`, `**/*.tar`, `**/*.tgz`, `**/*.tar.gz`, `**/*.tar.bz2`, `**/*.tar.xz`, "
-            "`**/*.tar.zst` (1 file there, such as `a.rar`). Name another path, or another `format`.",
+            "`**/*.tar.zst` (1 file there, such as `a.rar`). Unpack 7z and RAR archives and name the folder.",
         ),
     ],
 )
