@@ -39,6 +39,7 @@ BUFFER_BYTES = 1 << 20  # of a column chunk held at a time
 _LARGE_DICTIONARY, _ROWS_OF_DICTIONARIES = 256 << 10, 8
 _ROW_BYTES = 16  # bytes that a row counts besides its text: millions of nulls take a few bytes of a file
 _MOST_KEY_BYTES = 256  # mean bytes of a column whose values may identify records
+_FEW_ROWS, _FEW_LETTERS = 8, 1_000  # of a wide column of text, which tell words from data in letters
 _UNREADABLE = (OSError, pa.ArrowException, ValueError)  # what pyarrow raises for damaged files
 
 
@@ -220,6 +221,7 @@ def first_records(source: Input, n_records: int) -> FirstRecords:
     lists: dict[str, frozenset[str]] = {}
     rows: list[dict[str, Any]] = []
     narrow: list[str] = []
+    beginnings: dict[str, list[str]] = {}
     with suppress(BadRecord, *_UNREADABLE), opened(source) as file:
         refuse_deep_footer(file)
         parquet = open_parquet(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
@@ -240,8 +242,21 @@ def first_records(source: Input, n_records: int) -> FirstRecords:
             rows += batch.slice(0, n_records - len(rows)).to_pylist()
             if len(rows) == n_records:
                 break
+        wide = [path for path in texts if path not in narrow]
+        if sum(sizes.get(path, 0) for path in wide) <= most_bytes(os.fstat(file.fileno()).st_size):
+            beginnings = _beginnings(parquet, wide)
     values = {path: [cell_or_none(row, path) for row in rows] for path in narrow if rows}
-    return FirstRecords(len(rows), tuple(column.path for column in columns), texts, values, lists)
+    return FirstRecords(len(rows), tuple(column.path for column in columns), texts, values, lists, beginnings)
+
+
+def _beginnings(parquet: pq.ParquetFile, paths: Sequence[str]) -> dict[str, list[str]]:
+    """Return the first letters of the first few texts of wide columns; they may be data in letters."""
+    if not paths or not parquet.num_row_groups:
+        return {}
+    batches = parquet.iter_batches(_FEW_ROWS, row_groups=[0], columns=paths, use_threads=False)
+    rows = next(batches, pa.RecordBatch.from_pylist([])).to_pylist()
+    cells = {path: [cell_or_none(row, path) for row in rows] for path in paths}
+    return {path: [cell[:_FEW_LETTERS] for cell in column if cell] for path, column in cells.items()}
 
 
 def _column_sizes(parquet: pq.ParquetFile) -> dict[str, int]:

@@ -93,7 +93,8 @@ class FirstRecords:
 
     `fields` are the paths of their fields in order, `texts` those of text with the bytes or letters of their
     values, and `values` the values by field, None where a record lacks one; fields of long values may be left
-    out. `lists` are those of lists of objects, each with the names that the objects have.
+    out, and then `beginnings` has the first letters of a few. `lists` are the fields of lists of objects,
+    each with the names that the objects have.
     """
 
     n_records: int
@@ -101,6 +102,7 @@ class FirstRecords:
     texts: Mapping[str, int]
     values: Mapping[str, Sequence[Any]]
     lists: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    beginnings: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @classmethod
     def from_records(cls, records: Sequence[Mapping[str, Any]]) -> FirstRecords:

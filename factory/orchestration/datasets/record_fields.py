@@ -68,11 +68,12 @@ def template_fields(first: FirstRecords) -> tuple[str, ...] | None:
 def _has_words(first: FirstRecords, name: str) -> bool:
     """Whether values of a field have blanks between words, or letters of a script that needs none.
 
-    Fields of long values are not read, and are texts.
+    A field whose values could not be read counts as a text.
     """
-    if name not in first.values:
+    cells = first.values.get(name, first.beginnings.get(name))
+    if cells is None:
         return True
-    texts = [cell for cell in first.values[name] if isinstance(cell, str)]
+    texts = [cell for cell in cells if isinstance(cell, str)]
     return sum(_BLANK_OR_WIDE.search(text) is not None for text in texts) * 2 > len(texts)
 
 

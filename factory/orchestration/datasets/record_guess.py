@@ -84,5 +84,6 @@ def _reason(
         return "no field of its first records looks like a text" if first.fields else ""
     if text == usual_text_field(first):
         return f"its texts are in `{text}`, a usual name for them"
-    rank = f"the longest of {len(first.texts)} fields" if len(first.texts) > 1 else "the only field"
-    return f"its texts are in `{text}`, {rank} of text"
+    if len(first.texts) == 1:
+        return f"its texts are in `{text}`, the only text field"
+    return f"its texts are in `{text}`, which has the most words of {len(first.texts)} text fields"

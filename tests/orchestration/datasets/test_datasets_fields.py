@@ -116,12 +116,34 @@ LONG = "Over the hills and far away the moon goes up."
 @pytest.mark.parametrize(
     "record, declared_text, reason",
     [
-        ({"id": "a1b2c3", "doc": {"text": "x y"}}, "doc.text", "the longest of 2 fields of text"),
-        ({"id": "a1b2c3" * 9, "doc": {"words": "One two."}}, "doc.words", "the longest of 2 fields of text"),
-        ({"id": "a1b2c3" * 9, "doc": {"text": "月亮"}}, "doc.text", "the longest of 2 fields of text"),
-        ({"id": "a1b2c3", "label": "x"}, "label", "the longest of 2 fields of text"),
+        (
+            {"id": "a1b2c3", "doc": {"text": "x y"}},
+            "doc.text",
+            "has the most words of 2 text fields",
+        ),
+        (
+            {"id": "a1b2c3" * 9, "doc": {"words": "One two."}},
+            "doc.words",
+            "has the most words of 2 text fields",
+        ),
+        (
+            {"id": "a1b2c3" * 9, "doc": {"text": "月亮"}},
+            "doc.text",
+            "has the most words of 2 text fields",
+        ),
+        ({"id": "a1b2c3", "label": "x"}, "label", "has the most words of 2 text fields"),
         ({"url": "https://a.b/c", "n": 1}, None, "no field of its first records looks like a text"),
         ({"id": "7", "text": "a b", "meta": {"body": LONG}}, "text", "a usual name for them"),
+        (
+            {"image": "iVBORw0KGgo" * 99, "caption": "A moon."},
+            "caption",
+            "has the most words of 2 text fields",
+        ),
+        (
+            {"image": "iVBORw0KGgo" * 99, "page": "One two. " * 99},
+            "page",
+            "has the most words of 2 text fields",
+        ),
         (
             {"instruction": "Add.", "input": "", "output": LONG},
             "{instruction}\n{input}\n{output}",
