@@ -135,8 +135,8 @@ def test_every_file_and_line_of_the_corpus_is_accounted_for(lake: Lake, corpus: 
 
 
 @pytest.mark.invariant(
-    "No verified edge joins two kept documents, and every removed document names a kept one with their "
-    "similarity."
+    "No verified edge joins two kept documents, and every removed document names what it duplicates with "
+    "their similarity, and the kept one."
 )
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_no_kept_documents_are_similar_and_removed_ones_have_a_kept_like(lake: Lake, dataset: str) -> None:
@@ -161,10 +161,15 @@ def test_no_kept_documents_are_similar_and_removed_ones_have_a_kept_like(lake: L
     assert removed
     for row in removed:
         partner = row["duplicate_of"]
-        assert decided[partner]["kept"]
-        if content[partner] == content[row["doc_id"]]:
-            assert (row["reason"], row["similarity"]) == ("exact_copy", 1.0)
-        elif row["reason"] == "similar":
+        assert decided[row["kept_document"]]["kept"]
+        if row["reason"] == "exact_copy":
+            assert (content[partner], row["similarity"]) == (content[row["doc_id"]], 1.0)
+            twin = decided[partner]
+            assert row["kept_document"] == (partner if twin["kept"] else twin["kept_document"])
+            continue
+        assert content[partner] != content[row["doc_id"]]
+        assert partner == row["kept_document"]
+        if row["reason"] == "similar":
             assert row["similarity"] == similar[frozenset((row["doc_id"], partner))]
 
 
@@ -324,7 +329,7 @@ def test_trace_answers_for_fifty_documents_of_each_outcome(lake: Lake, blend: st
             rows = opened.explain(serving.offset)
             assert any(segment.doc_id == trace.doc_id for row in rows for segment in row.segments)
     for trace in trace_documents(lake, duplicates, blends):
-        (kept,) = trace_documents(lake, [str(trace.duplicate_of)], blends)
+        (kept,) = trace_documents(lake, [str(trace.kept_document)], blends)
         assert kept.outcome == "served"
 
 

@@ -73,7 +73,7 @@ def measure(progress: Console) -> Report:
         chain = Chain(parts, CONFIG, own)
         chain.run(WARM, progress)
         spans = {name: chain.run(name, progress) for name in SHARES}
-        columns = ["doc_id", "kept", "reason", "duplicate_of", "similarity"]
+        columns = ["doc_id", "kept", "reason", "duplicate_of", "similarity", "kept_document"]
         decided = chain.table(COMPARED, "decisions", columns)
         signed = chain.table(COMPARED, "signatures", ["doc_id", "signature"])
         build_session(own).stop()  # the session of the runs, before its scratch is removed

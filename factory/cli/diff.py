@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from factory.explain.diff import Diff, Example, Moved
+from factory.explain.stages.dedup import EXACT_COPY
 
 _EXAMPLE = 60  # characters of an example that stay on one line, however narrow the screen
 
@@ -40,7 +41,7 @@ def _table(moved: Moved) -> Table:
     table.add_column("by", no_wrap=True)
     for column in ("documents", "share", "alone", "MB"):
         table.add_column(column, justify="right", no_wrap=True)
-    examples = [[_said(example) for example in cause.examples] for cause in moved.causes]
+    examples = [[_said(cause.cause, example) for example in cause.examples] for cause in moved.causes]
     longest = max(map(len, chain.from_iterable(examples)), default=0)
     table.add_column("for example", overflow="fold", min_width=min(_EXAMPLE, longest))
     for it, sentences in zip(moved.causes, examples, strict=True):
@@ -49,14 +50,17 @@ def _table(moved: Moved) -> Table:
     return table
 
 
-def _said(example: Example) -> str:
-    """Format a document: its key, and the value and limit or the kept document that decided."""
+def _said(cause: str, example: Example) -> str:
+    """Format a document: its key, and the value and limit or the documents that decided."""
     name = f"{example.source} / {example.key}" if example.key else example.doc_id
     facts = [example.repository] if example.repository else []
     if example.duplicate_of and example.value is None:
         facts.append(f"joined through others to {example.duplicate_of}")
     elif example.duplicate_of:
-        facts.append(f"like {example.duplicate_of} ({example.value:.4f})")
+        relation = "exact copy of" if (cause, example.value) == (EXACT_COPY, 1) else "like"
+        facts.append(f"{relation} {example.duplicate_of} ({example.value:.4f})")
+        if example.kept_document != example.duplicate_of:
+            facts.append(f"kept: {example.kept_document}")
     if facts:
         return f"{name}: {'; '.join(facts)}"
     if example.threshold is not None:

@@ -104,8 +104,10 @@ def _add_way(tree: Tree, trace: DocumentTrace, shown: Collection[str]) -> None:
             tree.add(f"{table} [dim]at snapshot {snapshot}[/]{f': {says}' if says else ''}")
     colour = {"served": "green", "packed": "green", "under_way": "yellow"}.get(trace.outcome, "red")
     outcome = tree.add(f"[{colour}]{escape(trace.reason or 'no later table holds it yet')}[/]")
-    if trace.duplicate_name:
-        outcome.add(escape(f"kept: {trace.duplicate_name}"))
+    if trace.duplicate_name and trace.duplicate_of != trace.kept_document:
+        outcome.add(escape(f"exact copy of: {trace.duplicate_name}"))
+    if trace.kept_name:
+        outcome.add(escape(f"kept: {trace.kept_name}"))
     for rejection in trace.rejections:
         if rejection.evidence:
             outcome.add(escape(f"{rejection.rule}: {rejection.evidence}"))

@@ -1,4 +1,4 @@
-"""Which documents stay, and for each removed document the kept one it resembles.
+"""Which documents stay, and for each removed document the kept one that stands for it.
 
 By the default rule the kept documents are a maximal independent set of the similarity graph, and the removed
 ones a minimal vertex cover: no edge joins two kept documents, and every removed document has a kept
@@ -9,8 +9,9 @@ copies together; a join per question took a dozen Spark stages.
 The rule `one_per_component` can remove a document that resembles no kept one: its reason is `connected`, it
 names the best of its component, and its similarity is null.
 
-An exact copy of a kept document names that document, at similarity 1; an exact copy of a removed document
-names that document's kept partner. A text without tokens resembles no other text: its best copy is kept.
+An exact copy duplicates the best copy of its text, at similarity 1. If the best copy is removed, its kept
+document is the copy's `kept_document` too; every other removed document duplicates its kept document. A text
+without tokens resembles no other text: its best copy is kept.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Keep = Literal["independent_set", "one_per_component", "cover"]
 
 _DECISIONS = (
     "doc_id string, dataset string, kept boolean, reason string, duplicate_of string, similarity double, "
-    "component string, partition string"
+    "component string, kept_document string, partition string"
 )
 
 

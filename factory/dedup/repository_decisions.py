@@ -112,6 +112,7 @@ def _of_removed(
             F.col("nearest.kept_document").alias("duplicate_of"),
             F.col("nearest.similarity").alias("similarity"),
             F.when(F.col("comparable"), F.col("component")).alias("component"),
+            F.col("nearest.kept_document").alias("kept_document"),
             "partition",
         )
         .select(DECISIONS.names)

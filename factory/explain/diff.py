@@ -16,7 +16,7 @@ from factory.lake.tables import Lake
 
 @dataclass(frozen=True)
 class Example:
-    """A document with the reason of a cause: value and limit of a rule, or the similar kept document.
+    """A document with the reason of a cause: value and limit of a rule, or what it duplicates and what stays.
 
     `repository` is a sentence on the removal of its whole repository, `evidence` a phrase on what in the text
     made the value of a rule.
@@ -29,6 +29,7 @@ class Example:
     value: float | None
     threshold: float | None
     duplicate_of: str | None
+    kept_document: str | None
     repository: str | None
     evidence: str | None = None
 

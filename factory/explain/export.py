@@ -25,6 +25,8 @@ _DECISION = pa.schema(
         ("duplicate_of", pa.string()),
         ("duplicate_of_key", pa.string()),
         ("similarity", pa.float64()),
+        ("kept_document", pa.string()),
+        ("kept_document_key", pa.string()),
         FILTERED.columns.field("rejections"),
     ]
 )

@@ -33,27 +33,33 @@ PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 PRAGMA temp_store = FILE;
 CREATE TABLE outcome (
-    doc_id TEXT, kept INTEGER, reason TEXT, duplicate_of TEXT, similarity REAL, rejections TEXT
+    doc_id TEXT, kept INTEGER, reason TEXT, duplicate_of TEXT, similarity REAL, kept_document TEXT,
+    rejections TEXT
 );
 CREATE TABLE partner (doc_id TEXT PRIMARY KEY, key TEXT) WITHOUT ROWID;
 """
 _LOOK_UP = """
-SELECT outcome.doc_id, kept, reason, duplicate_of, partner.key, similarity, rejections
-FROM outcome LEFT JOIN partner ON partner.doc_id = outcome.duplicate_of
+SELECT
+    outcome.doc_id, kept, reason, duplicate_of, twin.key, similarity, kept_document, stays.key, rejections
+FROM outcome
+LEFT JOIN partner AS twin ON twin.doc_id = duplicate_of
+LEFT JOIN partner AS stays ON stays.doc_id = kept_document
 WHERE outcome.doc_id IN (SELECT value FROM json_each(?))
 ORDER BY outcome.rowid
 """
-_INSERT = "INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT = "INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 
 class Outcome(NamedTuple):
-    """Whether and why a document stayed; `duplicate_of_key` is the key of the kept document."""
+    """Whether and why a document stayed, with the ids and keys of its duplicate and of the kept document."""
 
     kept: bool
     reason: str
     duplicate_of: str | None = None
     duplicate_of_key: str | None = None
     similarity: float | None = None
+    kept_document: str | None = None
+    kept_document_key: str | None = None
     rejections: list[dict[str, Any]] | None = None
 
 
@@ -78,14 +84,14 @@ class Outcomes:
         """Return the outcome of each of `ids`, in their order."""
         outcomes: dict[str, Outcome] = {}
         rows = self._database.execute(_LOOK_UP, (json.dumps(ids),))
-        for doc_id, stays, reason, partner, key, similarity, rules in rows:
+        for doc_id, stays, reason, *documents, rules in rows:
             rejections = json.loads(rules) if rules else None
-            outcome = Outcome(bool(stays), reason, partner, key, similarity, rejections)
+            outcome = Outcome._make((bool(stays), reason, *documents, rejections))
             outcomes.setdefault(doc_id, outcome)
         return [outcomes.get(doc_id, self._absent) for doc_id in ids]
 
     def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Add rows of (doc_id, kept, reason, duplicate_of, similarity, rejections as JSON).
+        """Add rows of (doc_id, kept, reason, duplicate_of, similarity, kept_document, rejections as JSON).
 
         The first row of a document counts.
         """
@@ -98,7 +104,7 @@ class Outcomes:
         self._database.execute("CREATE INDEX by_id ON outcome (doc_id)")
 
     def name_partners(self, documents: Iterable[pa.RecordBatch]) -> None:
-        """Store the keys of the kept documents that outcomes name; `documents` have a doc_id and a key.
+        """Store the keys of the documents that outcomes name; `documents` have a doc_id and a key.
 
         Outcomes name few documents, and SQLite takes microseconds to find that one is not named. So numpy
         first compares the beginnings of ids; it holds 8 bytes per named document in memory.
@@ -106,7 +112,8 @@ class Outcomes:
         self._database.execute("BEGIN")
         self._database.execute(
             "INSERT INTO partner "
-            "SELECT DISTINCT duplicate_of, NULL FROM outcome WHERE duplicate_of IS NOT NULL"
+            "SELECT duplicate_of, NULL FROM outcome WHERE duplicate_of IS NOT NULL "
+            "UNION SELECT kept_document, NULL FROM outcome WHERE kept_document IS NOT NULL"
         )
         partners = _beginnings(it for (it,) in self._database.execute("SELECT doc_id FROM partner"))
         for batch in documents:
@@ -129,7 +136,7 @@ def exceptions(read: Read, folder: Path) -> Outcomes:
 
 
 def every_outcome(read: Read, compared: Iterable[PinnedTable], folder: Path) -> Outcomes:
-    """The outcome of every document: failed rules, the decision, and the key of the kept document.
+    """The outcome of every document: failed rules, the decision, and the keys of the documents it names.
 
     `compared` are the raw tables of all documents that were compared.
     """
@@ -149,7 +156,7 @@ def every_outcome(read: Read, compared: Iterable[PinnedTable], folder: Path) -> 
 def _stays(kept: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
     """Yield rows for `Outcomes.add` of documents that a stage keeps."""
     for doc_id, reason in zip(kept["doc_id"].to_pylist(), kept["reason"].to_pylist(), strict=True):
-        yield doc_id, True, reason, None, None, None
+        yield doc_id, True, reason, None, None, None, None
 
 
 def _leaves(removals: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Any, ...]]:
@@ -158,13 +165,14 @@ def _leaves(removals: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Any, ...]]:
         by_document = list(group)
         first = by_document[0]
         if first["limit"] is None:
-            yield doc_id, False, first["reason"], first["partner"], first["value"], None
+            documents = first["partner"], first["value"], first["kept_document"]
+            yield doc_id, False, first["reason"], *documents, None
             continue
         rejections = [
             {"rule": removal["reason"], "value": removal["value"], "threshold": removal["limit"]}
             for removal in by_document
         ]
-        yield doc_id, False, first["outcome"], None, None, json.dumps(rejections)
+        yield doc_id, False, first["outcome"], None, None, None, json.dumps(rejections)
 
 
 def _beginnings(ids: Iterable[str]) -> np.ndarray:

@@ -29,6 +29,7 @@ _CAUSE_OF_REMOVAL = {  # the columns of a cause, and of the removal that it is
     "value": "value",
     "threshold": "limit",
     "duplicate_of": "partner",
+    "kept_document": "kept_document",
     "repository": "sentence",
 }
 CAUSES = pa.schema([(name, REMOVALS.field(column).type) for name, column in _CAUSE_OF_REMOVAL.items()])

@@ -82,7 +82,7 @@ def trace_known(lake: Lake, ids: Sequence[str], blend_steps: Served) -> dict[str
             _explain(lake, names.verdicts(tables, name), in_dataset)
     for table, parent in _made_from(lake, tables):
         _add_descendants(lake, table, by_dataset.get(parent, ()), blend_steps)
-    _name_kept_documents(lake, tables, by_dataset)
+    _name_duplicates(lake, tables, by_dataset)
     return dict(traces)
 
 
@@ -130,10 +130,10 @@ def _newer(older: DocumentTrace, trace: DocumentTrace) -> DocumentTrace:
     return trace
 
 
-def _name_kept_documents(
+def _name_duplicates(
     lake: Lake, tables: frozenset[TableName], by_dataset: Mapping[str, Sequence[DocumentTrace]]
 ) -> None:
-    """Add to the traces of duplicates the source and key of the document that is kept instead."""
+    """Add to the traces of duplicates the sources and keys of the documents that they name."""
     duplicates = [
         trace
         for members in by_dataset.values()
@@ -141,14 +141,15 @@ def _name_kept_documents(
         for trace in (member, *member.variants.values())
         if trace.duplicate_of
     ]
-    partners = {str(trace.duplicate_of) for trace in duplicates}
-    kept_names: dict[str, str] = {}
+    partners = {str(name) for trace in duplicates for name in (trace.duplicate_of, trace.kept_document)}
+    names_by_id: dict[str | None, str] = {}
 
     for table in sorted(name for name in tables if partners and name.namespace == "raw"):
         with suppress(DamagedFile):  # which the search for the traced documents has named
-            kept_names |= {trace.doc_id: trace.name for trace in origins(lake, table, partners)}
+            names_by_id |= {trace.doc_id: trace.name for trace in origins(lake, table, partners)}
     for trace in duplicates:
-        trace.duplicate_name = kept_names.get(str(trace.duplicate_of))
+        trace.duplicate_name = names_by_id.get(trace.duplicate_of)
+        trace.kept_name = names_by_id.get(trace.kept_document)
 
 
 def _made_from(lake: Lake, tables: frozenset[TableName]) -> Iterator[tuple[TableName, str]]:

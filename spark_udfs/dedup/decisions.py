@@ -73,6 +73,7 @@ def _of_documents(documents: pa.RecordBatch, texts: pa.RecordBatch) -> pa.Record
         "kept": text_kept,
         "connected": pc.is_null(similarity),
     }
+    representative = documents["representative"]
     partner = texts["duplicate_of"].take(index).cast(pa.large_string())
     removed = pc.invert(document_kept)
     decided = {
@@ -80,11 +81,10 @@ def _of_documents(documents: pa.RecordBatch, texts: pa.RecordBatch) -> pa.Record
         "reason": pc.case_when(
             pc.make_struct(*reasons.values(), field_names=[*reasons]), *reasons, "similar"
         ),
-        "duplicate_of": pc.if_else(
-            removed, pc.if_else(text_kept, documents["representative"], partner), None
-        ),
-        "similarity": pc.if_else(removed, pc.if_else(text_kept, 1.0, similarity), None),
+        "duplicate_of": pc.if_else(removed, pc.if_else(copy, representative, partner), None),
+        "similarity": pc.if_else(removed, pc.if_else(copy, 1.0, similarity), None),
         "component": pc.if_else(comparable, documents["component"], None),
+        "kept_document": pc.if_else(removed, pc.if_else(text_kept, representative, partner), None),
     }
     columns = [
         (decided[field.name] if field.name in decided else documents[field.name]).cast(field.type)

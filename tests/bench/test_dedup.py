@@ -136,6 +136,7 @@ def decided(**partners: tuple[str | None, float | None]) -> pa.Table:
             "kept": [partner is None for partner, _ in said],
             "duplicate_of": pa.array([partner for partner, _ in said], pa.string()),
             "similarity": pa.array([it for _, it in said], pa.float64()),
+            "kept_document": pa.array([partner for partner, _ in said], pa.string()),
         }
     )
 

@@ -23,6 +23,7 @@ from tests.explain.lakes import document, documents, pack, publish, tokenize, ve
 from tests.terminal import in_columns
 
 STRICT = names.variant("web", "strict")
+SIMILARITY = {"similar": 0.9, "exact_copy": 1.0, "connected": None}
 
 
 @pytest.fixture
@@ -63,6 +64,7 @@ def test_a_variant_loses_documents_by_rule_and_wins_others_back(lake: Lake) -> N
         "value": 2.0,
         "threshold": 9.0,
         "duplicate_of": None,
+        "kept_document": None,
         "repository": None,
         "evidence": None,
     }
@@ -126,7 +128,8 @@ def deduplicated(
             "kept": letter not in copies,
             "reason": reason if letter in copies else "kept",
             "duplicate_of": copies.get(letter),
-            "similarity": 0.9 if letter in copies and reason == "similar" else None,
+            "similarity": SIMILARITY[reason] if letter in copies else None,
+            "kept_document": copies.get(copies.get(letter, ""), copies.get(letter)),
         }
         for letter in letters
     ]
@@ -156,6 +159,16 @@ def test_what_was_removed_through_others_is_not_shown_as_alike(lake: Lake) -> No
     deduplicated(lake, STRICT, {"c": "d"}, "abcdef", "connected")
     shown = factory("diff", "deduplicated.web", "deduplicated.web__strict").stdout
     assert "web / page c: joined through others to d" in " ".join(shown.split())
+
+
+def test_an_exact_copy_of_a_removed_document_is_shown_with_the_kept_one(lake: Lake) -> None:
+    verdicts(lake, "web", {})
+    deduplicated(lake, "web", {}, "abcdef")
+    verdicts(lake, STRICT, {})
+    deduplicated(lake, STRICT, {"b": "c", "c": "d"}, "abcdef", "exact_copy")
+    shown = " ".join(factory("diff", "deduplicated.web", "deduplicated.web__strict").stdout.split())
+    assert "web / page b: exact copy of c (1.0000); kept: d" in shown
+    assert "web / page c: exact copy of d (1.0000) " in f"{shown} "
 
 
 def test_packed_documents_are_those_of_the_segments(lake: Lake) -> None:

@@ -155,9 +155,10 @@ def test_no_edge_joins_kept_documents_and_others_name_the_nearest(chain: Chain) 
         kept = {name: s for name, s in joined[row["doc_id"]].items() if decided[name]["kept"]}
         assert row["similarity"] == max(kept.values()) == kept[row["duplicate_of"]]
         assert row["component"] == decided[row["duplicate_of"]]["component"]
+        assert row["kept_document"] == row["duplicate_of"]
 
 
-def test_an_exact_copy_names_the_kept_document_of_its_text(chain: Chain) -> None:
+def test_an_exact_copy_names_a_document_of_its_text_and_the_kept_one(chain: Chain) -> None:
     decided = {row["doc_id"]: row for row in chain["decisions"]}
     first = {row["content_hash"]: decided[row["doc_id"]] for row in chain["signatures"]}
     copies = [row for row in ROWS if decided[row["doc_id"]]["reason"] == "exact_copy"]
@@ -167,12 +168,10 @@ def test_an_exact_copy_names_the_kept_document_of_its_text(chain: Chain) -> None
     for row in copies:
         decision, representative = decided[row["doc_id"]], first[row["content_hash"]]
         assert not decision["kept"]
-        if representative["kept"]:
-            expected = (representative["doc_id"], 1.0)
-        else:
-            expected = (representative["duplicate_of"], representative["similarity"])
-        assert (decision["duplicate_of"], decision["similarity"]) == expected
-        assert decided[decision["duplicate_of"]]["kept"]
+        stays = representative["doc_id"] if representative["kept"] else representative["duplicate_of"]
+        named = (decision["duplicate_of"], decision["similarity"], decision["kept_document"])
+        assert named == (representative["doc_id"], 1.0, stays)
+        assert decided[stays]["kept"]
 
 
 @pytest.mark.parametrize("keep", ["one_per_component", "cover"])
@@ -190,7 +189,7 @@ def test_the_other_keep_rules_also_name_a_kept_document(chain: Chain, keep: Keep
         assert all(len(kept & nodes) == 1 for nodes in nx.connected_components(graph))
     for name, row in decided.items():
         if not row["kept"]:
-            partner = row["duplicate_of"]
+            partner = row["kept_document"]
             assert decided[partner]["kept"]
             if name in first:
                 joined = graph.get_edge_data(name, partner, {}).get("weight")

@@ -255,12 +255,16 @@ def test_documents_are_decided_among_those_of_kept_repositories(case: Case) -> N
         reason = gone.get(of[row["doc_id"]] or "")
         if reason is None and stays:
             reason, evidence = ("no_tokens" if text == "nothing" else "kept"), (None, None)
-        elif reason is None:
+        stand_in = evidence[0]
+        if reason is None:
             reason = "similar" if best[text]["doc_id"] == row["doc_id"] else "exact_copy"
+        if reason == "exact_copy":
+            evidence = (best[text]["doc_id"], 1.0)
         assert (decided["reason"], decided["duplicate_of"], decided["similarity"]) == (reason, *evidence)
+        assert decided["kept_document"] == stand_in
         assert decided["kept"] == (reason in ("kept", "no_tokens"))
         assert decided["component"] == (None if text == "nothing" else label[text])
-        assert evidence[0] is None or found[evidence[0]]["kept"]
+        assert stand_in is None or found[stand_in]["kept"]
     assert {row["reason"] for row in made.decisions} >= {"repository", "exact_copy", "kept", "no_tokens"}
 
 

@@ -57,16 +57,31 @@ def test_a_copy_is_decided_as_its_text(
         decide_documents(rows.to_batches(max_chunksize=rows_a_batch), "independent_set")
     )
     assert found.column_names == DECISIONS.names
-    columns = ("kept", "reason", "duplicate_of", "similarity", "component")
+    columns = ("kept", "reason", "duplicate_of", "similarity", "component", "kept_document")
     decided = {row["doc_id"]: tuple(row[name] for name in columns) for row in found.to_pylist()}
     assert decided.pop("lost")[0] is None
     assert decided == {
-        "b": (True, "kept", None, None, "a"),
-        "a": (False, "similar", "b", 0.9, "a"),
-        **{f"a{n}": (False, "exact_copy", "b", 0.9, "a") for n in range(5)},
-        **{f"b{n}": (False, "exact_copy", "b", 1.0, "a") for n in range(5)},
-        "c": (True, "kept", None, None, "c"),
-        "c0": (False, "exact_copy", "c", 1.0, "c"),
-        "e": (True, "no_tokens", None, None, None),
-        "e0": (False, "exact_copy", "e", 1.0, None),
+        "b": (True, "kept", None, None, "a", None),
+        "a": (False, "similar", "b", 0.9, "a", "b"),
+        **{f"a{n}": (False, "exact_copy", "a", 1.0, "a", "b") for n in range(5)},
+        **{f"b{n}": (False, "exact_copy", "b", 1.0, "a", "b") for n in range(5)},
+        "c": (True, "kept", None, None, "c", None),
+        "c0": (False, "exact_copy", "c", 1.0, "c", "c"),
+        "e": (True, "no_tokens", None, None, None, None),
+        "e0": (False, "exact_copy", "e", 1.0, None, "e"),
     }
+
+
+def test_a_copy_of_a_document_that_only_others_join_to_the_kept_one_is_exact() -> None:
+    rows = [
+        edge("a", "b", 0.9, "a"),
+        edge("b", "c", 0.9, "a"),
+        *(document(name, name, "a") for name in "abc"),
+        document("c0", "c", "a"),
+    ]
+    batches = pa.Table.from_pylist(rows, schema=SCHEMA).to_batches()
+    (decided,) = decide_documents(batches, "one_per_component")
+    columns = ("reason", "duplicate_of", "similarity", "kept_document")
+    found = {row["doc_id"]: tuple(row[name] for name in columns) for row in decided.to_pylist()}
+    assert found["c"] == ("connected", "a", None, "a")
+    assert found["c0"] == ("exact_copy", "c", 1.0, "a")

@@ -33,21 +33,22 @@ def deduplicate(lake: Lake) -> None:
     """Decide on the documents a to f of `web`, in one group with `books`, and publish the kept ones."""
 
     def decision(
-        doc_id: str, reason: str, kept_one: str | None = None, similarity: float | None = None
+        doc_id: str, reason: str, of: str | None = None, similarity: float | None = None, stays: str = ""
     ) -> Any:
         return {
             "doc_id": doc_id,
             "dataset": "books" if doc_id == "m" else "web",
-            "kept": kept_one is None,
+            "kept": of is None,
             "reason": reason,
-            "duplicate_of": kept_one,
+            "duplicate_of": of,
             "similarity": similarity,
+            "kept_document": stays or of,
         }
 
     rows = [
         decision("a", "kept"),
         decision("b", "similar", "a", 0.9),
-        decision("c", "exact_copy", "a", 1.0),
+        decision("c", "exact_copy", "b", 1.0, stays="a"),
         decision("d", "no_tokens"),
         decision("e", "similar", "m", 0.85),
         decision("m", "kept"),
@@ -102,10 +103,14 @@ def test_every_document_is_listed_with_its_reason(lake: Lake, tmp_path: Path) ->
         "f": (False, "filtered"),
     }
     partners = {it: (row["duplicate_of"], row["duplicate_of_key"]) for it, row in rows.items()}
-    assert partners["c"] == ("a", "page a")
+    assert partners["c"] == ("b", "page b")
     assert partners["e"] == ("m", "page m")  # of another dataset of its group
     assert partners["a"] == partners["f"] == (None, None)
-    assert rows["b"]["similarity"] == 0.9
+    assert [rows[it]["similarity"] for it in "abc"] == [None, 0.9, 1.0]
+    stay = {it: (row["kept_document"], row["kept_document_key"]) for it, row in rows.items()}
+    assert stay["b"] == stay["c"] == ("a", "page a")
+    assert stay["e"] == partners["e"]
+    assert stay["a"] == (None, None)
     assert rows["f"]["rejections"] == [{"rule": "word_count", "value": 1.0, "threshold": 9.0}]
     assert all("text" not in row for row in rows.values())
 
@@ -144,7 +149,7 @@ def test_a_document_without_a_decision_is_not_called_kept(lake: Lake, tmp_path: 
 
 def test_the_scratch_of_a_killed_export_has_no_name(tmp_path: Path) -> None:
     outcomes = Outcomes(tmp_path, Outcome(kept=False, reason="absent"))
-    outcomes.add([("a", True, "kept", None, None, None)])
+    outcomes.add([("a", True, "kept", None, None, None, None)])
     outcomes.index()
     assert list(tmp_path.iterdir()) == []
     assert [it.reason for it in outcomes.look_up(["b", "a"])] == ["absent", "kept"]

@@ -6,18 +6,21 @@ import io
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 from blender.catalog.blends import open_blends
 from blender.records import Source
-from factory.cli.trace import document_tree, show_step
+from factory.cli.trace import document_tree, show_documents, show_step
 from factory.errors import NotFound
-from factory.explain.stages.registry import line
+from factory.explain.stages.registry import STAGES, line
+from factory.explain.stages.removals import Read
 from factory.explain.steps import served_by, trace_step, trace_text
 from factory.explain.trace import DocumentTrace, trace_documents
 from factory.lake import names
+from factory.lake.schemas.dedup import DECISIONS
 from factory.lake.schemas.filters import FILTERED
 from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
@@ -240,8 +243,8 @@ def test_a_document_that_is_joined_through_others_is_not_called_similar(lake: La
         "code",
         "code",
         {"doc_id": "a", "kept": True, "reason": "kept"},
-        {"doc_id": "b", "kept": False, "reason": "similar", "duplicate_of": "a", "similarity": 0.85},
-        {"doc_id": "c", "kept": False, "reason": "connected", "duplicate_of": "a"},
+        removal("b", "similar", "a", 0.85, "a"),
+        removal("c", "connected", "a", None, "a"),
     )
     _, second, third = trace_documents(lake, ["a", "b", "c"])
     assert second.reason == "a near duplicate of a, which is kept (similarity 0.8500)"
@@ -250,6 +253,41 @@ def test_a_document_that_is_joined_through_others_is_not_called_similar(lake: La
         "removed for a, which is kept: joined to it through others, similar to no kept document"
     )
     assert (third.outcome, third.duplicate_of, third.similarity) == ("duplicate", "a", None)
+
+
+def removal(doc_id: str, reason: str, of: str, similarity: float | None, stays: str) -> dict[str, Any]:
+    """The decision against a document."""
+    named = {"duplicate_of": of, "similarity": similarity, "kept_document": stays}
+    return {"doc_id": doc_id, "kept": False, "reason": reason, **named}
+
+
+def test_an_exact_copy_of_a_removed_document_names_it_and_the_kept_one(lake: Lake) -> None:
+    documents(lake, "code", "abc")
+    near, copied = removal("b", "similar", "a", 0.85, "a"), removal("c", "exact_copy", "b", 1.0, "a")
+    decisions(lake, "code", "code", near, copied)
+    [copy] = trace_documents(lake, ["c"])
+    assert copy.reason == "an exact copy of b (similarity 1.0000); a is kept in place of both"
+    assert (copy.duplicate_of, copy.similarity, copy.kept_document) == ("b", 1.0, "a")
+    console = Console(record=True, width=120, file=io.StringIO())
+    show_documents([copy], [], console, as_json=False)
+    printed = console.export_text()
+    assert "exact copy of: web / page b" in printed
+    assert "kept: web / page a" in printed
+
+
+def test_decisions_of_an_earlier_version_name_the_kept_document_of_an_exact_copy(lake: Lake) -> None:
+    columns = DECISIONS.columns
+    earlier = replace(DECISIONS, columns=columns.remove(columns.get_field_index("kept_document")))
+    documents(lake, "code", "abc")
+    row = {"dataset": "code", **removal("c", "exact_copy", "a", 0.85, "")}
+    del row["kept_document"]
+    publish(lake, names.dedup("code", "decisions"), earlier, [row])
+    [copy] = trace_documents(lake, ["c"])
+    assert copy.reason == "an exact copy of a near duplicate of a, which is kept (similarity 0.8500)"
+    assert (copy.kept_document, copy.kept_name) == ("a", "web / page a")
+    read = Read(lake, frozenset(lake.names()), dataset="code")
+    [batch] = [batch for view in STAGES for batch in view.removals(read, None)]
+    assert [(row["partner"], row["kept_document"]) for row in batch.to_pylist()] == [("a", "a")]
 
 
 def test_a_document_has_a_way_through_each_variant_of_its_dataset(lake: Lake) -> None:

@@ -1,4 +1,4 @@
-"""What deduplication says: which kept document a removed one resembles, or why its repository went."""
+"""What deduplication says: which document a removed one duplicates, or why its repository went."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from factory.lake.schemas.dedup import DECISIONS
 from factory.lake.schemas.ingest import RAW
 
 DUPLICATE, REPOSITORY = "duplicate", "repository"
+EXACT_COPY = "exact_copy"  # the reason of a document whose text another document has
 _DECIDED = ("doc_id", "dataset", "reason", "similarity", "duplicate_of")
 
 
@@ -42,7 +43,9 @@ class DedupView(StageView):
 
     def removals(self, read: Read, ids: pa.Array | None) -> Iterator[pa.RecordBatch]:
         for table in _decisions(read):
-            for batch in read.batches(table, DECISIONS, _DECIDED, ids, **_own(read), kept=False):
+            names_kept = _column_of_kept(read, table)
+            columns = dict.fromkeys((*_DECIDED, names_kept))
+            for batch in read.batches(table, DECISIONS, columns, ids, **_own(read), kept=False):
                 with_repository = pc.is_in(batch["reason"], pa.array(WITH_ITS_REPOSITORY))
                 yield removals_of(
                     doc_id=batch["doc_id"],
@@ -50,6 +53,7 @@ class DedupView(StageView):
                     reason=batch["reason"],
                     value=batch["similarity"],
                     partner=batch["duplicate_of"],
+                    kept_document=batch[names_kept],
                     sentence=_repositories_of(read, table, batch.filter(with_repository), batch["doc_id"])
                     if ids is not None and with_repository.true_count
                     else None,
@@ -73,8 +77,18 @@ class DedupView(StageView):
                 f"removed for {partner}, which is kept: joined to it through others, similar to no kept "
                 "document"
             )
-        kind = "an exact copy" if removal.reason == "exact_copy" and similarity == 1 else "a near duplicate"
-        return f"{kind} of {partner}, which is kept (similarity {similarity:.4f})"
+        if removal.reason != EXACT_COPY:
+            return f"a near duplicate of {partner}, which is kept (similarity {similarity:.4f})"
+        if similarity < 1:
+            return (
+                f"an exact copy of a near duplicate of {partner}, which is kept (similarity {similarity:.4f})"
+            )
+        if removal.kept_document == partner:
+            return f"an exact copy of {partner}, which is kept (similarity {similarity:.4f})"
+        return (
+            f"an exact copy of {partner} (similarity {similarity:.4f}); {removal.kept_document} is kept in "
+            "place of both"
+        )
 
     def line(self, trace: DocumentTrace) -> str:
         if trace.component is None:
@@ -95,6 +109,12 @@ VIEW = DedupView()
 
 def _decisions(read: Read) -> list[TableName]:
     return read.tables("dedup", "_decisions")
+
+
+def _column_of_kept(read: Read, table: TableName) -> str:
+    """The column that names the kept document: decisions of earlier versions have it in `duplicate_of`."""
+    is_earlier = read.has_rows(table) and "kept_document" not in read.columns(table)
+    return "duplicate_of" if is_earlier else "kept_document"
 
 
 def _own(read: Read) -> dict[str, str]:

@@ -71,11 +71,11 @@ class DocumentTrace:
 
     `tables` are the tables that hold it, with their snapshots, in pipeline order. `outcome` is `bad_record`,
     the word of a removal (`filtered`, `duplicate`, `repository`, ...), `packed`, `served` or `under_way`, and
-    `reason` one sentence on it. `duplicate_name` is the source and key of `duplicate_of`. `sequences` is the
-    packed table of its placements, and `side` says why it is that table, if the dataset has a validation
-    part. `without_value` are the rules that it passes without a value. `variants` are its traces through the
-    variants of its dataset, by name, and `descendants` those of the documents that are made from it in other
-    datasets.
+    `reason` one sentence on it. A duplicate names the document that it duplicates and the one kept in its
+    place; `duplicate_name` and `kept_name` are their sources and keys. `sequences` is the packed table of its
+    placements, and `side` says why it is that table, if the dataset has a validation part. `without_value`
+    are the rules that it passes without a value. `variants` are its traces through the variants of its
+    dataset, by name, and `descendants` those of the documents that are made from it in other datasets.
     """
 
     doc_id: str
@@ -91,6 +91,8 @@ class DocumentTrace:
     without_value: list[str] = field(default_factory=list)
     duplicate_of: str | None = None
     duplicate_name: str | None = None
+    kept_document: str | None = None
+    kept_name: str | None = None
     similarity: float | None = None
     component: str | None = None
     position: int | None = None
@@ -130,5 +132,6 @@ class DocumentTrace:
         for removal in removals:
             if removal.limit is None:
                 self.duplicate_of, self.similarity = removal.partner, removal.value
+                self.kept_document = removal.kept_document
             else:
                 self.rejections.append(Rejection(removal.reason, removal.value, removal.limit))

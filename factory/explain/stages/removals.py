@@ -24,7 +24,8 @@ REMOVALS = pa.schema(
         ("reason", pa.string()),  # the rule that it fails, or the word of the decision
         ("value", pa.float64()),  # what was measured: of a rule its number, of a duplicate the similarity
         ("limit", pa.float64()),  # the limit that the value breaks; null unless a rule decided
-        ("partner", pa.string()),  # the document that stayed in its place
+        ("partner", pa.string()),  # the document that it duplicates
+        ("kept_document", pa.string()),  # the document that stayed in its place
         ("sentence", pa.string()),  # what the other columns do not tell, for a person
     ]
 )
@@ -43,6 +44,7 @@ class Removal:
     value: float | None = None
     limit: float | None = None
     partner: str | None = None
+    kept_document: str | None = None
     sentence: str | None = None
 
 
@@ -100,6 +102,13 @@ class Read:
         if table not in self._newest:
             self._newest[table] = self.lake.published(table).snapshot_id
         return self._newest[table]
+
+    def columns(self, table: TableName) -> Collection[str]:
+        """Return the columns of a table at its snapshot, which an earlier version may have written."""
+        iceberg_table = self.lake.table(table)
+        snapshot = iceberg_table.snapshot_by_id(self.snapshot(table))
+        schema_id = None if snapshot is None else snapshot.schema_id
+        return iceberg_table.schemas().get(schema_id or 0, iceberg_table.schema()).column_names
 
     def batches(
         self,

@@ -86,13 +86,7 @@ class VerdictView(StageView):
 
     def _without_value(self, read: Read, table: TableName) -> list[str]:
         """The column of rules without a value, if the verdicts have it, as of this version on."""
-        if not read.has_rows(table):
-            return []
-        iceberg_table = read.lake.table(table)
-        snapshot = iceberg_table.snapshot_by_id(read.snapshot(table))
-        schema_id = None if snapshot is None else snapshot.schema_id
-        schema = iceberg_table.schemas().get(schema_id or 0, iceberg_table.schema())
-        return [WITHOUT_VALUE] if WITHOUT_VALUE in schema.column_names else []
+        return [WITHOUT_VALUE] if read.has_rows(table) and WITHOUT_VALUE in read.columns(table) else []
 
     def _tables(self, read: Read) -> Sequence[TableName]:
         """The tables of verdicts: of the dataset that is read, or else of every dataset."""

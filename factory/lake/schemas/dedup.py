@@ -87,9 +87,10 @@ DECISIONS = table(
         "`kept`, `exact_copy`, `similar`, `connected`, `no_tokens`; with its repository `repository` or "
         "`topic`",
     ),
-    column("duplicate_of", pa.string(), "a kept document, unless removed with its repository"),
-    column("similarity", pa.float64(), "exact similarity with it, null if `connected`"),
+    column("duplicate_of", pa.string(), "of an exact copy the best copy of its text, else the kept document"),
+    column("similarity", pa.float64(), "exact similarity with `duplicate_of`, null if `connected`"),
     column("component", pa.string(), "connected component of the document"),
+    column("kept_document", pa.string(), "the document kept in its place, which may be `duplicate_of`"),
     chart="dedup.decisions",
     figures="dedup.decisions",
 )

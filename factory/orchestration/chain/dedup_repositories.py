@@ -116,19 +116,23 @@ def removal_names_a_kept_document(repositories: RepositoryConfig | None) -> Chec
     """A removed document names a kept one; with its repository removed, only if a kept one resembles it."""
     by_itself = "kept = (duplicate_of IS NULL)"
     with_its_repository = "NOT kept AND (duplicate_of IS NULL) = (similarity IS NULL)"
+    condition = (
+        f"if({_WITH_ITS_REPOSITORY}, {with_its_repository}, {by_itself})" if repositories else by_itself
+    )
     return holds(
         "a_removed_document_names_a_kept_one",
-        f"if({_WITH_ITS_REPOSITORY}, {with_its_repository}, {by_itself})" if repositories else by_itself,
+        f"{condition} AND (duplicate_of IS NULL) = (kept_document IS NULL)",
         "kept",
         "duplicate_of",
+        "kept_document",
         *(["reason", "similarity"] if repositories else []),
     )
 
 
 def removal_is_similar_enough(config: DecisionConfig, repositories: RepositoryConfig | None) -> Check:
-    """The similarity of a removal reaches the threshold, or its reason explains the null."""
-    enough = f"similarity >= {config.threshold}"
-    may_have_none = ["'connected'", "'exact_copy'"] if config.keep == "one_per_component" else []
+    """An exact copy has similarity 1; else it reaches the threshold, or the reason explains the null."""
+    enough = f"similarity >= if(reason = 'exact_copy', 1, {config.threshold})"
+    may_have_none = ["'connected'"] if config.keep == "one_per_component" else []
     may_have_none += ["'repository'", "'topic'"] if repositories else []
     removed = f"coalesce({enough} AND reason != 'connected', false)"
     if may_have_none:

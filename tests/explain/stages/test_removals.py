@@ -50,6 +50,7 @@ def lake(tmp_path: Path) -> Lake:
             "kept": reason == "kept",
             "reason": reason,
             "duplicate_of": partner,
+            "kept_document": partner,
             "similarity": similarity,
         }
         for doc_id, (reason, partner, similarity) in decided.items()
@@ -78,6 +79,7 @@ def test_every_removal_has_the_same_columns_for_some_documents_and_for_all(lake:
         ("e", "no_tokens", "no_tokens", None, None),
     ]
     assert [row["partner"] for row in every] == [None, None, "f", "f", None, None]
+    assert [row["kept_document"] for row in every] == [None, None, "f", "f", None, None]
     some = removals(lake, pa.array(list("abcdef")))
     assert [row | {"sentence": None} for row in some] == every
     assert [row["sentence"] for row in some if row["sentence"]] == ["its repository was removed"]
@@ -108,7 +110,7 @@ def test_a_trace_ends_with_the_first_stage_that_removed_the_document(lake: Lake)
 
 def test_the_decision_of_the_last_of_two_groups_counts(lake: Lake) -> None:
     other = {"doc_id": "b", "kept": False, "reason": "exact_copy", "duplicate_of": "e", "similarity": 1.0}
-    decisions(lake, "renamed", "web", other)
+    decisions(lake, "renamed", "web", other | {"kept_document": "e"})
     [trace] = trace_documents(lake, ["b"])
     assert trace.reason == "an exact copy of e, which is kept (similarity 1.0000)"
     assert {"dedup.prose_decisions", "dedup.renamed_decisions"} <= trace.tables.keys()

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from factory.dedup.decisions import DecisionConfig
 from factory.dedup.repository_config import RepositoryConfig
 from factory.errors import ConfigurationError
 from factory.explain.diff import diff
@@ -28,6 +29,7 @@ from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.dedup import Deduplication, dedup_group
 from factory.orchestration.chain.dedup_repositories import (
     component_keeps_a_document,
+    removal_is_similar_enough,
     removal_names_a_kept_document,
 )
 from factory.orchestration.chain.link import Chain
@@ -171,7 +173,7 @@ def test_the_giant_component_is_told_before_and_after_topics(ran: Ran) -> None:
 def test_removed_repositories_take_their_documents_and_decide_no_other(ran: Ran) -> None:
     found = ran.rows(CODE, "decisions", "doc_id")
     kept = {name for name, row in found.items() if row["kept"]}
-    assert {row["duplicate_of"] for row in found.values()} - {None} <= kept
+    assert {row["kept_document"] for row in found.values()} - {None} <= kept
     reasons = {name: (row["reason"], row["duplicate_of"], row["similarity"]) for name, row in found.items()}
     assert reasons["fork/engine3.py"] == ("repository", "engine/engine3.py", 1.0)
     assert reasons["fork/engine0.py"][:2] == ("repository", "engine/engine0.py")
@@ -247,22 +249,27 @@ def _table(part: str) -> TableName:
     return names.dedup(CODE, part)
 
 
-DECIDED = "kept boolean, reason string, duplicate_of string, similarity double, component string"
+DECIDED = (
+    "kept boolean, reason string, duplicate_of string, similarity double, component string, "
+    "kept_document string"
+)
 
 
 @pytest.mark.spark
 def test_a_duplicate_names_a_kept_document_in_a_removed_repository_too(spark: SparkSession) -> None:
     cases: list[tuple[tuple[object, ...], bool, bool]] = [  # row, right with repositories, right without
-        ((True, "kept", None, None, "a"), True, True),
-        ((False, "similar", "x", 0.9, "a"), True, True),
-        ((False, "similar", None, None, "a"), False, False),
-        ((False, "repository", "x", 0.9, "a"), True, True),
-        ((False, "repository", None, None, "a"), True, False),
-        ((False, "topic", None, None, "a"), True, False),
-        ((False, "topic", "x", None, "a"), False, True),
-        ((False, "repository", None, 0.9, "a"), False, False),
-        ((True, "repository", "x", 0.9, "a"), False, False),
-        ((True, "topic", None, None, "a"), False, True),
+        ((True, "kept", None, None, "a", None), True, True),
+        ((False, "similar", "x", 0.9, "a", "x"), True, True),
+        ((False, "similar", "x", 0.9, "a", None), False, False),
+        ((False, "exact_copy", "y", 1.0, "a", "x"), True, True),
+        ((False, "similar", None, None, "a", None), False, False),
+        ((False, "repository", "x", 0.9, "a", "x"), True, True),
+        ((False, "repository", None, None, "a", None), True, False),
+        ((False, "topic", None, None, "a", None), True, False),
+        ((False, "topic", "x", None, "a", "x"), False, True),
+        ((False, "repository", None, 0.9, "a", None), False, False),
+        ((True, "repository", "x", 0.9, "a", "x"), False, False),
+        ((True, "topic", None, None, "a", None), False, True),
     ]
     rows = spark.createDataFrame([(n, *row) for n, (row, *_) in enumerate(cases)], f"n int, {DECIDED}")
     checks = [F.expr(removal_names_a_kept_document(of).violations) for of in (CHOSEN, None)]
@@ -271,12 +278,29 @@ def test_a_duplicate_names_a_kept_document_in_a_removed_repository_too(spark: Sp
 
 
 @pytest.mark.spark
+def test_an_exact_copy_has_similarity_one(spark: SparkSession) -> None:
+    config = DecisionConfig(threshold=0.8, keep="one_per_component", priority=())
+    cases: list[tuple[tuple[object, ...], bool]] = [
+        ((False, "exact_copy", "y", 1.0, "a", "x"), True),
+        ((False, "exact_copy", "x", 0.85, "a", "x"), False),
+        ((False, "exact_copy", "x", None, "a", "x"), False),
+        ((False, "similar", "x", 0.85, "a", "x"), True),
+        ((False, "similar", "x", 0.75, "a", "x"), False),
+        ((False, "connected", "x", None, "a", "x"), True),
+    ]
+    rows = spark.createDataFrame([(n, *row) for n, (row, _) in enumerate(cases)], f"n int, {DECIDED}")
+    check = F.expr(removal_is_similar_enough(config, None).violations)
+    found = {row[0]: row[1] for row in rows.groupBy("n").agg(check).collect()}
+    assert found == {n: int(not fine) for n, (_, fine) in enumerate(cases)}
+
+
+@pytest.mark.spark
 def test_a_family_is_lost_where_documents_remain_and_none_is_kept(spark: SparkSession) -> None:
     rows = [
-        (True, "kept", None, None, "a"),
-        (False, "repository", "x", 0.9, "a"),
-        (False, "repository", None, None, "b"),
-        (False, "similar", "x", 0.9, "c"),
+        (True, "kept", None, None, "a", None),
+        (False, "repository", "x", 0.9, "a", "x"),
+        (False, "repository", None, None, "b", None),
+        (False, "similar", "x", 0.9, "c", "x"),
     ]
     found = spark.createDataFrame(rows, DECIDED)
     assert violations(found, [component_keeps_a_document(CHOSEN)]) == {"no_family_is_lost": 1}
