@@ -265,3 +265,11 @@ def test_pages_in_the_records_of_parquet_take_two_datasets(tmp_path: Path) -> No
         "need two datasets: one with `format: parquet` and `text`, and one with `format: html`"
         in outputs[1].stderr
     )
+
+
+def test_notes_with_front_matter_are_no_download(tmp_path: Path) -> None:
+    note = f"---\ntitle: Tides\n---\n{PROSE}"
+    write(tmp_path, **{"README.md": note, "deep/b.md": note}, **{"deep/c.jsonl": '{"text": "one"}\n'})
+    entries, _ = init(tmp_path)
+    assert {entry["format"] for entry in entries.values()} == {"files", "jsonl"}
+    assert "license" not in str(entries)

@@ -115,9 +115,13 @@ def _is_download(folder: Path) -> bool:
     """Whether a folder is a dataset of the Hugging Face Hub: the card of a dataset above files of records."""
     if not (folder / "README.md").is_file():
         return False
-    every = compiled([pattern for patterns in RECORD_FILES.values() for pattern in patterns])
-    names = files_below(folder, ("**/*",), (*UNWANTED, *INSTALLED, *HIDDEN_NAMES))
-    return any(map(every.fullmatch, islice(names, MOST_FILES))) and card_of(folder) is not None
+    of_records = [format for format in RECORD_FILES if issubclass(CLASS_OF_FORMAT[format], RecordFiles)]
+    patterns = [pattern for format in of_records for pattern in RECORD_FILES[format]]
+    names = files_below(folder, patterns, (*UNWANTED, *INSTALLED, *HIDDEN_NAMES))
+    if next(names, None) is None:
+        return False
+    card = card_of(folder)  # the front matter of notes has other fields
+    return card is not None and card != Card()
 
 
 def _datasets(
