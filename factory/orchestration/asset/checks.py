@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from factory.counted import conjunction
 from factory.lake.schemas.base import TableSchema
 
 if TYPE_CHECKING:
@@ -53,21 +54,26 @@ class Check:
 
 
 def unique(*columns: str) -> Check:
-    """No two rows agree on `columns`."""
+    """No two rows have the same `columns`."""
     key = ", ".join(columns)
+    quoted = [f"`{column}`" for column in columns]
     return Check(
         name=f"unique_{'_'.join(columns)}",
         violations=f"count(1) - count(DISTINCT {key})",
         columns=columns,
-        description=f"No two rows agree on ({key}).",
+        description=f"No two rows have the same {conjunction(quoted)}.",
         whole=True,
         distinct=True,
     )
 
 
-def holds(name: str, condition: str, *columns: str) -> Check:
-    """`condition`, an SQL expression over `columns`, is true in every row."""
-    return Check(name, f"count_if(NOT coalesce({condition}, false))", columns, f"{condition} in every row.")
+def holds(name: str, condition: str, *columns: str, description: str = "") -> Check:
+    """`condition`, an SQL expression over `columns`, is true in every row.
+
+    Without a `description` the name is the sentence that Dagster shows: `every_edge_is_similar`.
+    """
+    sentence = description or f"{name.replace('_', ' ').capitalize()}."
+    return Check(name, f"count_if(NOT coalesce({condition}, false))", columns, sentence)
 
 
 def aggregate(name: str, violations: str, description: str, *columns: str) -> Check:

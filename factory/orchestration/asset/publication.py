@@ -60,6 +60,7 @@ from factory.orchestration.asset.reuse import (
     stale_lasting,
 )
 from factory.orchestration.asset.rows import Rows
+from factory.orchestration.host.history import SQL
 from factory.orchestration.host.resources import LakeRun
 from factory.orchestration.keys import key_of
 from factory.spark.session import batches_of
@@ -346,8 +347,13 @@ def _result(
         passed=check.passes(figure),
         severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
         description=check.description,
-        metadata={**check.figures(figure), **(of_all or {}), **_excerpt(sentences)},
+        metadata={**check.figures(figure), **(of_all or {}), **_excerpt(sentences), **_sql(check)},
     )
+
+
+def _sql(check: Check) -> dict[str, dg.MetadataValue]:
+    """Return the aggregate that counts the violations, for those who want to look for them."""
+    return {} if check.files else {SQL: dg.MetadataValue.text(check.violations)}
 
 
 def _excerpt(sentences: Sequence[str] | None) -> dict[str, dg.MetadataValue]:

@@ -126,6 +126,8 @@ def removal_names_a_kept_document(repositories: RepositoryConfig | None) -> Chec
         "duplicate_of",
         "kept_document",
         *(["reason", "similarity"] if repositories else []),
+        description="A removed document names the kept document that it resembles"
+        + (", unless it left with its repository." if repositories else "."),
     )
 
 
@@ -143,6 +145,8 @@ def removal_is_similar_enough(config: DecisionConfig, repositories: RepositoryCo
         "kept",
         "reason",
         "similarity",
+        description=f"A removed document has a similarity of at least {config.threshold:g} to the kept "
+        "document that it names" + (", or its reason says why it has none." if may_have_none else "."),
     )
 
 

@@ -45,7 +45,11 @@ from factory.orchestration.chain.link import Chain
 from factory.suggestions import unknown_name
 
 A_VERDICT_HAS_ITS_REASONS = holds(
-    "a_verdict_has_its_reasons", "kept = (size(rejections) = 0)", "kept", "rejections"
+    "a_verdict_has_its_reasons",
+    "kept = (size(rejections) = 0)",
+    "kept",
+    "rejections",
+    description="A document is kept if no rule rejects it, and removed if one does.",
 )
 
 
@@ -213,7 +217,7 @@ def _spelled_numbers(rules: Sequence[Rule]) -> Iterator[Check]:
             yield alarm(
                 f"{column}_is_a_{rule.noun}",
                 rule.not_comparable,
-                f"Every value of `{rule.name}` is a {rule.noun}; one that is none counts as missing.",
+                f"Every value of `{rule.name}` is a {rule.noun}; any other value counts as missing.",
                 column,
             )
 

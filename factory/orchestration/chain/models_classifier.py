@@ -31,20 +31,20 @@ _CHECKS = (
     alarm(
         "holds_out_sources",
         "count_if(n_held_out_sources = 0)",
-        "Whole sources are held out, not documents of sources that were trained on.",
+        "Held-out documents come from sources that the classifier was not trained on.",
         "n_held_out_sources",
     ),
     alarm(
         "separates_held_out_sources",
         "max(1 - auc)",
-        f"On documents held out the area under the ROC curve is at least {LEAST_AUC}.",
+        f"On held-out documents the area under the ROC curve is at least {LEAST_AUC}.",
         "auc",
         limit=1 - LEAST_AUC,
     ),
     alarm(
         "probabilities_hold",
         "max(calibration_error)",
-        "On documents held out, probabilities are shares.",
+        "On held-out documents, predicted probabilities match the observed shares.",
         "calibration_error",
         limit=MOST_CALIBRATION_ERROR,
     ),

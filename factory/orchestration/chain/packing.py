@@ -39,7 +39,7 @@ _CHECKS = (
     aggregate(
         "ordinals_are_dense",
         "coalesce(max(ordinal) + 1, 0) - count(1)",
-        "Ordinals are 0 .. n-1.",
+        "Ordinals count from 0 to n-1 without a gap.",
         "ordinal",
     ),
     holds(
@@ -47,6 +47,7 @@ _CHECKS = (
         "n_tokens = aggregate(segments, 0L, (sum, s) -> sum + s.length)",
         "n_tokens",
         "segments",
+        description="The lengths of the segments of a sequence add up to its tokens.",
     ),
     layout("pages_of_equal_rows", odd_pages, "Pages of every column end at the same rows."),
 )

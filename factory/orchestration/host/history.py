@@ -18,6 +18,7 @@ _EVENTS = {dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_
 
 
 LEFT_OUT = "left out"  # metadata of the observation of a table that a run left out
+SQL = "SQL"  # metadata of a check: the aggregate that counts its violations
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def tables_of_run(instance: dg.DagsterInstance, run_id: str) -> dict[TableName, 
                     check.passed,
                     check.severity is dg.AssetCheckSeverity.ERROR,
                     check.description or "",
-                    {name: entry.value for name, entry in check.metadata.items()},
+                    {name: entry.value for name, entry in check.metadata.items() if name != SQL},
                 )
             )
     return {table: of for table, of in found.items() if of.figures}

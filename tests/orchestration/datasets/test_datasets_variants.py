@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import dagster as dg
 import pytest
 
+from factory.orchestration.asset.table_asset import declaration_of
 from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.datasets.located_yaml import LocatedYaml
 from factory.orchestration.host.definitions import definitions
@@ -39,12 +39,13 @@ def test_a_variant_at_another_threshold_shares_filters_and_comparisons(folder: P
     assert "notes__loose" in found.datasets
     assert "prose__loose" in found.groups
     (edges,) = (
-        check.description
+        check.violations
         for asset in found.assets
-        for check in asset.check_specs
-        if check.key.asset_key == dg.AssetKey("dedup.prose_edges") and check.name == "every_edge_is_similar"
+        for output in declaration_of(asset).outputs
+        for check in output.checks
+        if str(output.table) == "dedup.prose_edges" and check.name == "every_edge_is_similar"
     )
-    assert edges == "similarity >= 0.6 in every row."
+    assert "similarity >= 0.6" in edges
     definitions(found.assets, Settings(home=folder / "lake"))
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import dagster as dg
 import pytest
 
+from factory.orchestration.datasets.assets import corpus
 from factory.orchestration.datasets.blend_asset import BLEND, blend_asset
 from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
 from tests.orchestration.declared import GOOD, assert_refused, declared
+from tests.orchestration.large_lake import LARGE, fill
 
 OWNED = GOOD.replace("    license: MIT\n", "    license: MIT\n    owners: [ada@example.org, 'team:code']\n")
 
@@ -64,6 +67,22 @@ def test_every_column_has_a_description(specs: dict[str, dg.AssetSpec]) -> None:
     signals = specs["signals.notes"].metadata["dagster/column_schema"].columns
     (words,) = [it.description for it in signals if it.name == "word_count"]
     assert words == "Words with at least one letter or number. Unit: words."
+
+
+def test_the_description_of_a_check_is_a_sentence_without_sql(folder: Path) -> None:
+    code = re.compile(r"[<>=]=|!=|\b(AND|NOT|NULL|CASE|count)\b|\(")
+    descriptions = {
+        check.name: str(check.description)
+        for asset in corpus(fill(folder, LARGE)).assets
+        for check in asset.check_specs
+    }
+    assert len(descriptions) > 30
+    wrong = {
+        name: text
+        for name, text in descriptions.items()
+        if code.search(text) or not text[0].isupper() or not text.endswith(".") or " " not in text
+    }
+    assert wrong == {}
 
 
 def test_owners_own_the_tables_of_their_dataset_and_group(specs: dict[str, dg.AssetSpec]) -> None:
