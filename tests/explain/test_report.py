@@ -56,7 +56,7 @@ def record_run(lake: Lake, warned: float = 0.8, left_out: str = "") -> str:
                 "made because": "word_count 50 -> 100",
                 "rejected": 4,
                 "snapshot": "17",
-                "chart": dg.MetadataValue.md(bars(["1", "2"], [3, 3], "documents by <bytes>")),
+                "chart": dg.MetadataValue.md(bars(["1", "2"], [3, 3], "documents by <bytes>").image),
             }
         )
         yield dg.AssetCheckResult(

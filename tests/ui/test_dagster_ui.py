@@ -28,8 +28,8 @@ SEED_TEXT = (
     "On page {n} of volume {n} the clerk wrote that the roof leaked and that the shelves were moved. "
     "Nobody knows who moved them back, but the ledger of the following spring has them in their old place. "
 )
-STAGES = ("raw", "signals", "filtered", "tokenized", "packed")
-EXPANDED = ",".join(f"global@global:{group}" for group in ("notes", "packed", "packed/notes"))
+STAGES = ("raw", "signals", "filtered")
+EXPANDED = ",".join(f"global@global:{group}" for group in ("notes", "packed"))
 GRAPH_VIEWPORT = {"width": 1400, "height": 1500}  # at this size the UI draws the graph's names in full size
 GRAPH_PANE = {"x": 545, "y": 112, "width": 805, "height": 1290}  # without menus, so that a page shows 1:1
 GROUPS_VIEWPORT = {"width": 1800, "height": 1500}
@@ -128,9 +128,11 @@ def test_a_person_materializes_an_asset_and_sees_its_check_and_its_chart(
 
     page.get_by_role("tab", name="Checks").click()
     expect(page.get_by_text("unique_doc_id").first).to_be_visible()
+    expect(page.get_by_text("No two rows have the same `doc_id`.").first).to_be_visible()
     expect(page.get_by_text("Passed").first).to_be_visible()
 
     page.goto(f"{address}/assets/raw.notes")
+    expect(page.get_by_text("documents by bytes").first).to_be_visible()  # as text, without a click
     page.get_by_text("[Show Markdown]").first.click()
     chart = page.locator("img[alt='documents by bytes']")
     expect(chart).to_be_visible()

@@ -56,12 +56,12 @@ class Check:
 def unique(*columns: str) -> Check:
     """No two rows have the same `columns`."""
     key = ", ".join(columns)
-    quoted = [f"`{column}`" for column in columns]
+    column_names = [f"`{column}`" for column in columns]
     return Check(
         name=f"unique_{'_'.join(columns)}",
         violations=f"count(1) - count(DISTINCT {key})",
         columns=columns,
-        description=f"No two rows have the same {conjunction(quoted)}.",
+        description=f"No two rows have the same {conjunction(column_names)}.",
         whole=True,
         distinct=True,
     )

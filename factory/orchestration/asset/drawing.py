@@ -1,4 +1,4 @@
-"""Charts as Markdown images: a handful of numbers as lines, bars and texts of an SVG picture.
+"""Charts as Markdown images: a handful of numbers as lines, bars and texts of an SVG picture, and as text.
 
 Every table has a chart, so a chart must cost next to nothing. These take less than a millisecond; a library
 that draws pixels took twenty, and a second to import.
@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from html import escape
 
 from rich.cells import cell_len, set_cell_size
+
+from factory.orchestration.asset.text_chart import text_bars, text_curves
 
 _INK, _KEPT, _AXIS, _PAPER = "#3b5b92", "#2f855a", "#000000", "#ffffff"
 _FONT = "DejaVu Sans, Verdana, sans-serif"
@@ -34,7 +36,15 @@ _PANEL_HEIGHT = 62
 _RIGHT, _BOTTOM = 18, 36
 
 
-def bars(labels: Sequence[str], values: Sequence[int], title: str, kept: Collection[str] = ()) -> str:
+@dataclass(frozen=True)
+class Drawing:
+    """A chart as a Markdown image, and as a few lines of text in Markdown, which Dagster shows at once."""
+
+    image: str
+    text: str
+
+
+def bars(labels: Sequence[str], values: Sequence[int], title: str, kept: Collection[str] = ()) -> Drawing:
     """Draw one horizontal bar per label, each with its value; the bars of `kept` have their own color."""
     shown = [
         label if cell_len(label) <= _LONGEST else f"{set_cell_size(label, _LONGEST - 1)}…" for label in labels
@@ -52,10 +62,10 @@ def bars(labels: Sequence[str], values: Sequence[int], title: str, kept: Collect
         picture.bar(left, middle, longest * value, 0.8 * _BAR, _KEPT if label in kept else _INK)
         picture.text(left + longest * value + 5, middle, f"{value:,}", size=12.5)
     picture.line([(left, _BAR_TITLE), (left, end)], _AXIS)
-    return picture.markdown(title)
+    return Drawing(picture.markdown(title), text_bars(labels, values, title))
 
 
-def curves(panels: Mapping[str, Sequence[float]], title: str) -> str:
+def curves(panels: Mapping[str, Sequence[float]], title: str) -> Drawing:
     """Draw one small panel per name: ascending values over their quantiles, 0 to 100 %."""
     return _panels(
         {
@@ -66,12 +76,12 @@ def curves(panels: Mapping[str, Sequence[float]], title: str) -> str:
     )
 
 
-def over(x: Sequence[float], panels: Mapping[str, Sequence[float]], title: str) -> str:
+def over(x: Sequence[float], panels: Mapping[str, Sequence[float]], title: str) -> Drawing:
     """Draw one small panel per name: values over `x`, each point marked, from zero up."""
     return _panels({name: (x, values) for name, values in panels.items()}, title, dots=True, bottom=0)
 
 
-def on_diagonal(panels: Mapping[str, tuple[Sequence[float], Sequence[float]]], title: str) -> str:
+def on_diagonal(panels: Mapping[str, tuple[Sequence[float], Sequence[float]]], title: str) -> Drawing:
     """Draw one small panel per name: points (x, y) from 0 to 1 beside the diagonal, where both are equal."""
     return _panels(panels, title, dots=True, bottom=0, diagonal=True)
 
@@ -82,7 +92,7 @@ def _panels(
     dots: bool = False,
     bottom: float | None = None,
     diagonal: bool = False,
-) -> str:
+) -> Drawing:
     rows = max(1, math.ceil(len(panels) / _COLUMNS))
     picture = _Picture(_PANELS_WIDTH, _PANELS_TITLE + _PANEL_ROW * rows)
     picture.text(8, 14, title, size=12.5)
@@ -96,7 +106,9 @@ def _panels(
         if diagonal:
             panel.draw_line(ends, ends, _KEPT)
         panel.draw_line(x, values, _INK, width=1.5, dots=dots)
-    return picture.markdown(title)
+    return Drawing(
+        picture.markdown(title), text_curves({name: values for name, (_, values) in panels.items()}, title)
+    )
 
 
 @dataclass(frozen=True)

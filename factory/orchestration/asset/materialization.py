@@ -20,8 +20,17 @@ from factory.orchestration.keys import key_of
 
 
 def shown_of(output: Output, rows: Rows, properties: Mapping[str, str]) -> dict[str, Any]:
-    """Return the figures and the chart of a published table with these table properties, as metadata."""
-    return {**output.figures(rows, properties), "chart": dg.MetadataValue.md(output.chart(rows))}
+    """Return the figures and the chart of a published table with these table properties, as metadata.
+
+    Dagster shows the chart of text in place, and the image behind a link. It plots figures over runs, so a
+    single run is a dot there; the chart of text shows its distribution.
+    """
+    chart = output.chart(rows)
+    return {
+        "at a glance": dg.MetadataValue.md(chart.text),
+        **output.figures(rows, properties),
+        "chart": dg.MetadataValue.md(chart.image),
+    }
 
 
 def leave_out(context: dg.AssetExecutionContext, outputs: Sequence[Output], omission: Omission) -> None:
@@ -60,6 +69,7 @@ def results(
             asset_key=key,
             data_version=dg.DataVersion(version if len(parts.keys) == 1 else of.lineage.content),
             metadata={
+                **(shown[number] if shown else {}),
                 "dagster/row_count": of.rows,
                 "bytes": of.size_bytes,
                 "snapshot": str(of.snapshot_id),
@@ -69,6 +79,5 @@ def results(
                     {table: str(at) for table, at in of.lineage.upstream.items()}
                 ),
                 **of_all,
-                **(shown[number] if shown else {}),
             },
         )

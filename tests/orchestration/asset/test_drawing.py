@@ -12,15 +12,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from factory.orchestration.asset.drawing import bars, curves, on_diagonal, over
+from factory.orchestration.asset.drawing import Drawing, bars, curves, on_diagonal, over
 
 INK, KEPT = "#3b5b92", "#2f855a"
 PLACES = ("x", "y", "cx", "cy", "width", "height", "r")
 NUMBERS = st.lists(st.floats() | st.integers(-(2**1100), 2**1100), max_size=6)
 
 
-def picture(markdown: str) -> ElementTree.Element:
-    encoded = re.fullmatch(r"!\[title\]\(data:image/svg\+xml;base64,(.*)\)", markdown)
+def picture(drawing: Drawing) -> ElementTree.Element:
+    encoded = re.fullmatch(r"!\[title\]\(data:image/svg\+xml;base64,(.*)\)", drawing.image)
     assert encoded is not None
     return ElementTree.fromstring(base64.b64decode(encoded[1]))
 

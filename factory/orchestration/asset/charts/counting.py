@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from factory.orchestration.asset import drawing
+from factory.orchestration.asset.drawing import Drawing
 from factory.orchestration.asset.rows import Rows
 
-Chart = Callable[[Rows], str]
+Chart = Callable[[Rows], Drawing]
 Values = Callable[[pa.RecordBatch], pa.Array]  # the values to count in a batch, any number per row
 
 KEPT = "kept"  # the label that leads a chart, in a color of its own
@@ -30,13 +31,13 @@ SAMPLED_BYTES = 64 << 20  # compressed size of a sample
 def counts(column: str, title: str) -> Chart:
     """Rows by value of a column of words, most frequent first; the word `kept` leads."""
 
-    def chart(rows: Rows) -> str:
+    def chart(rows: Rows) -> Drawing:
         return most_first(*counted(rows, [column], lambda batch: _labels(batch[column]), title))
 
     return chart
 
 
-def by_partition(rows: Rows) -> str:
+def by_partition(rows: Rows) -> Drawing:
     """Rows by partition, in the order of the keys."""
     numbers, title = counted(
         rows, ["partition"], lambda batch: _labels(batch["partition"]), "rows by partition"
@@ -47,7 +48,7 @@ def by_partition(rows: Rows) -> str:
 def powers_of_two(column: str, title: str) -> Chart:
     """Rows by value of a column of counts, in bins of powers of two."""
 
-    def chart(rows: Rows) -> str:
+    def chart(rows: Rows) -> Drawing:
         return _in_powers(*counted(rows, [column], lambda batch: _powers(batch[column]), title))
 
     return chart
@@ -64,7 +65,7 @@ def sizes(column: str, title: str) -> Chart:
 def sizes_of_values(column: str, expression: str, values: Values, title: str) -> Chart:
     """Values by number of occurrences, in powers of two; `expression` is their SQL, `values` their Arrow."""
 
-    def chart(rows: Rows) -> str:
+    def chart(rows: Rows) -> Drawing:
         batches = rows.read_locally([column]) if rows.n_bytes < SAMPLED_BYTES else None
         if batches is not None:
             share, arrays = 1, [values(batch) for batch in batches]
@@ -81,7 +82,7 @@ def sizes_of_values(column: str, expression: str, values: Values, title: str) ->
 def quantiles(*columns: str) -> Chart:
     """Quantile curves, one panel per column."""
 
-    def chart(rows: Rows) -> str:
+    def chart(rows: Rows) -> Drawing:
         sample, share = _sample(rows, columns)
         batches = list(sample)
         steps = np.linspace(0, 1, QUANTILES + 1)
@@ -97,7 +98,7 @@ def quantiles(*columns: str) -> Chart:
     return chart
 
 
-def by_share(rows: Rows, columns: Sequence[str], title: str) -> str:
+def by_share(rows: Rows, columns: Sequence[str], title: str) -> Drawing:
     """Rows by the greatest of the share `columns`, in steps of .02."""
 
     def steps(batch: pa.RecordBatch) -> pa.Array:
@@ -129,7 +130,7 @@ def by_count(numbers: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(numbers.items(), key=lambda pair: (pair[0] != KEPT, -pair[1], pair[0]))
 
 
-def most_first(numbers: Mapping[str, int], title: str) -> str:
+def most_first(numbers: Mapping[str, int], title: str) -> Drawing:
     """Draw counts by word, the largest first."""
     ordered = dict(by_count(numbers))
     return drawing.bars(list(ordered), list(ordered.values()), title, [KEPT])
@@ -175,7 +176,7 @@ def _value_counts(arrays: Iterable[pa.Array]) -> pa.StructArray:
     return pc.value_counts(pa.chunked_array(arrays) if arrays else pa.nulls(0))
 
 
-def _in_powers(numbers: dict[int, int], title: str) -> str:
+def _in_powers(numbers: dict[int, int], title: str) -> Drawing:
     return drawing.bars([_power_of_two(power) for power in numbers], list(numbers.values()), title)
 
 

@@ -20,6 +20,7 @@ from factory.orchestration.asset.charts.counting import (
     whole,
 )
 from factory.orchestration.asset.charts.totals import Figures, count_by
+from factory.orchestration.asset.drawing import Drawing
 from factory.orchestration.asset.rows import Rows
 
 # The band is part of a bucket's hash, so buckets of two bands never share a value.
@@ -28,17 +29,17 @@ bucket_sizes = sizes_of_values(
 )
 
 
-def similarities(rows: Rows) -> str:
+def similarities(rows: Rows) -> Drawing:
     """Edges by exact similarity, in steps of .02."""
     return by_share(rows, ["similarity"], "edges by similarity")
 
 
-def shares(rows: Rows) -> str:
+def shares(rows: Rows) -> Drawing:
     """Pairs of repositories by the larger of their two shares."""
     return by_share(rows, ["left_share", "right_share"], "pairs of repositories by share")
 
 
-def decided(rows: Rows) -> str:
+def decided(rows: Rows) -> Drawing:
     """Documents by dataset and reason, most first within a dataset, with their share of it."""
     numbers, title = counted(
         rows,
@@ -59,7 +60,7 @@ def decided(rows: Rows) -> str:
     return drawing.bars(list(bars), list(bars.values()), title, colored)
 
 
-def repositories(rows: Rows) -> str:
+def repositories(rows: Rows) -> Drawing:
     """Repositories in the largest component, before and after topics, and by reason."""
     table = whole(rows, ["component", "component_in_topic", "reason"])
     n_rows = len(table)
@@ -73,7 +74,7 @@ def repositories(rows: Rows) -> str:
     return drawing.bars(list(bars), list(bars.values()), "repositories", colored)
 
 
-def largest_buckets(rows: Rows) -> str:
+def largest_buckets(rows: Rows) -> Drawing:
     """The largest buckets, by the beginning of their best document."""
     table = whole(rows, ["members", "doc_id", "dataset", "text"])
     buckets = table.sort_by([("members", "descending"), ("doc_id", "ascending")]).to_pylist()
@@ -81,7 +82,7 @@ def largest_buckets(rows: Rows) -> str:
     return drawing.bars(labels, [row["members"] for row in buckets], "distinct texts of the largest buckets")
 
 
-def thresholds(rows: Rows) -> str:
+def thresholds(rows: Rows) -> Drawing:
     """Documents kept, bytes removed, pairs and largest component, by threshold of similarity."""
     columns = ["threshold", "kept", "removed_bytes", "similar_pairs", "largest_component"]
     sweep = whole(rows, columns).sort_by("threshold").to_pydict()
@@ -94,7 +95,7 @@ def thresholds(rows: Rows) -> str:
     return drawing.over(sweep["threshold"], panels, "by threshold of similarity")
 
 
-def recall(rows: Rows) -> str:
+def recall(rows: Rows) -> Drawing:
     """Share of similar pairs that share a bucket: measured, and predicted by the banding."""
     columns = ["similarity", "recall", "predicted", "pairs"]
     steps = whole(rows, columns).sort_by("similarity").to_pydict()

@@ -12,10 +12,11 @@ from pyspark.sql import functions as F
 from factory.filters.sets import RULE_SETS
 from factory.orchestration.asset.charts.counting import KEPT, Chart, counted, counts, most_first
 from factory.orchestration.asset.charts.totals import NOTE, Figures, count_by
+from factory.orchestration.asset.drawing import Drawing
 from factory.orchestration.asset.rows import Rows
 
 
-def rejections(rows: Rows) -> str:
+def rejections(rows: Rows) -> Drawing:
     """Documents kept, then those rejected by each rule, most first; several rules may reject one document."""
 
     def rules(batch: pa.RecordBatch) -> pa.Array:

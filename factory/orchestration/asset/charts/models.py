@@ -8,10 +8,11 @@ from collections import Counter
 from factory.orchestration.asset import drawing
 from factory.orchestration.asset.charts.counting import Chart, counts, most_first, whole
 from factory.orchestration.asset.charts.totals import Figures
+from factory.orchestration.asset.drawing import Drawing
 from factory.orchestration.asset.rows import Rows
 
 
-def token_lengths(rows: Rows) -> str:
+def token_lengths(rows: Rows) -> Drawing:
     """Tokens of the tokenizer by number of characters."""
     tokenizers = whole(rows, ["tokenizer"])["tokenizer"].to_pylist()
     lengths = Counter(map(len, json.loads(tokenizers[0])["model"]["vocab"])) if tokenizers else Counter()
@@ -21,7 +22,7 @@ def token_lengths(rows: Rows) -> str:
     )
 
 
-def reliability(rows: Rows) -> str:
+def reliability(rows: Rows) -> Drawing:
     """Share of a class's documents over its predicted probability, a panel a class; the diagonal is right."""
     classes = whole(rows, ["class", "reliability"]).to_pylist()
     panels = {
@@ -35,7 +36,7 @@ def reliability(rows: Rows) -> str:
     return drawing.on_diagonal(panels, "share of the class over its probability, on documents held out")
 
 
-def ngrams_by_language(rows: Rows) -> str:
+def ngrams_by_language(rows: Rows) -> Drawing:
     """Counted n-grams of each language's model."""
     models = whole(rows, ["language", "counts"]).to_pylist()
     numbers = {row["language"]: len(row["counts"]) for row in models}

@@ -9,10 +9,11 @@ from factory.lake.schemas.packing import SEQUENCE_LENGTH
 from factory.orchestration.asset import drawing
 from factory.orchestration.asset.charts.counting import Chart, counted, powers_of_two, sizes
 from factory.orchestration.asset.charts.totals import Figures, total
+from factory.orchestration.asset.drawing import Drawing
 from factory.orchestration.asset.rows import Rows
 
 
-def fill(rows: Rows) -> str:
+def fill(rows: Rows) -> Drawing:
     """Packed sequences by fill, relative to the fullest."""
     numbers, title = counted(rows, ["n_tokens"], lambda batch: batch["n_tokens"], "sequences by fill")
     fullest = max(numbers, default=0) or 1

@@ -85,7 +85,9 @@ def test_every_table_has_a_picture(spark: SparkSession, of: Of, name: str) -> No
     frame = spark.createDataFrame(rows, from_arrow_schema(schema.columns))
     for given in (frame, frame.limit(0)):
         title, _, image = (
-            chart_of(TABLE, schema)(of(given)).removesuffix(")").partition("](data:image/svg+xml;base64,")
+            chart_of(TABLE, schema)(of(given))
+            .image.removesuffix(")")
+            .partition("](data:image/svg+xml;base64,")
         )
         assert title.removeprefix("![")
         picture = ElementTree.fromstring(base64.b64decode(image))
@@ -98,9 +100,9 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """What the last chart of bars showed, a star before a bar in the color of kept ones."""
     last: dict[str, int] = {}
 
-    def bars(labels: list[str], values: list[int], title: str, kept: Collection[str] = ()) -> str:
+    def bars(labels: list[str], values: list[int], title: str, kept: Collection[str] = ()) -> drawing.Drawing:
         last.update(zip((f"*{it}" if it in kept else it for it in labels), values, strict=True))
-        return title
+        return drawing.Drawing("", title)
 
     monkeypatch.setattr(drawing, "bars", bars)
     return last
@@ -204,14 +206,14 @@ def test_a_label_that_looks_like_a_formula_is_drawn(spark: SparkSession, of: Of)
     drawn = dedup_charts.largest_buckets(
         of(spark.createDataFrame(rows, from_arrow_schema(LARGEST_BUCKETS.columns)))
     )
-    assert drawn.startswith("![distinct texts")
+    assert drawn.image.startswith("![distinct texts")
 
 
 @pytest.mark.spark
 def test_of_many_groups_a_sample_is_counted_each_whole(spark: SparkSession, shown: dict[str, int]) -> None:
     frame = spark.range(3000).selectExpr("CAST(id % 1000 AS string) AS component")
-    title = counting.sizes("component", "title")(many(frame, 4 * SAMPLED_BYTES))
-    assert title == "title, of one in 4"
+    chart = counting.sizes("component", "title")(many(frame, 4 * SAMPLED_BYTES))
+    assert chart.text == "title, of one in 4"
     assert list(shown) == ["2"]
     assert 200 < shown["2"] < 300
 
