@@ -50,7 +50,6 @@ from factory.orchestration.asset.declaration import (
     Output,
     PartitionSelection,
 )
-from factory.orchestration.asset.groups import diagnostics
 from factory.orchestration.asset.publication import materialize
 from factory.orchestration.asset.reuse import made_alike
 from factory.orchestration.asset.spark_failure import (
@@ -59,6 +58,7 @@ from factory.orchestration.asset.spark_failure import (
     explained,
     failed_reading_parquet,
 )
+from factory.orchestration.groups import diagnostics
 from factory.orchestration.host.input_size import SourceBytes, declare_source
 from factory.orchestration.host.resources import LakeRun
 from factory.orchestration.keys import key_of
@@ -96,7 +96,7 @@ def table_asset(
     """Declare the decorated function as the asset of a table.
 
     `asset_group` is the dataset, variant, dedup group or models that the table belongs to; `graph_group` is
-    its group in Dagster's graph if that is another one (`factory.orchestration.asset.groups`). `name`
+    its group in Dagster's graph if that is another one (`factory.orchestration.groups`). `name`
     defaults to the function's name; `side_tables` declares further tables written with it, by suffix;
     `upstream` maps arguments to tables that their names do not spell; `checks` run in addition to the
     uniqueness check of the key; `config` holds everything besides code, files and upstream tables that

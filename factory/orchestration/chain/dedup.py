@@ -29,13 +29,13 @@ from factory.dedup.repository_config import RepositoryConfig
 from factory.errors import ConfigurationError
 from factory.lake import names
 from factory.lake.schemas.dedup import DEDUPLICATED
-from factory.orchestration.asset.groups import comparison_group, packed_group
 from factory.orchestration.chain.dedup_comparison import comparison
 from factory.orchestration.chain.dedup_decisions import deciding
 from factory.orchestration.chain.dedup_parts import Declaring, members_apart
 from factory.orchestration.chain.dedup_repositories import topics_by_hand
 from factory.orchestration.chain.link import Chain
 from factory.orchestration.chain.texts import Member, Quality, Texts
+from factory.orchestration.groups import comparison_group, packed_group
 
 Kind = Literal["prose", "code"]
 

@@ -30,8 +30,8 @@ from factory.lake.schemas.dedup import (
 from factory.lake_spark.documents import located
 from factory.orchestration.asset.checks import alarm, holds, remark, remarks
 from factory.orchestration.asset.declaration import OnDemand, Tables
-from factory.orchestration.asset.groups import comparison_group, diagnostics
 from factory.orchestration.chain.dedup_parts import Declaring
+from factory.orchestration.groups import comparison_group, diagnostics
 from factory.spark.session import ROWS_PER_ARROW_BATCH
 
 REPORTED_TEXTS = 20_000

@@ -13,10 +13,10 @@ from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas.base import TableSchema
 from factory.orchestration.asset.declaration import AssetResult
-from factory.orchestration.asset.groups import comparison_group
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.link import Chain
 from factory.orchestration.chain.texts import Member, Texts
+from factory.orchestration.groups import comparison_group
 from factory.spark.session import NARROW_ROWS_PER_ARROW_BATCH
 
 COMPARED = ("bags", "vocabulary", "signatures", "buckets", "edges")

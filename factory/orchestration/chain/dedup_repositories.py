@@ -17,9 +17,9 @@ from factory.lake.repository import WITH_ITS_REPOSITORY
 from factory.lake.schemas.dedup import REPOSITORIES, REPOSITORY_EDGES, TOPICS
 from factory.orchestration.asset.checks import Check, aggregate, holds
 from factory.orchestration.asset.declaration import Tables
-from factory.orchestration.asset.groups import comparison_group
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.dedup_parts import Declaring
+from factory.orchestration.groups import comparison_group
 
 _WITH_ITS_REPOSITORY = f"reason IN {WITH_ITS_REPOSITORY}"
 

@@ -14,8 +14,8 @@ from factory.lake import names
 from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.orchestration.asset.checks import Check
 from factory.orchestration.asset.declaration import FilesOf
-from factory.orchestration.asset.groups import dataset_group
 from factory.orchestration.asset.table_asset import table_asset
+from factory.orchestration.groups import dataset_group
 
 
 def source(

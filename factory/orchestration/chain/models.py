@@ -12,10 +12,10 @@ from factory.lake import names
 from factory.lake.schemas.models import TOKENIZER
 from factory.models.tokenizer import tokenizer_table
 from factory.models.tokenizer_file import tokenizer_of_file
-from factory.orchestration.asset.groups import MODELS, TOKENIZERS
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.link import Chain
 from factory.orchestration.chain.texts import Member, Texts
+from factory.orchestration.groups import MODELS, TOKENIZERS
 from factory.packing.tokenize import TokenizeConfig
 
 

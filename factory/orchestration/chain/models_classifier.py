@@ -16,9 +16,9 @@ from factory.lake.schemas.models import CLASSIFIER, EXAMPLES
 from factory.models.classifier import Split, train
 from factory.orchestration.asset.checks import alarm
 from factory.orchestration.asset.declaration import Tables
-from factory.orchestration.asset.groups import MODELS
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.models_rule import RuleModel
+from factory.orchestration.groups import MODELS
 from factory.suggestions import unknown_name
 
 LEAST_AUC = 0.8  # on held-out sources; below, a classifier is not worth a rule

@@ -13,9 +13,9 @@ from factory.filters.perplexity import BitsPerByte
 from factory.filters.stage import measure
 from factory.lake.schemas.models import NGRAM_MODEL
 from factory.models.ngram_model import VOCABULARY, candidates, ngram_models, require_vocabulary
-from factory.orchestration.asset.groups import MODELS
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.models_rule import RuleModel
+from factory.orchestration.groups import MODELS
 
 
 def language_model(

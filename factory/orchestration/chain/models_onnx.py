@@ -10,9 +10,9 @@ from factory.filters.limits import Limit
 from factory.filters.onnx_score import OnnxScore
 from factory.lake.schemas.models import ONNX_MODEL
 from factory.models.onnx_model import onnx_table
-from factory.orchestration.asset.groups import MODELS
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.models_rule import RuleModel
+from factory.orchestration.groups import MODELS
 
 
 def onnx_model(name: str, path: Path, *, limit: Limit | None = None) -> RuleModel:

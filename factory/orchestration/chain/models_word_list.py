@@ -13,9 +13,9 @@ from factory.filters.listed_words import ListedWords
 from factory.lake.schemas.models import WORD_LIST
 from factory.models.word_list import FLAGGED, PROFANE
 from factory.models.word_list_file import word_list_table
-from factory.orchestration.asset.groups import MODELS
 from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.models_rule import RuleModel
+from factory.orchestration.groups import MODELS
 from spark_udfs.filters.language_id import languages
 
 

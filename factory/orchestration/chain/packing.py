@@ -28,8 +28,8 @@ from factory.lake.schemas.packing import (
 from factory.lake.tables import Published
 from factory.orchestration.asset.checks import aggregate, holds, layout
 from factory.orchestration.asset.declaration import Tables
-from factory.orchestration.asset.groups import packed_group
 from factory.orchestration.chain.link import Chain, staying
+from factory.orchestration.groups import packed_group
 from factory.packing.pack import PackConfig, pack, placements, totals
 from factory.packing.tokenize import TokenizeConfig, tokenize
 from factory.packing.validation import training_part, validation_part

@@ -8,8 +8,8 @@ from __future__ import annotations
 import dagster as dg
 
 from factory.lake import names
-from factory.orchestration.asset.groups import BLENDS
 from factory.orchestration.datasets.corpus import Corpus
+from factory.orchestration.groups import BLENDS
 from factory.orchestration.keys import key_of
 
 BLEND = dg.AssetKey("blend")

@@ -2,7 +2,7 @@
 
 A closed group is one box, with the arrows of all its tables. If it lies before and behind another group,
 arrows run both ways, and nobody can read the graph from left to right. The links of a chain declare groups
-without such cycles (`factory.orchestration.asset.groups`), but a datasets file can close one: a classifier
+without such cycles (`factory.orchestration.groups`), but a datasets file can close one: a classifier
 learns from `raw.web`, and filters read its scores of `web`. Then the group is split: `web` has the tables
 before the other group, `web_2` the tables behind it.
 """
@@ -17,7 +17,7 @@ from itertools import count
 
 import dagster as dg
 
-from factory.orchestration.asset.groups import DIAGNOSTICS
+from factory.orchestration.groups import DIAGNOSTICS
 
 Path = tuple[str, ...]  # the parts of a group's name; a group lies inside each shorter path
 

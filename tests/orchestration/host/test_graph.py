@@ -11,9 +11,9 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from factory.orchestration.asset.groups import DIAGNOSTICS
 from factory.orchestration.datasets.assets import corpus
 from factory.orchestration.datasets.blend_asset import blend_asset
+from factory.orchestration.groups import DIAGNOSTICS
 from factory.orchestration.host.definitions import definitions
 from factory.orchestration.host.graph import acyclic_groups
 from factory.settings import Settings
