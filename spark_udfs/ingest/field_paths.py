@@ -6,7 +6,6 @@ A field of exactly that name comes first, on every level, so a name with a dot i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any, Final
 
 _MOST_CHILDREN = 100  # an object with more names is a map, whose names are data
@@ -50,20 +49,23 @@ def field_names(records: Sequence[Mapping[str, Any]]) -> list[str]:
 
     Objects of very many names are maps, and their names are not listed.
     """
-    columns = list(_columns(records))
+    columns = _cells_by_name(records)
     most_names = len(columns) + _MOST_IN_OBJECTS
     names: list[str] = []
-    stack = columns[::-1]
+    stack = list(columns.items())[::-1]
     while stack:
         path, cells = stack.pop()
         names.append(path)
-        children = list(_columns([cell for cell in cells if isinstance(cell, Mapping)], f"{path}."))
+        children = _cells_by_name([cell for cell in cells if isinstance(cell, Mapping)])
         if len(children) <= _MOST_CHILDREN and len(names) + len(stack) + len(children) <= most_names:
-            stack += children[::-1]
+            stack += [(f"{path}.{name}", cells_below) for name, cells_below in children.items()][::-1]
     return list(dict.fromkeys(names))
 
 
-def _columns(records: Sequence[Mapping[str, Any]], prefix: str = "") -> Iterator[tuple[str, list[Any]]]:
-    """Yield the path of each field with its values in the records that have it."""
-    for name in dict.fromkeys(chain.from_iterable(records)):
-        yield prefix + name, [record[name] for record in records if name in record]
+def _cells_by_name(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the values of each field in the records that have it, in one pass: a map has many names."""
+    cells: dict[str, list[Any]] = {}
+    for record in records:
+        for name, cell in record.items():
+            cells.setdefault(name, []).append(cell)
+    return cells

@@ -172,9 +172,10 @@ def _values(batch: pa.RecordBatch, columns: Sequence[PathColumn]) -> Iterator[di
 
 def _row(origin: Origin, fields: Fields, path: str, row: int, scalars: dict[str, Any]) -> Row:
     location, key = f"row {row}", f"{path}:{row}"
-    if fields.text_column is None:
+    text_column = fields.text_column_among(scalars)
+    if text_column is None:
         return _composed_row(origin, fields, path, row, scalars)
-    text_scalar = scalars[fields.text_column]
+    text_scalar = scalars[text_column]
     n_bytes = text_scalar.as_buffer().size if text_scalar.is_valid else 0
     if n_bytes > fields.max_bytes:  # known without a copy
         bad = BadRecord("too_long", f"The text is longer than {fields.max_bytes:,} bytes.", location)
@@ -260,8 +261,8 @@ def _beginnings(parquet: pq.ParquetFile, paths: Sequence[str]) -> dict[str, list
 
 
 def _column_sizes(parquet: pq.ParquetFile) -> dict[str, int]:
-    """Return the decompressed bytes of each column in the first row group."""
-    if not parquet.num_row_groups:
+    """Return the decompressed bytes of each column in the first row group, none of a file without rows."""
+    if not parquet.num_row_groups or not parquet.metadata.num_rows:
         return {}
     group = parquet.metadata.row_group(0)
     chunks = [group.column(number) for number in range(group.num_columns)]

@@ -37,7 +37,9 @@ def declared_columns(schema: pa.Schema, fields: Fields) -> list[PathColumn]:
     `text_not_a_string`, `no_messages` and `messages_not_a_list`.
     """
     columns = {path: column for path in fields.names if (column := column_at(schema, path)) is not None}
-    contents = [columns[path] for path in fields.contents if path in columns]
+    text_column = fields.text_column_among(columns)
+    paths = fields.contents if text_column is None else [text_column]
+    contents = [columns[path] for path in paths if path in columns]
     reason = "no_text" if fields.conversation is None else "no_messages"
     if not contents:
         missing = " and no column ".join(f"`{path}`" for path in fields.contents)
@@ -48,7 +50,7 @@ def declared_columns(schema: pa.Schema, fields: Fields) -> list[PathColumn]:
             if not is_list(column.type):
                 detail = f"Column `{column.path}` holds {column.type}, not lists of messages."
                 raise BadRecord("messages_not_a_list", detail)
-        elif not (is_plain(column.type) if fields.template is not None else is_text(column.type)):
+        elif not (is_plain(column.type) if text_column is None else is_text(column.type)):
             raise BadRecord("text_not_a_string", f"Column `{column.path}` holds {column.type}, not text.")
     return list(columns.values())
 

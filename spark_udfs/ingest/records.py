@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time
 from decimal import Decimal
@@ -36,13 +36,15 @@ class Fields:
 
     A field is named by its path: `doc.text` is the field `text` of the object `doc`, unless the record has a
     field of exactly that name. `text` is the field of the text, or a template of several fields, such as
-    `{question}\\n{answer}`; a `conversation` makes the text of messages instead. `key` is the field that
-    identifies a record in its source; the default is the record's file and number. `columns` maps columns of
-    `RAW` to fields; a value that does not fit its column, in any of the types that exports give it, goes to
-    `metadata` under the field's name. `metadata` lists further fields to keep there as text. `language` is
-    the default of records without one. A record or text longer than `max_bytes` is rejected.
+    `{question}\\n{answer}`, unless the record has a field of exactly that name; a `conversation` makes the
+    text of messages instead. `key` is the field that identifies a record in its source; the default is the
+    record's file and number. `columns` maps columns of `RAW` to fields; a value that does not fit its column,
+    in any of the types that exports give it, goes to `metadata` under the field's name. `metadata` lists
+    further fields to keep there as text. `language` is the default of records without one. A record or text
+    longer than `max_bytes` is rejected.
 
-    Raises ConfigurationError for a column that no field can fill, and for a mistake in a template.
+    Raises ConfigurationError for a column that no field can fill, for a mistake in a template, and for a
+    field that would replace a fact of the template.
     """
 
     text: str = "text"
@@ -59,9 +61,14 @@ class Fields:
             if column not in MAPPED_COLUMNS:
                 raise ConfigurationError(unknown_name("column", column, MAPPED_COLUMNS))
         try:
-            _ = self.template
+            template = self.template
         except ValueError as error:
             raise ConfigurationError(str(error)) from error
+        if template is not None and EMPTY_FIELDS in (*self.columns.values(), *self.metadata):
+            raise ConfigurationError(
+                f"Field `{EMPTY_FIELDS}` would replace the fact of that name, which lists the empty fields "
+                "of the template. Leave the field out, or rename it in the files."
+            )
 
     @property
     def template(self) -> TextTemplate | None:
@@ -82,9 +89,14 @@ class Fields:
 
     @property
     def names(self) -> list[str]:
-        """The fields to read, each once, in order."""
+        """The fields to read, each once, in order; a field may be named like the template."""
         key = [] if self.key is None else [self.key]
-        return list(dict.fromkeys([*self.contents, *key, *self.columns.values(), *self.metadata]))
+        exact = [] if self.template is None else [self.text]
+        return list(dict.fromkeys([*exact, *self.contents, *key, *self.columns.values(), *self.metadata]))
+
+    def text_column_among(self, paths: Container[str]) -> str | None:
+        """Return the one column that is the text among those of a file, None for a text made of others."""
+        return self.text if self.template is not None and self.text in paths else self.text_column
 
 
 @dataclass(frozen=True)
@@ -170,10 +182,10 @@ def _text(fields: Fields, values: Mapping[str, Any]) -> tuple[str, Mapping[str, 
     """Return the text of a record, and facts that follow from how it is made."""
     if fields.conversation is not None:
         return text_of(fields.conversation, values)
-    if fields.template is not None:
+    text = cell_at(values, fields.text)
+    if text is ABSENT and fields.template is not None:
         return _text_of_template(fields.template, values)
-    text = cell_or_none(values, fields.text)
-    if text is None:
+    if text is ABSENT or text is None:
         raise BadRecord("no_text", f"Field `{fields.text}` is missing or null.")
     if not isinstance(text, str):
         raise BadRecord("text_not_a_string", f"Field `{fields.text}` holds {type(text).__name__}, not text.")
@@ -193,11 +205,18 @@ def _text_of_template(template: TextTemplate, values: Mapping[str, Any]) -> tupl
             raise BadRecord("empty", "All fields of the template are blank.")
         raise BadRecord("no_text", f"The fields {quoted(template.fields)} are missing or null.")
     texts = {name: "" if name in empty_fields else _in_template(cell) for name, cell in cells.items()}
-    return template.render(texts), {EMPTY_FIELDS: ",".join(empty_fields)} if empty_fields else {}
+    names = ",".join(map(name_in_fact, empty_fields))
+    return template.render(texts), {EMPTY_FIELDS: names} if names else {}
+
+
+def name_in_fact(field: str) -> str:
+    """Return the name of a field as the fact `empty_fields` has it, where commas separate the names."""
+    return field.replace(",", "%2C")
 
 
 def _in_template(cell: Any) -> str:
-    return cell if isinstance(cell, str) else as_text(cell)
+    """Return a value as words of a text; numbers and truth values are as in JSON."""
+    return as_text(cell) if isinstance(cell, bool | int | float) else str(cell)
 
 
 def record(origin: Origin, fields: Fields, key: str, values: Mapping[str, Any]) -> Row:

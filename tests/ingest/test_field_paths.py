@@ -65,6 +65,22 @@ def test_the_names_in_a_map_are_data_and_still_paths() -> None:
     assert not first.has("votes.nobody")
 
 
+class CountedDict(dict[str, int]):
+    """An object that counts how often somebody asks it for a name."""
+
+    n_questions = 0
+
+    def __contains__(self, name: object) -> bool:
+        CountedDict.n_questions += 1
+        return super().__contains__(name)
+
+
+def test_the_names_of_maps_that_differ_by_record_are_read_once() -> None:
+    maps = [CountedDict({f"user{record}_{number}": 1 for number in range(50)}) for record in range(40)]
+    assert field_names([{"votes": votes} for votes in maps]) == ["votes"]
+    assert CountedDict.n_questions <= 40 * 50
+
+
 NESTED = [
     {"doc": {"text": "One", "meta": {"lang": "en", "stars": 7}}, "id": {"of": "a"}},
     {"doc": {"text": "Two", "meta": None}, "id": {"of": "b"}},

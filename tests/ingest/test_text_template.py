@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import date, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,13 @@ def test_a_mistake_in_a_template_is_one_sentence(template: str, sentence: str) -
     assert str(caught.value).startswith(sentence)
 
 
+@pytest.mark.parametrize("fields", [{"metadata": ["empty_fields"]}, {"columns": {"stars": "empty_fields"}}])
+def test_a_field_does_not_replace_the_fact_that_names_the_empty_fields(fields: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match="Field `empty_fields` would replace the fact of that name"):
+        Fields("{a} {b}", **fields)
+    assert Fields("a", **fields).template is None
+
+
 def outcomes(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return [(row.get("reason") or row["text"], dict(row.get("metadata") or ())) for row in rows]
 
@@ -137,3 +146,29 @@ def test_a_list_in_a_template_and_a_long_text_are_rejected(tmp_path: Path) -> No
     pq.write_table(pa.table({"q": ["Why?"], "a": ["So, so."]}), tmp_path / "a.parquet")
     [row] = parquet_file(source(tmp_path, "a.parquet"), Fields("{q} {a}", max_bytes=11))
     assert (row["reason"], row["sample"]) == ("too_long", b"Why? So, so.")
+
+
+def test_values_of_parquet_are_words_without_quotes(tmp_path: Path) -> None:
+    columns = {
+        "long": pa.array([timedelta(days=1, seconds=2)]),
+        "day": pa.array([date(2026, 1, 2)]),
+        "price": pa.array([Decimal("1.50")]),
+        "yes": pa.array([True]),
+        "uuid": pa.array([b"0123456789abcdef"], pa.uuid()),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    [row] = parquet_file(source(tmp_path, "a.parquet"), Fields("{long}, {day}, {price}, {yes}, {uuid}"))
+    assert row["text"] == "1 day, 0:00:02, 2026-01-02, 1.50, true, 30313233-3435-3637-3839-616263646566"
+
+
+def test_a_field_that_is_named_like_a_template_comes_before_it(tmp_path: Path) -> None:
+    records = [{"body{en}": "Exact.", "en": "Why?"}, {"body{en}": None, "en": "So."}]
+    lines = "".join(f"{json.dumps(record)}\n" for record in [*records, {"en": "Far."}]).encode()
+    pq.write_table(pa.Table.from_pylist(records), tmp_path / "a.parquet")
+    rows = list(parquet_file(source(tmp_path, "a.parquet"), Fields("body{en}")))
+    assert outcomes(rows) == [("Exact.", {}), ("no_text", {})]
+    of_lines = outcomes(read(jsonl_file, "a.jsonl", lines, Fields("body{en}")))
+    assert of_lines == [*outcomes(rows), ("bodyFar.", {})]
+    pq.write_table(pa.table({"{n}": [1], "n": ["One."]}), tmp_path / "b.parquet")
+    [row] = parquet_file(source(tmp_path, "b.parquet"), Fields("{n}"))
+    assert row["detail"] == "Column `{n}` holds int64, not text."

@@ -24,7 +24,7 @@ from spark_udfs.ingest import jsonl, parquet
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.messages import Conversation
-from spark_udfs.ingest.records import FirstRecords
+from spark_udfs.ingest.records import EMPTY_FIELDS, FirstRecords
 from spark_udfs.ingest.registry import READERS, FileReader
 
 _SHOWN = 16  # digits of a template's hash
@@ -94,6 +94,18 @@ class RecordFiles(Dataset):
             raise PydanticCustomError(
                 "template", "{message}", {"field": "template", "message": str(error)}
             ) from error
+        return self
+
+    @model_validator(mode="after")
+    def _facts_stay(self) -> RecordFiles:
+        try:
+            Fields(text=self.text, columns=self.columns, metadata=self.metadata)
+        except ConfigurationError as error:
+            context = {
+                "field": "metadata" if EMPTY_FIELDS in self.metadata else "columns",
+                "message": str(error),
+            }
+            raise PydanticCustomError("replaced_fact", "{message}", context) from error
         return self
 
     @property

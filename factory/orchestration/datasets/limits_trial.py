@@ -52,12 +52,11 @@ def limits_trial(
 
 def _sentence(entry: Dataset, trial: Trial, *, is_majority: bool) -> str:
     counts = [f"{n:,} by {rule}" for rule, n in trial.n_by_rule.items()]
-    if further := len(counts) - _RULES_SHOWN:
-        counts[_RULES_SHOWN:] = (
-            [f"fewer by {further:,} other rules" if further > 1 else "fewer by another rule"]
-            if further > 0
-            else []
-        )
+    further = len(counts) - _RULES_SHOWN
+    if further > 0:
+        counts[_RULES_SHOWN:] = [
+            "some by another rule" if further == 1 else f"some by {further:,} other rules"
+        ]
     share = f"{trial.n_removed:,} of the first {trial.n_documents:,} documents"
     documents = share if trial.n_documents > 1 else "the first document"
     fact = f"The limits of `{entry.name}` remove {documents}: {conjunction(counts)}."

@@ -115,7 +115,7 @@ def preview(entry: Dataset, files: Sequence[tuple[Path, bytes]], folder: Path) -
         fields = [entry.first_records(start.source, FIRST_RECORDS) for start in starts]
         mistakes += _unknown_fields(entry, starts, fields)
         mistakes += _repeated_keys(entry, starts, fields)
-        advice += [*_key_advice(entry, fields), *empty_field_advice(entry, rows)]
+        advice += [*_key_advice(entry, fields), *_line_break_advice(entry), *empty_field_advice(entry, rows)]
         misfits = list(column_misfits(entry, rows))
         mistakes += [
             Mistake(misfit.place, misfit.sentence, ends_run=False) for misfit in misfits if misfit.of_all
@@ -246,7 +246,8 @@ def _unknown_fields(
     name = next(start.name for start, first in zip(starts, files, strict=True) if first.fields)
     names_by_place: list[tuple[YamlPath, str]] = []
     declaration, contents = entry.content_fields
-    if len(contents) > 1 or not any(start.n_documents for start in starts):
+    is_exact = entry.options.template is not None and any(first.has(entry.text) for first in files)
+    if (len(contents) > 1 or not any(start.n_documents for start in starts)) and not is_exact:
         names_by_place += [((declaration,), field) for field in contents]
     if entry.key is not None:
         names_by_place.append((("key",), entry.key))
@@ -285,6 +286,14 @@ def _key_advice(entry: RecordFiles, files: Sequence[FirstRecords]) -> Iterator[s
         yield (
             f"`{entry.name}` has no `key`, and `{key}` differs in each of the first {n_records:,} records. "
             f"With `key: {scalar(key)}` a document keeps its id wherever its record is."
+        )
+
+
+def _line_break_advice(entry: RecordFiles) -> Iterator[str]:
+    if entry.options.template is not None and "\\n" in entry.text:
+        yield (
+            f"The template of `{entry.name}` has a backslash and an n (`\\n`), which stay in each text. For "
+            "a line break, write the template in double quotes."
         )
 
 

@@ -68,11 +68,11 @@ def template_fields(first: FirstRecords) -> tuple[str, ...] | None:
 def _has_words(first: FirstRecords, name: str) -> bool:
     """Whether values of a field have blanks between words, or letters of a script that needs none.
 
-    A field whose values could not be read counts as a text.
+    A field whose values could not be read counts as a text, unless it has none.
     """
     cells = first.values.get(name, first.beginnings.get(name))
     if cells is None:
-        return True
+        return first.texts[name] > 0
     texts = [cell for cell in cells if isinstance(cell, str)]
     return sum(_BLANK_OR_WIDE.search(text) is not None for text in texts) * 2 > len(texts)
 

@@ -86,4 +86,6 @@ def _reason(
         return f"its texts are in `{text}`, a usual name for them"
     if len(first.texts) == 1:
         return f"its texts are in `{text}`, the only text field"
+    if not first.values.get(text) and not first.beginnings.get(text):
+        return f"its texts seem to be in `{text}`, by the names and sizes of the fields: no value was read"
     return f"its texts are in `{text}`, which has the most words of {len(first.texts)} text fields"

@@ -123,6 +123,23 @@ def test_limits_that_remove_most_of_the_first_documents_are_a_warning(tmp_path: 
     assert check(tmp_path / "my.yaml").warnings == ()
 
 
+@pytest.mark.parametrize("n_rules, others", [(5, "2 other rules"), (4, "another rule")])
+def test_rules_that_remove_as_many_documents_as_the_first_are_counted(
+    tmp_path: Path, n_rules: int, others: str
+) -> None:
+    names = ["top_2_gram", "top_3_gram", "top_4_gram", "word_count", "duplicate_5_grams"][:n_rules]
+    text = "the tide turns today " * 5
+    (tmp_path / "a.jsonl").write_text(f"{json.dumps({'text': text})}\n" * 2)
+    (tmp_path / "my.yaml").write_text(
+        "datasets:\n- {name: web, kind: prose, format: jsonl, paths: a.jsonl, "
+        f"rules: [{', '.join(names)}]}}\n"
+    )
+    [warning] = check(tmp_path / "my.yaml").warnings
+    assert warning.startswith("The limits of `web` remove 2 of the first 2 documents: 2 by `")
+    assert warning.count("2 by `") == 3
+    assert f") and some by {others}. Change" in warning
+
+
 def test_limits_are_tried_on_files_as_a_run_reads_them(tmp_path: Path) -> None:
     fill(tmp_path, "notes/a.md", "repos/one/__init__.py", "repos/one/b.py")
     (tmp_path / "repos" / "one" / "b.py").write_text("0123456789 = 0123456789\n" * 300)

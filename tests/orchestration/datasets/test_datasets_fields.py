@@ -15,7 +15,10 @@ from factory.errors import ConfigurationError
 from factory.lake import names
 from factory.lake.tables import Lake
 from factory.orchestration.datasets.check import check
+from factory.orchestration.datasets.empty_fields import empty_field_checks
+from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.datasets.guess import guess
+from factory.orchestration.datasets.located_yaml import LocatedYaml
 from factory.orchestration.datasets.template import template
 from factory.settings import Settings
 from tests.orchestration.declared import declared, refusal
@@ -58,6 +61,51 @@ def test_check_counts_the_documents_with_empty_fields(folder: Path) -> None:
     )
 
 
+def test_a_field_with_a_comma_in_its_name_is_counted_as_one(tmp_path: Path) -> None:
+    records = [{"a,b": None, "a": "One.", "b": None}, {"a,b": "Two.", "a": "Three.", "b": "Four."}]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    (tmp_path / "my.yaml").write_text(
+        "datasets:\n- {name: web, kind: prose, format: jsonl, paths: a.jsonl, text: '{a}: {a,b}, {b}'}\n"
+    )
+    [dataset] = check(tmp_path / "my.yaml").datasets
+    assert dataset.advice[0].startswith(
+        "In the first 2 documents of `web`, fields of the template are empty: `a,b` in 1, `b` in 1. Lines"
+    )
+    [entry] = LocatedYaml.read(tmp_path / "my.yaml").build(DatasetsFile).datasets
+    _, of_comma, of_b = empty_field_checks(entry)
+    assert "'a%2Cb'" in of_comma.violations
+    assert "'b'" in of_b.violations
+
+
+@pytest.mark.parametrize(
+    "text, n_sentences", [(r"'{q}\n{a}'", 1), (r"Q {q}\n{a}", 1), (r'"{q}\n{a}"', 0), (r"'Q: {q}'", 0)]
+)
+def test_check_tells_a_backslash_and_an_n_from_a_line_break(
+    tmp_path: Path, text: str, n_sentences: int
+) -> None:
+    (tmp_path / "a.jsonl").write_text('{"q": "Why?", "a": "So."}\n')
+    fields = ["name: web", "kind: prose", "format: jsonl", "paths: a.jsonl", f"text: {text}"]
+    (tmp_path / "my.yaml").write_text("datasets:\n- " + "\n  ".join(fields) + "\n")
+    [dataset] = check(tmp_path / "my.yaml").datasets
+    sentence = (
+        "The template of `web` has a backslash and an n (`\\n`), which stay in each text. For a line break, "
+        "write the template in double quotes."
+    )
+    assert list(dataset.advice) == [sentence] * n_sentences
+
+
+@pytest.mark.parametrize("name", ["body{en}", "{q} {a}"])
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+def test_check_reads_a_field_that_is_named_like_a_template(tmp_path: Path, format: str, name: str) -> None:
+    records = [{"id": number, name: f"Text {number}."} for number in range(3)]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    pq.write_table(pa.Table.from_pylist(records), tmp_path / "a.parquet")
+    entry = f"{{name: web, kind: prose, format: {format}, paths: a.{format}, key: id, text: '{name}'}}"
+    (tmp_path / "my.yaml").write_text(f"datasets:\n- {entry}\n")
+    [dataset] = check(tmp_path / "my.yaml").datasets
+    assert (dataset.files, dataset.advice) == (1, ())
+
+
 @pytest.mark.parametrize(
     "good, bad, sentence",
     [
@@ -67,6 +115,16 @@ def test_check_counts_the_documents_with_empty_fields(folder: Path) -> None:
             "line 7, datasets[0].text: Character 25 of the template is a `{` without its",
         ),
         ("{answer}", "{}", "line 7, datasets[0].text: Character 25 of the template begins `{}`, which names"),
+        (
+            "[meta.url]",
+            "[empty_fields]",
+            "line 9, datasets[0].metadata: Field `empty_fields` would replace the fact of that name, which ",
+        ),
+        (
+            "meta.lang",
+            "empty_fields",
+            "line 8, datasets[0].columns: Field `empty_fields` would replace the fact",
+        ),
     ],
 )
 def test_a_mistake_in_a_template_is_told_with_file_line_and_field(
@@ -178,6 +236,29 @@ def test_the_text_of_records_is_guessed_by_their_content(
     (tmp_path / "datasets.yaml").write_text(template(guesses, "datasets.yaml"))
     assert ("# a template" in template(guesses, "datasets.yaml")) == ("{" in declared_text)
     assert [dataset.files for dataset in check(tmp_path / "datasets.yaml").datasets] == [1]
+
+
+@pytest.mark.parametrize("n_row_groups", [0, 1])
+@pytest.mark.parametrize(
+    "columns, text, reason",
+    [
+        ({"id": pa.string(), "doc": pa.struct({"text": pa.string()})}, "doc.text", "by the names and sizes"),
+        ({"id": pa.string(), "essay": pa.string()}, "essay", "by the names and sizes"),
+        ({"id": pa.string(), "url": pa.string()}, None, "no field of its first records looks like a text"),
+        ({"id": pa.string(), "text": pa.string()}, "text", "a usual name for them"),
+    ],
+)
+def test_the_text_of_a_file_without_rows_is_guessed_by_the_names_of_its_fields(
+    tmp_path: Path, columns: dict[str, pa.DataType], text: str | None, reason: str, n_row_groups: int
+) -> None:
+    schema = pa.schema(columns)
+    with pq.ParquetWriter(tmp_path / "a.parquet", schema) as file:
+        for _ in range(n_row_groups):
+            file.write_table(schema.empty_table())
+    [dataset] = guess(tmp_path)
+    assert dataset.fields is not None
+    assert dataset.fields.text == text
+    assert reason in dataset.fields.reason
 
 
 @pytest.mark.spark
