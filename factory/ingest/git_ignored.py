@@ -6,25 +6,31 @@ Git itself is not asked: it may be absent, and a folder may be a copy of a check
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore import GitIgnorePatternError
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from factory.ingest.globs import compiled
 from factory.ingest.listing import parents_of
 
 FILE = ".gitignore"
 _MAX_BYTES = 1 << 20  # read of a file of patterns
+_WILDCARD = re.compile(r"[*?]")
+_NO_GLOB = re.compile(r"[\\[\]/!]|\*\*")  # ways to match that globs lack, and lines of one folder
 
 
 def ignored_patterns(folder: Path, names: Sequence[bytes]) -> list[str]:
     """Return patterns that match those of the `names` below `folder` that git ignores, and no other name.
 
-    An ignored folder is `**/build/**` if all folders of its name are ignored, else its own path; a file is
-    `**/*.gen.js`, `**/a.gen.js` or its own path.
+    A pattern is the line of `.gitignore` where it matches no other name, else `**/build/**` for an ignored
+    folder or `**/*.gen.js` or `**/a.gen.js` for a file, else the path itself. A path that no pattern matches
+    alone, because it contains a `*` or `?`, has none.
     """
     ignores = GitIgnores(folder)
     places: dict[bytes, None] = {}
@@ -34,13 +40,28 @@ def ignored_patterns(folder: Path, names: Sequence[bytes]) -> list[str]:
             other_names.append(name)
         else:
             places[place] = None
+
+    @cache
+    def matches_others(glob: str) -> bool:
+        expression = compiled([glob])
+        return any(expression.fullmatch(name) for name in other_names)
+
     patterns: dict[str, None] = {}
     for place in sorted(places):
-        if not any(compiled([pattern]).fullmatch(place) for pattern in patterns):
-            *general, own = _candidates(os.fsdecode(place))
-            pattern = next((glob for glob in general if not _matches_any(glob, other_names)), own)
-            patterns[pattern] = None
+        path = os.fsdecode(place)
+        candidates = [*_line_as_glob(ignores.line_of(place), path), *_candidates(path)]
+        if not any(glob in patterns for glob in candidates):
+            pattern = next((glob for glob in candidates if not matches_others(glob)), None)
+            if pattern is not None:
+                patterns[pattern] = None
     return list(patterns)
+
+
+def _line_as_glob(line: str, path: str) -> Iterator[str]:
+    """Yield a line of `.gitignore` as a glob, if it has one and no place: no folder before its name."""
+    name = line.rstrip("/ ")
+    if _WILDCARD.search(name) and not _NO_GLOB.search(name):
+        yield f"**/{name}/**" if path.endswith("/") else f"**/{name}"
 
 
 def _candidates(place: str) -> tuple[str, ...]:
@@ -58,8 +79,8 @@ class GitIgnores:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._spec = cache(self._read)
-        self._is_ignored = cache(self._decide)
+        self._patterns = cache(self._read)
+        self._deciding = cache(self._decide)
 
     def ignored_place(self, name: bytes) -> bytes | None:
         """Return the outermost ignored folder above a file, with a slash at its end, or the ignored file.
@@ -71,34 +92,50 @@ class GitIgnores:
                 return place
         return None
 
-    def _decide(self, place: bytes) -> bool:
-        """Whether the patterns ignore a path; those of the innermost folder that say anything decide."""
+    def line_of(self, place: bytes) -> str:
+        """Return the line of `.gitignore` that decides on a path; empty without one."""
+        return self._deciding(place)[1]
+
+    def _is_ignored(self, place: bytes) -> bool:
+        return self._deciding(place)[0]
+
+    def _decide(self, place: bytes) -> tuple[bool, str]:
+        """Whether the patterns ignore a path, and the line that says so, of the innermost folder with one."""
         path = os.fsdecode(place)
         for folder in _folders_above(path):
-            spec = self._spec(folder)
-            if spec is None:
-                continue
-            verdict = spec.check_file(path.removeprefix(folder)).include
-            if verdict is not None:
-                return verdict
-        return False
+            patterns = self._patterns(folder)
+            verdict = patterns.spec.check_file(path.removeprefix(folder))
+            if verdict.include is not None and verdict.index is not None:
+                return verdict.include, patterns.lines[verdict.index]
+        return False, ""
 
-    def _read(self, folder: str) -> GitIgnoreSpec | None:
+    def _read(self, folder: str) -> _Patterns:
         try:
             with (self._folder / folder / FILE).open("rb") as file:
-                lines = file.read(_MAX_BYTES).decode("utf-8", "replace").splitlines()
+                text = file.read(_MAX_BYTES).decode("utf-8", "replace")
         except OSError:
-            return None
-        return GitIgnoreSpec.from_lines(filter(_is_pattern, lines))
+            text = ""
+        patterns = {line: pattern for line in text.splitlines() if (pattern := _pattern(line)) is not None}
+        lines = [line for line in text.splitlines() if line in patterns]
+        return _Patterns(GitIgnoreSpec([patterns[line] for line in lines]), lines)
 
 
-def _is_pattern(line: str) -> bool:
-    """Whether git takes a line as a pattern; it passes over others, such as a lone `!`."""
+@dataclass(frozen=True)
+class _Patterns:
+    """The patterns of a `.gitignore`, and their lines in the same order."""
+
+    spec: GitIgnoreSpec
+    lines: Sequence[str]
+
+
+def _pattern(line: str) -> GitIgnoreSpecPattern | None:
+    """Return a line as a pattern; None for those that git passes over, such as a comment or a lone `!`."""
+    if not line.strip() or line.startswith("#"):
+        return None
     try:
-        GitIgnoreSpec.from_lines([line])
+        return GitIgnoreSpecPattern(line)
     except GitIgnorePatternError:
-        return False
-    return True
+        return None
 
 
 def _folders_above(path: str) -> Iterator[str]:
@@ -108,8 +145,3 @@ def _folders_above(path: str) -> Iterator[str]:
         yield path[: end + 1]
         end = path.rfind("/", 0, end)
     yield ""
-
-
-def _matches_any(pattern: str, names: Sequence[bytes]) -> bool:
-    expression = compiled([pattern])
-    return any(expression.fullmatch(name) for name in names)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,13 @@ _FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL
 # C is ten times as fast; a wheel for another machine may lack it.
 _LOADER = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _NOTHING = ("", "~", "null", "Null", "NULL")
+_HUB_FIELDS = frozenset(
+    (
+        *("annotations_creators", "configs", "dataset_info", "language", "language_creators", "license"),
+        *("license_link", "license_name", "multilinguality", "pretty_name", "size_categories"),
+        *("source_datasets", "task_categories", "task_ids"),
+    )
+)
 _NUMBERED = re.compile(r"(?:.*/)?([\w.-]+?)-\d{5}-of-\d{5}(?:-[0-9a-f]+)?\.[\w.]+")
 _WORDS = {
     "train": ("train", "training"),
@@ -41,12 +48,16 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Card:
-    """The fields of a dataset's card, None or empty where the card lacks them; `splits` are (split, glob)."""
+    """The fields of a dataset's card, None or empty where the card lacks them; `splits` are (split, glob).
+
+    `is_of_hub` says whether it has any field that the Hub defines, which the front matter of notes lacks.
+    """
 
     name: str | None = None
     license: str | None = None
     language: str | None = None
     splits: tuple[tuple[str, str], ...] = ()
+    is_of_hub: bool = field(default=False, compare=False)
 
     def split_of(self, path: str) -> str | None:
         """Return the split of a file, by its path below the card's folder."""
@@ -133,6 +144,7 @@ def _card(fields: Mapping[str, Any]) -> Card:
         else _one(fields.get("license")),
         language=_one(fields.get("language")),
         splits=tuple(_splits(fields.get("configs"))),
+        is_of_hub=not _HUB_FIELDS.isdisjoint(fields),
     )
 
 

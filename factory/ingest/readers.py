@@ -182,15 +182,9 @@ class Ingests:
         Files and links beside the repositories belong to no repository.
         """
         origin = Origin("", None, revision, license, dict(metadata or {}))
-
-        trees: list[Tree] = []
-        for holder in folders(paths):
-            for path in sorted(holder.iterdir()):
-                if path.is_dir() and not path.is_symlink():
-                    licensed = replace(named(origin, path), license=license or license_of(path))
-                    trees.append(Tree(path, replace(licensed, repository=path.name)))
-            trees.append(Tree(holder, named(origin, holder), deep=False))
-        work = files_in(trees, include, exclude)
+        trees = _repositories(paths, origin)
+        licensed = (_licensed(tree) if tree.deep else tree for tree in trees)  # as far as they are read
+        work = files_in(licensed, include, exclude)
         count_excluded = partial(endings_excluded, trees, include, exclude)
         return self._ingest(work, paths, limit=limit, markup=markup, count_excluded=count_excluded)
 
@@ -412,6 +406,23 @@ class Ingests:
         )
         self._read.append(ingested)
         return ingested
+
+
+def _repositories(paths: Paths, origin: Origin) -> list[Tree]:
+    """Return the repositories in the folders `paths`, and behind those of a folder its own files."""
+    trees = []
+    for holder in folders(paths):
+        for path in sorted(holder.iterdir()):
+            if path.is_dir() and not path.is_symlink():
+                trees.append(Tree(path, replace(named(origin, path), repository=path.name)))
+        trees.append(Tree(holder, named(origin, holder), deep=False))
+    return trees
+
+
+def _licensed(tree: Tree) -> Tree:
+    """Return a repository with the license that it declares, unless its dataset has one."""
+    origin = tree.origin
+    return replace(tree, origin=replace(origin, license=origin.license or license_of(tree.folder)))
 
 
 def _left_out(

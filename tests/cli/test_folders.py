@@ -97,6 +97,20 @@ configs: [{config_name: default, data_files: [{split: train, path: "data/train-*
 """
 
 
+def test_a_copy_of_a_checkout_without_git_is_one_dataset_without_ignored_files(tmp_path: Path) -> None:
+    sources = {f"{folder}/{name}.py": "a = 1\n" for folder in ("src", "lib") for name in ("a", "b.gen")}
+    write(tmp_path / "copy", **{".gitignore": "*.gen.py\ngen/\n", **sources, "lib/gen/c.py": "c = 1\n"})
+    entries, lines = init(tmp_path / "copy")
+    assert list(entries) == ["copy"]
+    assert row_of(lines, "copy") == ["copy", "code", "files", "2"]
+
+
+def test_a_folder_that_git_ignores_as_a_whole_is_read(tmp_path: Path) -> None:
+    write(tmp_path / "notes", **{".gitignore": "*\n", "a.md": SENTENCE, "b.md": SENTENCE})
+    _, lines = init(tmp_path / "notes")
+    assert row_of(lines, "notes") == ["notes", "prose", "files", "2"]
+
+
 def test_a_download_of_the_hub_is_one_dataset_with_the_license_of_its_card(tmp_path: Path) -> None:
     folder = tmp_path / "tides"
     junk = {".gitattributes": "*.parquet", ".cache/huggingface/download/data/a.parquet.metadata": "1"}
@@ -110,11 +124,15 @@ def test_a_download_of_the_hub_is_one_dataset_with_the_license_of_its_card(tmp_p
     about = 'README.md is its card and not a document. It gives name "Tides", license "odc-by" and language'
     assert lines[0] == f'`tides`: {about} "en".'
     assert row_of(lines, "tides") == ["tides", "prose", "parquet", "2"]
+    for fields in ("license: [mit, odc-by]\nlanguage: [en, de]\n", "task_categories: [text-generation]\n"):
+        (folder / "README.md").write_text(f"---\n{fields}---\n# Tides\n")
+        (folder / "datasets.yaml").unlink()
+        entries, lines = init(folder)
+        assert list(entries) == ["tides"]
+        assert lines[0] == "`tides`: README.md is its card and not a document. It gives no single license."
     write(tmp_path, **{"other/README.md": "# No card\n", "other/a.jsonl": '{"text": "one"}\n'})
     entries, lines = init(tmp_path)
-    assert {name: entry["license"] for name, entry in entries.items() if "license" in entry} == {
-        "tides": "odc-by"
-    }
+    assert not any("license" in entry for entry in entries.values())
     assert {entry["format"] for entry in entries.values()} == {"parquet", "jsonl"}
 
 

@@ -71,6 +71,23 @@ def test_patterns_are_general_where_they_match_no_other_file(checkout: Path) -> 
     assert ignored_patterns(checkout / "packages" / "y", [b"out/f.js"]) == []
 
 
+def test_a_line_with_a_wildcard_is_the_pattern_where_it_matches_no_other_file(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("# made\ngen_*.py\ntmp?/\n*_x.py\n!keep_x.py\n")
+    ignored = [b"a/gen_1.py", b"gen_2.py", b"tmp1/a.py", b"b/tmp2/c.py", b"c_x.py"]
+    assert ignored_patterns(tmp_path, [*ignored, b"own.py", b"keep_x.py"]) == [
+        "**/gen_*.py",
+        "**/tmp?/**",
+        "**/c_x.py",
+    ]
+
+
+def test_a_path_that_no_pattern_matches_alone_has_none(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("a\\*.py\n")
+    names = [b"a*.py", b"ab.py"]
+    assert GitIgnores(tmp_path).ignored_place(b"a*.py")
+    assert ignored_patterns(tmp_path, names) == []
+
+
 def test_files_of_one_ending_are_one_pattern(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("*.gen.js\n")
     assert ignored_patterns(tmp_path, [b"a.gen.js", b"b/c.gen.js", b"d.js"]) == ["**/*.gen.js"]

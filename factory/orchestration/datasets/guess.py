@@ -26,7 +26,7 @@ from factory.ingest.vendored import HIDDEN_NAMES, INSTALLED, INSTALLED_FOLDERS, 
 from factory.lake import names
 from factory.orchestration.chain.dedup import Kind
 from factory.orchestration.datasets.formats import CLASS_OF_FORMAT, FORMATS, RecordFiles
-from factory.orchestration.datasets.guess_texts import MOST_FILES, text_files
+from factory.orchestration.datasets.guess_texts import MOST_FILES, is_checkout, text_files
 from factory.orchestration.datasets.record_guess import (
     FIRST_BYTES,
     FIRST_RECORDS,
@@ -82,7 +82,7 @@ def guess(folder: Path) -> list[Guess]:
     ]
     if _is_download(folder):
         guesses = [dataset for dataset in _datasets(folder, ".") if dataset.format in RECORD_FILES]
-    elif (folder / ".git").exists() or _are_repositories(below):
+    elif is_checkout(folder) or _are_repositories(below):
         guesses = list(_datasets(folder, "."))
     else:
         n_records = FIRST_RECORDS if len(below) <= MOST_PATHS else _FEW_RECORDS
@@ -121,7 +121,7 @@ def _is_download(folder: Path) -> bool:
     if next(names, None) is None:
         return False
     card = card_of(folder)  # the front matter of notes has other fields
-    return card is not None and card != Card()
+    return card is not None and card.is_of_hub
 
 
 def _datasets(
@@ -181,7 +181,7 @@ def _about(card: Card) -> str:
     defaults = conjunction(
         [f"{field} {json.dumps(text, ensure_ascii=False)}" for field, text in facts.items() if text]
     )
-    return f"README.md is its card and not a document. It gives {defaults or 'no license'}."
+    return f"README.md is its card and not a document. It gives {defaults or 'no single license'}."
 
 
 def _name(folder: Path) -> str:

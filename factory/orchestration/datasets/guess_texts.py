@@ -41,11 +41,13 @@ def text_files(folder: Path, *, deep: bool = True, has_records: bool = False) ->
     """
     names = _text_names(folder, deep)
     git_patterns = ignored_patterns(folder, names) if names else []
+    if not exclusions(names, dict.fromkeys(git_patterns, ""))[1]:
+        git_patterns = []  # a folder of data is often ignored as a whole
     card = CARD if has_records else {}
     _, own_names = exclusions(names, card | pattern_reasons(is_code=True, git_patterns=git_patterns))
     by_kind = {kind: _files_of(own_names, kind) for kind in ("code", "prose", "html")}
     if by_kind["code"] and len(by_kind["code"]) >= len(by_kind["prose"]) + len(by_kind["html"]):
-        is_one = _is_checkout(folder) or any(b"/" not in name for name in by_kind["code"])
+        is_one = is_checkout(folder) or any(b"/" not in name for name in by_kind["code"])
         if is_one or not deep:
             choice = _chosen(
                 names, "code", card | pattern_reasons(is_code=True, git_patterns=git_patterns), deep
@@ -57,13 +59,14 @@ def text_files(folder: Path, *, deep: bool = True, has_records: bool = False) ->
             choice = _chosen(below, "code", pattern_reasons(is_code=True, git_patterns=git_patterns), deep)
             yield TextFiles("code", "repositories", *choice)
         return
-    patterns = card | pattern_reasons(is_code=_is_checkout(folder), git_patterns=git_patterns)
+    patterns = card | pattern_reasons(is_code=is_checkout(folder), git_patterns=git_patterns)
     for kind, format in (("prose", "files"), ("html", "html")):
         if (choice := _chosen(names, kind, patterns, deep))[-1]:
             yield TextFiles("prose", format, *choice)
 
 
-def _is_checkout(folder: Path) -> bool:
+def is_checkout(folder: Path) -> bool:
+    """Whether a folder is a checkout, or the copy of one without its `.git`."""
     return (folder / ".git").exists() or (folder / IGNORE_FILE).exists()
 
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import dagster as dg
 
 from factory.errors import ConfigurationError
+from factory.orchestration.host.partition_span import Span
 
 RANGE_FIRST, RANGE_LAST = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 _SHOWN = 3  # partitions named by an error from each end of the list
-
-Span = tuple[str, str]  # first and last partition of a range, in the order of their definition
 
 
 @dataclass(frozen=True)
@@ -30,16 +29,6 @@ class RunBatch:
     def tags(self) -> Mapping[str, str]:
         """The Dagster tags of the run's range of partitions."""
         return {} if self.span is None else dict(zip((RANGE_FIRST, RANGE_LAST), self.span, strict=True))
-
-
-def span_of(text: str) -> Span:
-    """Parse `2026-01-01...2026-01-31`; raise ConfigurationError for anything else."""
-    first, dots, last = text.partition("...")
-    if not (first and dots and last):
-        raise ConfigurationError(
-            f"`{text}` is not a range of partitions. Write FIRST...LAST, for example 2026-01-01...2026-01-31."
-        )
-    return first, last
 
 
 def spans(keys: Iterable[str], order: Sequence[str]) -> list[Span]:
