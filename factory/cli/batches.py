@@ -11,9 +11,11 @@ from rich.console import Console, Group
 from rich.live import Live
 
 from blender.loading.defaults import MODEL
+from blender.number_ranges import numbers_of
 from blender.spec.mesh import Mesh
 from factory.cli import root
 from factory.cli.output import Json, open_console
+from factory.errors import ConfigurationError
 from factory.settings import settings
 
 batches_app = typer.Typer(
@@ -107,10 +109,16 @@ def produce(
     Any number of processes share the lanes. Ctrl-C or SIGTERM commits what was made within a second, and
     leaves the lanes open.
     """
+    if strategy is not None and server is not None:
+        raise ConfigurationError(
+            "A planned step is made in this process, and --server reads from another one. Give --strategy "
+            "or --server."
+        )
+    lanes = None if lane is None else numbers_of(lane, "lanes")
     from factory.cli.batches_produce import ProduceOptions, run
 
     options = ProduceOptions(
-        uri, blend, lane, chunking, server, strategy, microbatches, model, transform, metrics_port
+        uri, blend, lanes, chunking, server, strategy, microbatches, model, transform, metrics_port
     )
     run(settings(), options, _console())
 

@@ -27,11 +27,9 @@ from blender.loading.durable import PlannedProduction
 from blender.loading.options import spec_of
 from blender.local import LocalBlender
 from blender.named_function import named_function
-from blender.number_ranges import numbers_of
 from blender.serving.metrics import serve_metrics
 from factory.cli import error_boundary
 from factory.cli.batches_tables import counted, seconds, size
-from factory.errors import ConfigurationError
 from factory.settings import Settings
 
 _LOOK_S = 0.5  # between two pictures of a terminal
@@ -44,7 +42,7 @@ class ProduceOptions:
 
     uri: str
     blend: str
-    lanes: str | None
+    lanes: tuple[int, ...] | None
     chunking: Chunking
     server: str | None
     strategy: str | None
@@ -57,8 +55,7 @@ class ProduceOptions:
 def run(own: Settings, options: ProduceOptions, console: Console) -> None:
     """Write until the blend ends; an interrupt says how far the lanes have come."""
     production, namespace = _production(own, options)
-    lanes = None if options.lanes is None else numbers_of(options.lanes, "lanes")
-    producer = Producer(options.uri, production, lanes, settings=own)
+    producer = Producer(options.uri, production, options.lanes, settings=own)
     if options.server is None:
         register_namespace(own, namespace.id, options.uri, options.blend)
     if options.metrics_port is not None:
@@ -80,11 +77,7 @@ def _production(own: Settings, options: ProduceOptions) -> tuple[Production, Nam
     transform = None if options.transform is None else _own_function(options.transform)
     if options.strategy is None:
         return BlendProduction(blend, chunking=options.chunking, transform=transform), namespace
-    if not isinstance(blender, LocalBlender):
-        raise ConfigurationError(
-            "A planned step is made in this process, and --server reads from another one. Give --strategy "
-            "or --server."
-        )
+    assert isinstance(blender, LocalBlender)  # the command refuses a strategy together with a server
     opened = blender.opened(options.blend)
     spec = spec_of(
         opened,

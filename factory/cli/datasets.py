@@ -27,6 +27,8 @@ from factory.orchestration.datasets.guess import guess
 from factory.orchestration.datasets.remedies import left_out_sentence, remedies
 from factory.orchestration.datasets.template import template
 
+_MOST_PATTERNS = 8  # named; the files of the others are counted together
+
 
 def init(folder: Path, console: Console) -> None:
     """Write FOLDER/datasets.yaml and print its datasets; raise ConfigurationError if the file exists."""
@@ -63,18 +65,11 @@ def init(folder: Path, console: Console) -> None:
     check(path, console, of_folder=folder)
 
 
-def check(
-    path: Path | None, console: Console, *, as_json: bool = False, of_folder: Path | None = None
-) -> None:
+def check(path: Path, console: Console, *, as_json: bool = False, of_folder: Path | None = None) -> None:
     """Print the datasets of a file; raise ConfigurationError with a sentence for each mistake.
 
     Files that no dataset reads are counted in the folders of each, or in one folder that holds all.
     """
-    if path is None:
-        raise ConfigurationError(
-            "There is no datasets file to check. Name one, such as my-data/datasets.yaml. "
-            "`factory init FOLDER` writes one."
-        )
     with Status("", console=Console(stderr=True)) as status:
         found = checked(path, lambda name: status.update(f"Reading the first records of {escape(name)} ..."))
     if as_json:
@@ -136,9 +131,12 @@ def _excluded_sentence(dataset: CheckedDataset) -> str:
     """Say how many files the patterns of `exclude` keep from the reader of a dataset."""
     most_first = sorted(dataset.n_by_exclude.items(), key=lambda pair: -pair[1])
     n_files = sum(dataset.n_by_exclude.values())
-    counts = conjunction([f"{n:,} by `{pattern}`" for pattern, n in most_first])
+    counts = [f"{n:,} by `{pattern}`" for pattern, n in most_first[:_MOST_PATTERNS]]
+    if others := most_first[_MOST_PATTERNS:]:
+        counts.append(f"{sum(n for _, n in others):,} by {counted(len(others), 'other pattern')}")
     remedy = "Remove a pattern to read its files."
-    return f"`{dataset.name}` leaves out {counted(n_files, 'file')} by `exclude`: {counts}. {remedy}"
+    total = counted(n_files, "file")
+    return f"`{dataset.name}` leaves out {total} by `exclude`: {conjunction(counts)}. {remedy}"
 
 
 def _show_undeclared(n_by_ending: Mapping[str, int], console: Console) -> None:

@@ -69,6 +69,11 @@ def plan(
     """
     if as_json and draw is not None:
         raise ConfigurationError("--json and --draw print different things. Give one of them.")
+    from blender.loading.costs import Backbone
+    from blender.spec.mesh import Mesh
+
+    Mesh.parse(mesh, order)
+    Backbone.parse(model)
     from blender.catalog.blends import open_blends
     from blender.loading.draw import drawing
     from blender.loading.options import spec_of

@@ -85,9 +85,17 @@ def check(
         file /= root.DATASETS_FILE
     if file is not None:
         root.require_datasets_file(file, "it")
+    else:
+        root.require_declared_file()
+    path = file or root.lake_settings().datasets
+    if path is None:
+        raise ConfigurationError(
+            "There is no datasets file to check. Name one, such as my-data/datasets.yaml. "
+            "`factory init FOLDER` writes one."
+        )
     from factory.cli.datasets import check as checked
 
-    checked(file or root.lake_settings().datasets, console, as_json=as_json)
+    checked(path, console, as_json=as_json)
 
 
 @app.command(rich_help_panel=panels.DATA)
@@ -124,15 +132,17 @@ def materialize(
     The exit code is 0 if every asset was published, or kept by --changed. A blocking check fails its asset
     (exit code 7). Any other check only warns: its figures are printed, and the last line counts the warnings.
     """
-    from factory.cli import materialize as command
-    from factory.orchestration.host.partitions import span_of
+    from factory.orchestration.host.partition_span import span_of
 
     if partition is not None and partitions is not None:
         raise ConfigurationError("--partition and --partitions exclude each other. Give one of them.")
     span = (partition, partition) if partition is not None else partitions and span_of(partitions)
+    if not dry_run and (every_table or as_json):
+        raise ConfigurationError("--tables and --json are about a dry run. Add --dry-run.")
+    root.require_declared_file()
+    from factory.cli import materialize as command
+
     if not dry_run:
-        if every_table or as_json:
-            raise ConfigurationError("--tables and --json are about a dry run. Add --dry-run.")
         command.materialize(root.lake_settings(), selections, console, reuse=changed, span=span or None)
         return
     command.dry_run(
@@ -149,6 +159,7 @@ def materialize(
 @app.command(rich_help_panel=panels.DATA)
 def assets(as_json: Json = False) -> None:
     """List the assets, by dataset."""
+    root.require_declared_file()
     from factory.cli.assets import show_assets
     from factory.cli.selection import by_dataset
     from jobs.definitions import defs
@@ -182,6 +193,8 @@ def sample(
     as_json: Json = False,
 ) -> None:
     """Show rows of a table; the same seed shows the same rows."""
+    if page and as_json:
+        raise ConfigurationError("--json and --page print different things. Give one of them.")
     from factory.cli.tables import show_pages, show_sample, show_sample_json
     from factory.explain.named_state import named_state
     from factory.explain.tables import sample as chosen
@@ -243,17 +256,24 @@ def trace_batch(
         str, typer.Argument(help="The id of a blend, or the address of a namespace of durable batches.")
     ],
     offset: Annotated[int, typer.Argument(min=0, help="The step.")],
+    n: Annotated[int, typer.Option("-n", min=1, help="Number of rows to show.")] = 20,
+    no_text: Annotated[bool, typer.Option("--no-text", help="Leave the texts out.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Follow every document of a step back to its source."""
+    """Follow every document of a step back to its source, with the beginning of its text in each row."""
+    from factory.cli.packed_rows import texts_of_step
     from factory.cli.trace import show_batch, show_step
     from factory.explain.batches import trace_batch as trace_stored
     from factory.explain.steps import trace_step
 
     if "/" in blend or Path(blend).is_dir():
-        show_batch(trace_stored(root.lake_settings(), blend, offset), console, as_json=as_json)
+        batch = trace_stored(root.lake_settings(), blend, offset)
+        texts = {} if no_text or as_json else texts_of_step(root.lake_settings(), batch.step, n)
+        show_batch(batch, console, as_json=as_json, n=n, texts=texts)
         return
-    show_step(trace_step(root.lake_settings(), blend, offset), console, as_json=as_json)
+    step = trace_step(root.lake_settings(), blend, offset)
+    texts = {} if no_text or as_json else texts_of_step(root.lake_settings(), step, n)
+    show_step(step, console, as_json=as_json, n=n, texts=texts)
 
 
 @app.command(rich_help_panel=panels.DATA)
@@ -261,6 +281,7 @@ def demo(
     steps: Annotated[int, typer.Option(min=1, help="Number of steps to fetch.")] = 1_000,
 ) -> None:
     """Run the whole pipeline on the datasets, serve a blend of them and follow two documents."""
+    root.require_declared_file()
     from factory.cli.demo import run
 
     run(root.lake_settings(), steps, console)
@@ -291,6 +312,10 @@ app.add_typer(batches_app, name="batches", rich_help_panel=panels.SERVE)
 @app.command(rich_help_panel=panels.OPERATE)
 def ui(port: Annotated[int, typer.Option(help="Port of the web page.")] = 3000) -> None:
     """Open the Dagster UI on the lake."""
+    from factory.cli.serving import require_free_port
+
+    require_free_port(port)
+    root.require_declared_file()
     from factory.cli.ui import open_ui
 
     open_ui(root.lake_settings(), port, console)

@@ -19,7 +19,8 @@ from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.orchestration.asset.forecast import forecast
 from factory.orchestration.host.instance import open_instance
-from factory.orchestration.host.partitions import Span, batches
+from factory.orchestration.host.partition_span import Span
+from factory.orchestration.host.partitions import batches
 from factory.orchestration.keys import key_of
 from factory.settings import Settings
 from jobs.definitions import CORPUS, WATCHED, defs

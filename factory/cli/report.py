@@ -25,23 +25,24 @@ def report(
 
     The file needs no other file and no network. Its charts come from the records of runs, so no JVM starts.
     """
+    prepare_output(file)
     from factory.atomic_file import write_atomically
     from factory.cli.error_boundary import raise_together
     from factory.counted import counted
-    from factory.explain.report import report_of_lake, report_of_run
-    from factory.explain.report_page import page
     from factory.lake.tables import Lake
-    from factory.orchestration.host.instance import open_instance, reading_runs
 
-    prepare_output(file)
     given = settings()
     lake = Lake(given)
+    if run is None and not lake.names_in_file():
+        raise _without_tables()
+    from factory.explain.report import report_of_lake, report_of_run
+    from factory.explain.report_page import page
+    from factory.orchestration.host.instance import open_instance, reading_runs
+
     with open_instance(given) as instance, reading_runs(given):
         found = report_of_run(lake, instance, run) if run else report_of_lake(lake, instance)
     if not found.tables and not found.damaged:
-        raise TableNotFound(
-            "The lake has no tables to report. Run the pipeline: factory demo, or factory materialize '*'."
-        )
+        raise _without_tables()
     content = page(found, datetime.now(UTC))
     write_atomically(file, content)
     charts = sum(table.picture is not None for table in found.tables)
@@ -51,3 +52,9 @@ def report(
         markup=False,
     )
     raise_together(found.damaged)
+
+
+def _without_tables() -> TableNotFound:
+    return TableNotFound(
+        "The lake has no tables to report. Run the pipeline: factory demo, or factory materialize '*'."
+    )

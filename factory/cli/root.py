@@ -97,6 +97,13 @@ def require_datasets_file(path: Path, argument: str) -> None:
         )
 
 
+def require_declared_file() -> None:
+    """Raise ConfigurationError if the datasets file of the settings is not a file; none at all is fine."""
+    path = settings().datasets
+    if path is not None:
+        require_datasets_file(path, f"{PREFIX}DATASETS")
+
+
 def use_lake(datasets: Path | None, lake: Path | None, command: str) -> None:
     """Let this process and its children use a datasets file and a lake; None leaves the environment's.
 

@@ -40,7 +40,8 @@ from factory.orchestration.asset import progress
 from factory.orchestration.asset.spark_failure import require_jvm
 from factory.orchestration.host.execution import RunOutcome, run_assets
 from factory.orchestration.host.instance import open_instance
-from factory.orchestration.host.partitions import RunBatch, Span, batches
+from factory.orchestration.host.partition_span import Span
+from factory.orchestration.host.partitions import RunBatch, batches
 from factory.orchestration.host.resources import NAMED_TAG, REUSE_TAG
 from factory.settings import Settings
 from factory.spark.session import kill_jvm

@@ -32,14 +32,14 @@ def export(
     ] = None,
 ) -> None:
     """Write a tokenizer as a Hugging Face `tokenizer.json`, which decodes batches to text."""
+    if name is not None and blend is not None:
+        raise ConfigurationError("--name and --blend exclude each other. Give one of them.")
+    prepare_output(file)
     from factory.atomic_file import write_atomically
     from factory.explain.tokenizers import newest_tokenizer, tokenizer_of_blend
     from factory.lake.tables import Lake
 
-    if name is not None and blend is not None:
-        raise ConfigurationError("--name and --blend exclude each other. Give one of them.")
     given = settings()
-    prepare_output(file)
     found = tokenizer_of_blend(given, blend) if blend else newest_tokenizer(Lake(given), name)
     write_atomically(file, found.content)
     console.print(

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import zip_longest
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 from rich.tree import Tree
 
+from blender.records import Segment
+from factory.counted import counted
 from factory.explain.batches import BatchTrace
 from factory.explain.stages.document_trace import DocumentTrace
 from factory.explain.stages.registry import line
@@ -45,29 +49,55 @@ def as_plain(trace: DocumentTrace) -> dict[str, Any]:
     }
 
 
-def show_step(step: StepTrace, console: Console, *, as_json: bool) -> None:
-    """Print the rows of a step, each with its documents and their sources."""
+def show_step(
+    step: StepTrace,
+    console: Console,
+    *,
+    as_json: bool,
+    n: int | None = None,
+    texts: Mapping[int, Sequence[Text]] = {},
+) -> None:
+    """Print the first `n` rows of a step, each with its documents, their sources and their `texts`, if any.
+
+    JSON has all rows, without texts.
+    """
     if as_json:
         plain: dict[str, Any] = asdict(step)
         console.print_json(json.dumps(plain, default=str))
         return
     tree = Tree(f"step [bold]{step.offset:,}[/] of blend {step.blend}")
-    for row in step.rows:
+    for row in step.rows[:n]:
         branch = tree.add(f"row {row.row}: sequence {row.ordinal:,} of {row.table} (epoch {row.epoch})")
-        for segment in row.segments:
-            tokens = f"tokens {segment.doc_offset:,} to {segment.doc_offset + segment.length:,} of "
-            trace = step.documents.get(segment.doc_id)
-            if trace is None:
-                branch.add(f"{tokens}{escape(segment.doc_id)}, which no raw table holds")
-                continue
-            license = trace.about.get("license") or "license unknown"
-            branch.add(f"{tokens}{escape(trace.source)} / [bold]{escape(trace.key)}[/] ({escape(license)})")
+        for segment, text in zip_longest(row.segments, texts.get(row.row, ())):
+            document = branch.add(_document_line(segment, step.documents.get(segment.doc_id)))
+            if text is not None:
+                document.add(text)
         if not row.segments:
             branch.add("its table does not say which documents it holds")
+    if n is not None and len(step.rows) > n:
+        n_more = len(step.rows) - n
+        tree.add(f"... {counted(n_more, 'more row')}: -n {len(step.rows)} shows all")
     console.print(tree)
 
 
-def show_batch(trace: BatchTrace, console: Console, *, as_json: bool) -> None:
+def _document_line(segment: Segment, trace: DocumentTrace | None) -> str:
+    """Return the token range, source, key, license and id of a document in a row."""
+    tokens = f"tokens {segment.doc_offset:,} to {segment.doc_offset + segment.length:,} of "
+    if trace is None:
+        return f"{tokens}{escape(segment.doc_id)}, which no raw table holds"
+    license = trace.about.get("license") or "license unknown"
+    name = f"{escape(trace.source)} / [bold]{escape(trace.key)}[/]"
+    return f"{tokens}{name} ({escape(license)}) [dim]{segment.doc_id}[/]"
+
+
+def show_batch(
+    trace: BatchTrace,
+    console: Console,
+    *,
+    as_json: bool,
+    n: int | None = None,
+    texts: Mapping[int, Sequence[Text]] = {},
+) -> None:
     """Print where a durable batch lies, and the rows and documents of its step."""
     batch = trace.batch
     if as_json:
@@ -78,7 +108,7 @@ def show_batch(trace: BatchTrace, console: Console, *, as_json: bool) -> None:
         f"{batch.sequence:,} of lane `{escape(batch.lane)}`, {batch.n_bytes:,} bytes",
         soft_wrap=True,
     )
-    show_step(trace.step, console, as_json=False)
+    show_step(trace.step, console, as_json=False, n=n, texts=texts)
 
 
 def document_tree(trace: DocumentTrace) -> Tree:

@@ -25,7 +25,8 @@ def undeclared_tables(
 
     A file that cannot be read is named on stderr. `definitions` are those of the file, if they are loaded.
     """
-    if settings.datasets is None:
+    candidates = list(tables)
+    if settings.datasets is None or not candidates:
         return []
     if definitions is None:
         try:
@@ -35,7 +36,7 @@ def undeclared_tables(
             return []
         definitions = defs
     keys = {key.to_user_string() for key in definitions.resolve_asset_graph().get_all_asset_keys()}
-    return [table for table in tables if str(_made_with(table)) not in keys]
+    return [table for table in candidates if str(_made_with(table)) not in keys]
 
 
 def _made_with(table: TableName) -> TableName:

@@ -9,7 +9,7 @@ from factory.errors import TableNotFound
 from factory.explain.stages.removals import Read
 from factory.lake import names
 from factory.lake.names import TableName
-from factory.lake.tables import Lake, Published
+from factory.lake.tables import Lake, Published, unknown_table
 from factory.suggestions import unknown_name
 
 
@@ -50,8 +50,10 @@ class DatasetVersion:
         Raises TableNotFound if it was never deduplicated, or if an upstream snapshot has expired.
         """
         table = names.deduplicated(names.dataset(dataset))
-        deduplicated = [name.name for name in lake.names() if name.namespace == table.namespace]
-        if deduplicated and table.name not in deduplicated:
+        deduplicated = [name.name for name in lake.names_in_file() if name.namespace == table.namespace]
+        if not deduplicated:
+            raise unknown_table(table)
+        if table.name not in deduplicated:
             raise TableNotFound(unknown_name("deduplicated dataset", dataset, deduplicated))
         kept = lake.published(table)
         decided_by = next((source for source in _tables(kept) if source.namespace == "dedup"), None)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from factory.explain.evidence import Evidence
-from factory.explain.named_state import BEFORE
+from factory.explain.named_state import BEFORE, StateName
 from factory.explain.stages.document_trace import Rejection
 from factory.explain.table_version import TableVersion
 from factory.lake.tables import Lake
@@ -84,6 +84,8 @@ def diff(lake: Lake, left: str, right: str | None, n: int) -> Diff:
     Raises what `TableVersion` raises.
     """
     table, at, _ = left.partition("@")
+    for name in filter(None, (left, right)):
+        StateName.parse(name)  # before a table is read
     first = TableVersion.of(lake, left if at or right is not None else f"{left}@{BEFORE}")
     second = TableVersion.of(lake, table if right is None else right)
     before, after = first.documents(), second.documents()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from factory.errors import ConfigurationError, NotFound, TableNotFound
 from factory.lake.names import TableName
-from factory.lake.tables import Lake
+from factory.lake.tables import Lake, unknown_table
 from factory.suggestions import nearest, quoted
 
 BEFORE = "before"
@@ -29,33 +29,53 @@ class NamedState:
     snapshot_id: int
 
 
+@dataclass(frozen=True)
+class StateName:
+    """The name of a state, before any lake is asked: a table with a branch, a version or neither.
+
+    `version` is `before`, or a snapshot id in digits.
+    """
+
+    table: TableName
+    branch: str | None = None
+    version: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> StateName:
+        """Return the parts of a name; raise ConfigurationError for a text that names no state."""
+        if branch := _BRANCH.fullmatch(text):
+            return cls(TableName.parse(branch[1]), branch=branch[2])
+        name, mark, version = text.partition("@")
+        table = TableName.parse(name)
+        if mark and version != BEFORE and not version.isdecimal():
+            raise ConfigurationError(
+                f"`{version}` is not a snapshot. Write {name}@{BEFORE} for the previous state, or an id that "
+                "factory tables --json shows."
+            )
+        return cls(table, version=version if mark else None)
+
+
 def named_state(lake: Lake, text: str) -> NamedState:
     """Return the state that `text` names.
 
     Raises ConfigurationError for a text that names no table, TableNotFound for a table, snapshot or branch
     that is not there, with the nearest table, and NotFound if nothing was published before.
     """
-    if branch := _BRANCH.fullmatch(text):
-        table = TableName.parse(branch[1])
-        return NamedState(table, _head(lake, table, branch[2]))
-    name, mark, version = text.partition("@")
-    table = TableName.parse(name)
+    name = StateName.parse(text)
+    table = name.table
     _require(lake, table)
-    if version == BEFORE:
+    if name.branch is not None:
+        return NamedState(table, _head(lake, table, name.branch))
+    if name.version == BEFORE:
         return NamedState(table, _before(lake, table, lake.published(table).snapshot_id))
-    if not mark:
+    if name.version is None:
         return NamedState(table, lake.published(table).snapshot_id)
-    if not version.isdecimal():
-        raise ConfigurationError(
-            f"`{version}` is not a snapshot. Write {name}@{BEFORE} for the previous state, or an id that "
-            "factory tables --json shows."
-        )
-    return NamedState(table, lake.published_at(table, int(version)).snapshot_id)
+    return NamedState(table, lake.published_at(table, int(name.version)).snapshot_id)
 
 
 def _require(lake: Lake, table: TableName) -> None:
-    """Raise TableNotFound with the nearest table for a name that is misspelled."""
-    tables = lake.names()
+    """Raise TableNotFound for a table that is not there, with the nearest one if there is one."""
+    tables = lake.names_in_file()
     if table in tables:
         return
     names = [other.name for other in tables if other.namespace == table.namespace]
@@ -64,11 +84,11 @@ def _require(lake: Lake, table: TableName) -> None:
             f"The lake has no table {table}. Did you mean `{table.namespace}.{near[0]}`? `factory tables` "
             "lists them."
         )
+    raise unknown_table(table)
 
 
 def _head(lake: Lake, table: TableName, branch: str) -> int:
     """Return the snapshot of a branch."""
-    _require(lake, table)
     iceberg_table = lake.table(table)
     snapshot = iceberg_table.snapshot_by_name(branch)
     if snapshot is None:

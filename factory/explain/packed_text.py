@@ -10,18 +10,21 @@ The text of a piece includes its special tokens, so that one sees where the sequ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
 
+from blender.catalog.blends import open_blends
+from blender.records import ExplainedRow
 from factory.explain.named_state import NamedState
 from factory.explain.tables import documents_of
 from factory.explain.tokenizers import tokenizer_of_packed
 from factory.lake.names import TableName, dataset_of_packed
 from factory.lake.schemas.packing import TOKEN_BYTES
 from factory.lake.tables import Lake
+from factory.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,33 @@ def pieces_of(
     names = {doc_id: f"{document['source']} / {document['key']}" for doc_id, document in documents.items()}
     decoder = Tokenizer.from_str(tokenizer.content)
     return [pieces_of_row(row, decoder, token_bytes, names) for row in rows]
+
+
+def pieces_of_step(
+    settings: Settings, blend: str, rows: Sequence[ExplainedRow]
+) -> dict[int, list[PackedPiece]]:
+    """Return the pieces of rows of a step of a blend, by their positions in the step.
+
+    Omits rows whose table does not say which documents they hold, and those whose tokenizer the lake lacks.
+    Reads the pages of these rows alone.
+    """
+    lake, pieces = Lake(settings), {}
+    for source in open_blends(settings).open(blend).sources:
+        of_source = [row for row in rows if row.source == source.config.name and row.segments]
+        table, snapshot_id = TableName.parse(source.config.table), source.reader.snapshot_id
+        tokenizer = tokenizer_of_packed(lake, table, snapshot_id) if of_source else None
+        if tokenizer is None:
+            continue
+        decoder, token_bytes = (
+            Tokenizer.from_str(tokenizer.content),
+            int(source.reader.facts.token_bytes or 0),
+        )
+        ordinals = np.array([row.ordinal for row in of_source], np.int64)
+        tokens = source.reader.read(ordinals, ("tokens",)).column("tokens").to_pylist()
+        for row, row_tokens in zip(of_source, tokens, strict=True):
+            sequence = {"tokens": row_tokens, "segments": [asdict(segment) for segment in row.segments]}
+            pieces[row.row] = pieces_of_row(sequence, decoder, token_bytes)
+    return pieces
 
 
 def pieces_of_row(

@@ -14,7 +14,7 @@ from factory.errors import ConfigurationError, NotFound, TableNotFound
 from factory.lake import names
 from factory.lake.identity import tokenizer_id
 from factory.lake.names import TableName
-from factory.lake.tables import Lake
+from factory.lake.tables import Lake, unknown_table
 from factory.settings import Settings
 
 
@@ -40,6 +40,8 @@ def newest_tokenizer(lake: Lake, name: str | None) -> StoredTokenizer:
     ConfigurationError if the lake has several and none is named.
     """
     table = _only(lake) if name is None else names.model(name)
+    if table not in lake.names_in_file():
+        raise unknown_table(table)
     found = _read(lake, table, lake.published(table).snapshot_id)
     if found is None:
         raise TableNotFound(f"Table {table} is empty. Make it again: factory materialize {table}.")
@@ -88,7 +90,7 @@ def _of_identity(lake: Lake, table: TableName, identity: str) -> StoredTokenizer
 
 
 def _only(lake: Lake) -> TableName:
-    tables = [table for table in lake.names() if table.namespace == "models"]
+    tables = [table for table in lake.names_in_file() if table.namespace == "models"]
     if not tables:
         raise NotFound("The lake has no tokenizer. Make one: factory materialize '*models.tokenizer'.")
     if len(tables) > 1:

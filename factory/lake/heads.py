@@ -8,26 +8,21 @@ damage. Of a metadata file the newest snapshot is read and the checksum is compa
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from factory.errors import DamagedFile
+from factory.lake.catalog_file import table_files
 from factory.lake.files.checksums import require_whole
 from factory.lake.files.location import local_path
 from factory.lake.lineage import Lineage
-from factory.lake.lost_catalog import MARK_OR_NAME, require_known_tables
-from factory.lake.names import STAGE_OF_NAMESPACE, TableName
-from factory.lake.place import require_place
+from factory.lake.names import TableName
 from factory.lake.tables import Published
-from factory.settings import CATALOG_NAME, Settings
+from factory.settings import Settings
 
-_TABLES = "select table_namespace, table_name, metadata_location from iceberg_tables where catalog_name = ?"
 _REQUIRED = {"format-version", "table-uuid", "location", "schemas", "partition-specs", "properties"}
-_UNUSUAL = (OSError, ValueError, LookupError, TypeError, AttributeError, sqlite3.Error, DamagedFile)
-_LOCK_WAIT_S = 5
+_UNUSUAL = (OSError, ValueError, LookupError, TypeError, AttributeError, DamagedFile)
 
 
 def published_heads(settings: Settings) -> list[Published] | None:
@@ -36,26 +31,11 @@ def published_heads(settings: Settings) -> list[Published] | None:
     None if the lake is not embedded, has no catalog yet, or holds anything that this module does not read.
     Raises LakeMoved for a copied or moved lake. The states lack the properties of their rows.
     """
-    database = settings.files.catalog_database
-    if not settings.embedded:
-        return None
-    require_place(settings)
-    if not database.exists():
+    files = table_files(settings)
+    if files is None or not settings.files.catalog_database.exists():
         return None
     try:
-        uri = f"{database.as_uri()}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, timeout=_LOCK_WAIT_S)) as catalog:
-            if catalog.execute("pragma integrity_check(1)").fetchone() != ("ok",):
-                return None
-            require_known_tables(settings, lambda: catalog.execute(MARK_OR_NAME).fetchone() is not None)
-            files = {
-                TableName(namespace, name): file
-                for namespace, name, file in catalog.execute(_TABLES, (CATALOG_NAME,))
-                if namespace in STAGE_OF_NAMESPACE
-            }
-        order = list(STAGE_OF_NAMESPACE)
-        names = sorted(files, key=lambda table: (order.index(table.namespace), table.name))
-        heads = [_head(name, _metadata(files[name])) for name in names]
+        heads = [_head(name, _metadata(file)) for name, file in files.items()]
     except _UNUSUAL:
         return None
     return [head for head in heads if head is not None]

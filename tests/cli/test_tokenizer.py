@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from typer.testing import CliRunner, Result
 from blender.catalog.blends import open_blends
 from blender.records import Source
 from factory.cli import main, tokenizer
+from factory.cli import packed_rows as packed_rows_module
 from factory.lake import names
 from factory.lake.identity import tokenizer_id
 from factory.lake.schemas.models import TOKENIZER
@@ -137,3 +139,48 @@ def test_a_sample_of_sequences_shows_the_text_of_their_documents(
         f"\u2500\u2500 b, tokens 7 to {7 + len(tokens) - 2}",
     ]
     assert "".join(line for line in lines[2:] if not line.startswith("\u2500\u2500")) == TEXT
+
+
+def test_a_step_shows_the_text_of_its_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = make_lake(tmp_path / "lake", code=2)
+    monkeypatch.setattr(main.root, "lake_settings", lambda: settings)
+    lake, source = Lake(settings), Source("packed.code", weight=1, shuffle="none")
+    before = open_blends(settings).create([source]).id
+    unknown = CliRunner().invoke(main.app, ["trace", "batch", before, "0"])
+    assert "The lake lacks the tokenizer that made the tokens of packed.code" in unknown.stderr
+    assert "which no raw table holds" in unknown.stdout
+    content = trained(TEXT, "web", lake)
+    at = lake.published(names.model("web")).snapshot_id
+    properties = {TOKENIZER_ID: tokenizer_id(content), "factory.upstream": f'{{"models.web": {at}}}'}
+    encoder = Tokenizer.from_str(content)
+    parts = [encoder.encode(text).ids for text in ("One sentence.", "Another one.")]
+    row = {
+        "ordinal": 0,
+        "tokens": np.array([*parts[0], *parts[1]], "<u2").tobytes(),
+        "n_tokens": len(parts[0]) + len(parts[1]),
+        "segments": [
+            {"doc_id": letter, "doc_offset": 0, "length": len(part)}
+            for letter, part in zip("ab", parts, strict=True)
+        ],
+        **dict.fromkeys(("append", "shard", "chunk"), 0),
+    }
+    rows = pa.Table.from_pylist([row, row | {"ordinal": 1}], schema=packed_rows("code", 1).schema)
+    write_table(settings, "packed.code", rows, snapshot_properties=properties)
+    blend = open_blends(settings).create([replace(source, weight=2)]).id
+    trace = ["trace", "batch", blend, "0"]
+    shown = CliRunner().invoke(main.app, [*trace, "-n", "1"])
+    assert shown.exit_code == 0, shown.stderr
+    lines = [line.lstrip("\u2502\u251c\u2514\u2500 \xa0") for line in shown.stdout.splitlines()]
+    assert lines[1:] == [
+        "row 0: sequence 0 of packed.code (epoch 0)",
+        f"tokens 0 to {len(parts[0])} of a, which no raw table holds",
+        "One sentence.",
+        f"tokens 0 to {len(parts[1])} of b, which no raw table holds",
+        "Another one.",
+        "... 1 more row: -n 2 shows all",
+    ]
+    assert "sentence" not in CliRunner().invoke(main.app, [*trace, "--no-text"]).stdout
+    monkeypatch.setattr(packed_rows_module, "find_spec", lambda _name: None)
+    without = CliRunner().invoke(main.app, trace)
+    assert "install `tokenizers`" in without.stderr
+    assert f"tokens 0 to {len(parts[1])} of b, which" in without.stdout

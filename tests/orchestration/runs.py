@@ -10,7 +10,8 @@ import dagster as dg
 
 from factory.lake.schemas.dedup import COMPONENTS
 from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.host.partitions import RunBatch, Span
+from factory.orchestration.host.partition_span import Span
+from factory.orchestration.host.partitions import RunBatch
 from factory.orchestration.host.resources import REUSE_TAG, resources
 from factory.settings import Settings
 

@@ -9,7 +9,8 @@ import pytest
 
 from factory.lake.tables import Lake
 from factory.orchestration.asset.forecast import forecast
-from factory.orchestration.host.partitions import Span, batches
+from factory.orchestration.host.partition_span import Span
+from factory.orchestration.host.partitions import batches
 from factory.settings import Settings
 from tests.orchestration.asset.published import component, publish
 

@@ -7,7 +7,8 @@ import pytest
 
 from factory.errors import ConfigurationError
 from factory.orchestration.host.definitions import definitions
-from factory.orchestration.host.partitions import RunBatch, batches, span_of
+from factory.orchestration.host.partition_span import span_of
+from factory.orchestration.host.partitions import RunBatch, batches
 from factory.settings import Settings
 from tests.jobs.chain import keys, table
 
