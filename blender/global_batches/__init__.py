@@ -1,8 +1,8 @@
 """Durable global batches: written by any iterator, read by every rank of a mesh, each exactly once.
 
-Where a transform is not deterministic (a model, a rollout, an online packer), this is where a batch becomes
-repeatable: it is stored, it gets its step by one commit for all ranks, and any run reads that step again. A
-library over an object store or a folder, without a server (BatchWeave, sections 3 to 5).
+If a transform is not deterministic (a model, a rollout, an online packer), this package makes its batches
+repeatable: it stores them, one commit gives a batch its step for all ranks, and any run reads it again. It is
+a library over an object store or a folder, without a server (BatchWeave, sections 3 to 5).
 
     from blender import BlendLoader
     from blender.global_batches import BatchDataset, BatchReader, BatchWriter, Mesh, create_namespace, cut
@@ -14,8 +14,8 @@ library over an object store or a folder, without a server (BatchWeave, sections
             writer.put(cut(columns, mesh, sequence={"tokens"}), offset=row)
         writer.finish()
 
-A lane is a name, not a process: whoever opens it takes it over, and goes on at the offset that was committed
-with its last batch. A trainer reads from any step on, while producers write:
+A lane is a name, not a process: a process that opens it takes it over and resumes at the offset committed
+with its last batch. A trainer reads from any step on while producers write:
 
     reader = BatchReader("s3://bucket/run7", mesh)
     for batch in BlendLoader(BatchDataset(reader)):
@@ -24,14 +24,14 @@ with its last batch. A trainer reads from any step on, while producers write:
     for step in reader.read(StepRange(offset=812), rank):       # the same without torch
         train(step.tokens)
 
-The steps of a blend are written without a loop of one's own, by any number of processes:
+Any number of processes write the steps of a blend, without a loop of your own:
 
     create_namespace("s3://bucket/run8", mesh, lanes=8)
     Producer("s3://bucket/run8", BlendProduction(open_blend("4f1c...")), [0, 1]).run()
 
-An address is a folder, or a prefix at `s3://`, `gs://` or `az://`. Endpoint and keys of S3 are those of the
-lake (`FACTORY_S3_ENDPOINT` and its neighbors), or `settings`; of the other clouds, those in the environment.
-What can go wrong is in `blender.global_batches.errors`, `blender.errors` and `factory.errors`. A reader waits
+An address is a folder, or a prefix at `s3://`, `gs://` or `az://`. S3 takes the endpoint and keys of the lake
+(`FACTORY_S3_ENDPOINT` and its neighbors) or of `settings`; other clouds take theirs from the environment.
+Errors are in `blender.global_batches.errors`, `blender.errors` and `factory.errors`. A reader waits
 for steps that are not committed yet; `with use_context(CallContext(timeout_s=600))` of `blender.call_context`
 bounds the wait.
 """

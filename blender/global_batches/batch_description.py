@@ -1,4 +1,4 @@
-"""A batch of a namespace as it lies in its store: where, from which lane, with which columns and slices.
+"""A stored batch of a namespace: its object, lane, columns and slices.
 
 batch = describe_batch("s3://bucket/run7", 812)
 batch.lane, batch.sequence, batch.origin        # "0", 203, {"blend": "4f1c...", "offset": 812}
@@ -67,7 +67,7 @@ def describe_batch(
     settings: Settings | None = None,
     patience_s: float = PATIENCE_S,
 ) -> BatchDescription:
-    """What a namespace holds of a step. Raises NamespaceNotFound, DamagedLog and DamagedBatch.
+    """The stored batch of a step. Raises NamespaceNotFound, DamagedLog and DamagedBatch.
 
     Raises InvalidRequest for a step that is not committed.
     """

@@ -1,10 +1,10 @@
-"""The steps of a blend as global batches: whoever writes them, they are those that `open_blend` gives.
+"""The steps of a blend as global batches: from any producer, they equal the steps of `open_blend`.
 
     production = BlendProduction(open_blend("4f1c..."))         # or BlenderClient("10.0.0.5:50051").open(...)
     Producer("s3://bucket/run7", production).run()
 
-`transform` makes other batches of the steps. It may be one that gives something else each time, such as a
-model: here, and nowhere before, its result is kept, and every run reads the same.
+`transform` makes other batches of the steps. Its results may be random, such as a model's: they are stored
+here first, and every run reads the same.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from blender.spec.step_range import StepRange
 
 
 class BlendProduction(Production):
-    """The steps of a blend; `transform` makes the slices of a whole step, in which axis 0 are its rows.
+    """The steps of a blend; `transform` makes the slices of a complete step, with its rows on axis 0.
 
-    `chunking` says what the cp ranks of a mesh divide: rows, or each document.
+    `chunking` is the unit that the cp ranks of a mesh divide: rows, or each document.
     """
 
     def __init__(
@@ -78,6 +78,6 @@ def parts_of(step: Batch, dp: int) -> list[pa.RecordBatch]:
 
 
 def name_of(transform: Callable[..., object]) -> str:
-    """The name by which producers agree on a transform."""
+    """The name on which producers of one transform agree."""
     kind = transform if hasattr(transform, "__qualname__") else type(transform)
     return f"{kind.__module__}.{kind.__qualname__}"

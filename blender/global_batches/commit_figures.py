@@ -1,9 +1,9 @@
-"""What the commits of a producer come to, for people: in the log beside its lane, and for its metrics.
+"""Figures of a producer's commits, for people: stored in the log with its lane, and exported as metrics.
 
     figures = writer.figures
     figures.attempts, figures.lost, figures.mean_lag        # 212, 9, 1.31
 
-Nothing in the protocol depends on any of this; times are those of the producer's own clock.
+Nothing in the protocol depends on them; the producer's own clock gives the times.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SMOOTHING = 0.2  # the weight of the last attempt, as in `AdaptiveCommit`
 
 @dataclass
 class CommitFigures:
-    """What a writer's attempts came to, since it opened its lane."""
+    """Results of a writer's attempts since it opened its lane."""
 
     attempts: int = 0
     """Attempts that have begun."""
@@ -49,7 +49,7 @@ class CommitFigures:
         return 1 / (self.window + self.gap) if self.window else None
 
     def add_attempt(self, seconds: float) -> None:
-        """Count the time of an attempt whose store answered."""
+        """Count the time of an attempt that the store answered."""
         window = seconds if self.window is None else self.window
         self.window = window + _SMOOTHING * (seconds - window)
 

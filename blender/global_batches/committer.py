@@ -1,4 +1,4 @@
-"""The thread of a writer that commits: batches that are stored join the log beside production."""
+"""The committing thread of a writer: stored batches join the log while production continues."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ class Committer:
 
     @property
     def sequence(self) -> int:
-        """The number of the next batch: of those that are committed, and of those that will be."""
+        """Number of the next batch, committed or pending."""
         self._require_own_process()
         with self._changed:
             return self._lane().sequence + len(self._stored)
 
     @property
     def offset(self) -> Json:
-        """Where the producer goes on after the last batch."""
+        """The offset at which the producer resumes after the last batch."""
         self._require_own_process()
         with self._changed:
             return self._stored[-1].offset if self._stored else self._lane().offset
@@ -130,7 +130,7 @@ class Committer:
             self._thread.join(seconds)
 
     def cancel(self) -> None:
-        """End the thread at its next wait; what is not committed then stays uncommitted."""
+        """End the thread at its next wait; pending batches stay uncommitted."""
         if self.is_in_starting_process:
             with self._changed:
                 self._stopped = True

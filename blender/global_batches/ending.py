@@ -1,4 +1,4 @@
-"""Ends by hand: of a lane whose producer is gone, and of a namespace whose lanes come and go."""
+"""Manual ends: of a lane without a producer, and of a namespace with lanes that come and go."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def finish_lane(
 ) -> int:
     """Close a lane in place of its producer, which can commit no more; return the number of its batches.
 
-    What the producer has not committed is lost. Once more does nothing. Raises InvalidRequest for a lane that
-    nobody has opened, UnevenLanes if steps of other lanes would never be read, and Fenced if its producer is
-    started again at this moment.
+    The producer's uncommitted batches are lost. A second call does nothing. Raises InvalidRequest for a lane
+    that nobody has opened, UnevenLanes if steps of other lanes would never be read, and Fenced if its
+    producer is started again at this moment.
     """
     store = open_store(uri, settings, patience_s=patience_s)
     state = store.run(log.load(open_namespace(store).client()))
@@ -45,9 +45,9 @@ def finish_lane(
 def end_namespace(
     uri: str | os.PathLike[str], *, settings: Settings | None = None, patience_s: float = PATIENCE_S
 ) -> None:
-    """End a namespace without a number of lanes: no lane goes on, and readers come to the end of data.
+    """End a namespace without a number of lanes: no lane continues, and readers reach the end of data.
 
-    Batches that are not committed yet are lost to it. Once more does nothing. Raises ConfigurationError for a
+    Uncommitted batches are lost. A second call does nothing. Raises ConfigurationError for a
     namespace that its lanes end.
     """
     store = open_store(uri, settings, patience_s=patience_s)

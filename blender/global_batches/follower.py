@@ -1,4 +1,4 @@
-"""The log of a namespace as readers follow it: what is committed, and waiting for what is not.
+"""The log of a namespace as readers follow it: the committed steps, and the wait for the next ones.
 
     follower = Follower(store, namespace.client(), require_namespace)
     follower.wait_for(812)                          # True once step 812 is committed
@@ -6,10 +6,10 @@
     follower.content_before(812)                    # equal for equal steps 0 to 811
 
 A follower holds the steps after the last segment, and reads the segments before them when they are needed.
-All iterators of a reader share one: the first one whose pause is over polls, for the others too.
+All iterators of a reader share one: the first iterator to end its pause polls for all.
 
-Every poll asks for the floor too (`log.advance`). Who only probes the next version, as the paper's consumers
-do, waits for ever for a version that was trimmed while it slept.
+Every poll asks for the floor too (`log.advance`). A reader that only probes the next version, like the
+paper's consumers, waits forever for a version trimmed during its pause.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Follower:
         return self._client.order.has_ended(self._state)
 
     def poll(self) -> None:
-        """Read what was committed before this call, at least."""
+        """Read at least the commits before this call."""
         while not self._poll_or_join():
             pass
 
@@ -96,7 +96,7 @@ class Follower:
         return step < state.steps
 
     def batch(self, step: int) -> Descriptor:
-        """Where the batch of a committed step lies. Raises DamagedLog."""
+        """The location of a committed step's batch. Raises DamagedLog."""
         state = self._state
         segment, place = divmod(step, self._client.segment_steps)
         if segment < len(state.segments):
@@ -104,7 +104,7 @@ class Follower:
         return state.tail[step - len(state.segments) * self._client.segment_steps]
 
     def content_before(self, step: int) -> int:
-        """The content of all steps before one, of which each is committed. Raises DamagedLog."""
+        """The content of all steps before a committed one. Raises DamagedLog."""
         state, segment_steps = self._state, self._client.segment_steps
         segment = min(step // segment_steps, len(state.segments))
         first = segment * segment_steps
@@ -166,7 +166,7 @@ class Follower:
         return f"{self._waits()} Look whether its producers run, or give the call more time."
 
     def _waits(self) -> str:
-        """What a reader waits for: the lanes that may commit the next step."""
+        """The lanes that may commit the next step, for a reader that waits."""
         lanes = ", ".join(self._client.order.owing(self._state)) or "none"
         return (
             f"{self._store.uri} has {self._state.steps:,} steps, and the next one is not committed in time. "
@@ -187,7 +187,7 @@ class Turns:
     def take(self, key: Hashable, work: Callable[[], None], stalled: Callable[[], str]) -> bool:
         """Do the work and return True; or wait until the thread that does it has ended, and return False.
 
-        The work may have failed in the other thread, whose error is raised there alone. The wait ends with
+        The work may have failed in the other thread, which alone raises the error. The wait ends with
         the current call: it raises Stalled with the sentence of `stalled`, or the reason of a cancellation.
         """
         own: Future[None] = Future()

@@ -1,4 +1,4 @@
-"""JSON values: what a producer gives beside its batches, offsets and origins, and how records hold them."""
+"""JSON values: the offsets and origins that a producer adds to its batches, and their form in records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _RECORD_LEVELS = 100  # more than a record nests around a value
 def small_json(value: Json, name: str) -> Json:
     """A copy of the value as a reader gets it; `name` is the subject of errors.
 
-    Numbers of numpy become those of Python. Raises InvalidBatch unless it is JSON that reads back equal, of
+    numpy numbers become Python numbers. Raises InvalidBatch unless it is JSON that reads back equal, of
     at most MOST_BYTES.
     """
     try:
@@ -45,9 +45,9 @@ def small_json(value: Json, name: str) -> Json:
 
 
 def compact_json(value: object, default: Callable[[object], object] | None = None) -> bytes:
-    """ASCII without spaces, keys sorted; `default` translates what is not JSON.
+    """ASCII without spaces, keys sorted; `default` translates other values to JSON.
 
-    Raises ValueError, TypeError or RecursionError for what is left of that.
+    Raises ValueError, TypeError or RecursionError for values that it cannot translate.
     """
     text = json.dumps(value, separators=(",", ":"), sort_keys=True, allow_nan=False, default=default)
     return text.encode("ascii")

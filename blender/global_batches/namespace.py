@@ -1,6 +1,6 @@
-"""A namespace: what all its writers and readers agree on, written once.
+"""A namespace: the properties that all its writers and readers share, written once.
 
-create_namespace("s3://bucket/run7", Mesh(dp=32, cp=2), lanes=8)     # step i is that of lane i mod 8
+create_namespace("s3://bucket/run7", Mesh(dp=32, cp=2), lanes=8)     # lane i mod 8 writes step i
 store = open_store("s3://bucket/run7")
 open_namespace(store)                           # Namespace(id="0c5e...", dp=32, cp=2, lanes=8, ...)
 """
@@ -57,7 +57,7 @@ class Namespace:
 
     @property
     def mesh(self) -> Mesh:
-        """The mesh for whose ranks the batches are cut."""
+        """The mesh of the ranks that read the batches."""
         return Mesh(dp=self.dp, cp=self.cp)
 
     @property
@@ -66,7 +66,7 @@ class Namespace:
         return 1 if self.cp == 1 else 2 * self.cp
 
     def client(self) -> Client:
-        """What a process that has read nothing yet knows of the log."""
+        """The log as known to a process that has read nothing yet."""
         return Client(namespace=self.id, order=self.log_order)
 
     def step_of(self, lane: str, sequence: int) -> int:
@@ -106,8 +106,8 @@ def create_namespace(
 ) -> Namespace:
     """Create the namespace at an address, after a probe of its store; one that is there and equal is kept.
 
-    In assigned order the lanes, by default one, are named by the numbers from 0 on: step i is that of lane
-    i mod `lanes`, and the data end at the first step of a finished lane. In arrival order they have any
+    In assigned order the lanes, by default one, are named by the numbers from 0 on: lane i mod `lanes` writes
+    step i, and the data end at the first step of a finished lane. In arrival order they have any
     names. With `lanes`, that many may be opened, and the data end when all of them are finished; without,
     lanes come and go, and the data end by `end_namespace`. Tensor and pipeline parallel ranks read what their
     peers read, so only dp and cp of the mesh count. Raises NamespaceDiffers if another one is there, and

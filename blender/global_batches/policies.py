@@ -30,7 +30,7 @@ class Policy(Protocol):
 
 @dataclass
 class Naive:
-    """Commit whatever there is at once."""
+    """Commit all pending batches at once."""
 
     def after(self, seconds: float, lanes: int) -> float:  # noqa: ARG002
         """No wait."""

@@ -4,9 +4,9 @@
     producer.run()                                  # until the data end; its lanes are finished then
     producer.lanes[0].writer.figures.mean_lag       # 1.31 seconds from a batch to its commit
 
-Lane l of L gets the steps i with i mod L = l. A producer begins where its lanes stand, so one that was killed
-is started again with the same words, on any machine, and the steps come out the same. Of two that write one
-lane the later one goes on, and the earlier one keeps its other lanes.
+Lane l of L gets the steps i with i mod L = l. A producer resumes its lanes: restart a killed one with the
+same arguments, on any machine, and the steps are the same. If two write one lane, the later one continues,
+and the earlier one keeps its other lanes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Production(ABC):
     @property
     @abstractmethod
     def source(self) -> Mapping[str, Json]:
-        """What the steps are made of: equal for all producers of a namespace."""
+        """The source of the steps: equal for all producers of a namespace."""
 
     @abstractmethod
     def require_fit(self, namespace: Namespace) -> None:
@@ -75,7 +75,7 @@ class ProducedLane:
 
     @property
     def state(self) -> str:
-        """What it does, as a person reads it."""
+        """Its work in words, for people."""
         if self.writer.is_finished:
             return "finished"
         if self.is_taken_over:
@@ -132,7 +132,7 @@ class Producer:
         """Write until the data end, or until all lanes are taken over.
 
         Raises Fenced in the latter case, and the first other error of a lane; so does an interrupt end it.
-        All lanes then stop: what was put has a second to be committed.
+        All lanes then stop, and have a second to commit their batches.
         """
         running = [lane for lane in self.lanes if not lane.has_ended]
         try:

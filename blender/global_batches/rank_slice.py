@@ -1,4 +1,4 @@
-"""What a rank reads of a global batch: the footer, and the bytes of its own slices.
+"""A rank's part of a global batch: the footer, and the bytes of its own slices.
 
     footer = read_footer(store, namespace, descriptor)
     step = read_slice(store, namespace, descriptor, footer, mesh.coordinate(rank))
@@ -27,7 +27,7 @@ from blender.spec.mesh import Coordinate
 
 @dataclass(frozen=True, eq=False)
 class GlobalBatchSlice:
-    """A step as one rank reads it; its columns are attributes too, as those of a `Batch` are."""
+    """A step as one rank reads it; its columns are attributes too, as in a `Batch`."""
 
     offset: int
     """The number of the step."""

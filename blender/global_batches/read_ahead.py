@@ -5,8 +5,8 @@
             ...
             budget.release(held_bytes(step))        # once a consumer has taken it
 
-The size of a slice is in the footer of its batch. So footers, which are small, are read some steps ahead. A
-slice is asked for once its bytes fit, together with the slices in flight and those that nobody has taken yet.
+The footer of a batch has the size of its slices, so small footers are read some steps ahead. A slice is
+requested once its bytes fit, together with the slices in flight and the slices not yet taken.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ReadAhead:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def slices(self, steps: StepRange) -> Iterator[GlobalBatchSlice]:
-        """The steps of a range; waits for those that are not committed yet.
+        """The steps of a range; waits for steps not committed yet.
 
         Raises EndOfData if the data end before the range, unless it has no stop.
         """
@@ -126,7 +126,7 @@ class ReadAhead:
         return bytes_while_read(self._namespace, footer, self._place) + _STEP_BYTES
 
     def _announced(self, number: int) -> _Announced:
-        """Where a step lies, and its footer: run by a thread of the pool."""
+        """The location and footer of a step: run by a thread of the pool."""
         with use_context(self._call):
             batch = self._follower.batch(number)
             return batch, read_footer(self._store, self._namespace, batch)

@@ -42,7 +42,7 @@ _CONTENT_DIGITS = 32
 
 
 class BatchReader(StepSource[int]):
-    """The steps of a namespace; a share is a rank of `mesh`, by default that of the batches.
+    """The steps of a namespace; a share is a rank of `mesh`, by default the mesh of the batches.
 
     Safe for many threads. It may be pickled, and opens the namespace again in each process, which raises
     NamespaceDiffers if another one is there; it may not be forked. `patience_s` bounds the wait for an answer
@@ -92,7 +92,7 @@ class BatchReader(StepSource[int]):
         return self._follower.steps
 
     def read(self, steps: StepRange, share: int) -> Iterator[GlobalBatchSlice]:
-        """The steps of a range as rank `share` reads them; waits for those that are not committed yet.
+        """The steps of a range as rank `share` reads them; waits for steps not committed yet.
 
         Steps are read ahead by threads, which end with the iterator, within `prefetch_bytes`. Raises
         EndOfData after the last step of a namespace that has ended, if the range has more; at its step
@@ -136,7 +136,7 @@ class BatchReader(StepSource[int]):
         """The next step of a state.
 
         Raises OtherHistory for a state of another namespace, or of other steps before that one, and
-        InvalidRequest for what is not a state of a namespace.
+        InvalidRequest for anything but a state of a namespace.
         """
         namespace, step, content = _checked(state)
         if namespace != self.id:

@@ -1,10 +1,10 @@
-"""How far a namespace has come, who writes it, and what its readers wait for: what a person asks at night.
+"""The progress of a namespace, its writers, and the reason why its readers wait, for people.
 
     status = namespace_status("s3://bucket/run7")
     status.steps, status.is_ended, status.waits_for     # 812, False, "Step 812 is that of lane `1`, ..."
     status.lanes[1].figures["lost"]                     # 9 of 212 attempts
 
-It reads the newest state of the log, and no batch. Times are those of the producers' own clocks.
+It reads the newest state of the log, and no batch. The producers' own clocks give the times.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _lane_status(namespace: Namespace, state: LogState, name: str) -> LaneStatus
 
 
 def _waits_for(namespace: Namespace, state: LogState, lanes: tuple[LaneStatus, ...], now: float) -> str:
-    """A sentence: what comes next, who owes it, since when, and what waits behind it."""
+    """A sentence on the next step: its lane, since when readers wait, and the steps behind it."""
     if namespace.order == "assigned" and namespace.lanes is not None:
         lane = lanes[state.steps % namespace.lanes]
         behind = f", and {len(state.waiting):,} committed steps wait behind it" if state.waiting else ""

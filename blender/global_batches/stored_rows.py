@@ -8,7 +8,7 @@ A batch has three columns:
 
     tokens        [rows, L], or with cp > 1 padded and cut along L; 0 for padding
     next_tokens   cp > 1: [rows, 2 cp], the token after each chunk of a row, cut with the chunks; 0 for none
-    row_facts     an Arrow stream of the other columns, in which `tokens` stands for the number of tokens
+    row_facts     an Arrow stream of the other columns, with the number of tokens as `tokens`
 
 Where cp ranks divide documents, chunk c of `tokens` has the c-th part of every document, shape [1, W], and
 `next_tokens` has [1, documents]. Targets, positions and documents are computed at the trainer.
@@ -44,9 +44,9 @@ TOKENS, FACTS = "tokens", "row_facts"
 
 
 def packed_slices(rows: Sequence[pa.RecordBatch], mesh: Mesh, chunking: Chunking = "row") -> Slices:
-    """The rows of each dp index as a batch; `chunking` says what cp ranks divide: rows, or documents.
+    """The rows of each dp index as a batch; cp ranks divide rows or documents, by `chunking`.
 
-    Equal rows give equal bytes, whatever block they were read in. Raises InvalidBatch for another number of
+    Equal rows give equal bytes, read in blocks of any size. Raises InvalidBatch for another number of
     dp indexes, and for rows that are not packed rows or were cut before.
     """
     if len(rows) != mesh.dp:
@@ -154,7 +154,7 @@ def _padded(rows: pa.RecordBatch, block: Block, length: int) -> Array:
 
 
 def _facts(rows: pa.RecordBatch, n_tokens: npt.NDArray[np.int64], piece: Piece) -> Array:
-    """The bytes of all columns but the tokens, for which their number stands."""
+    """The bytes of all columns, with the number of tokens in place of the tokens."""
     index = rows.schema.names.index(TOKENS)
     metadata = {**rows.schema.field(index).metadata, CHUNK: str(piece)}
     field = pa.field(TOKENS, pa.int32(), metadata=metadata)

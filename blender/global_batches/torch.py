@@ -2,7 +2,7 @@
 
     loader = BlendLoader(BatchDataset(BatchReader("s3://bucket/run7", mesh)), device="cuda")
     for batch in loader:
-        train(batch["tokens"], batch["rewards"])        # whatever columns the producers gave
+        train(batch["tokens"], batch["rewards"])        # the columns that the producers gave
         checkpoint["data"] = loader.state_dict()        # {"namespace": "0c5e...", "step": 812, ...}
 
 Any run with the same dp and cp can load that state. A run that has read all steps waits for the next one,
@@ -45,8 +45,8 @@ def step_tensors(step: GlobalBatchSlice) -> dict[str, Any]:
 class BatchDataset(StepDataset[int]):
     """Every step of a namespace from `offset` on, up to `stop` or to the end of data, through `transform`.
 
-    `rank` defaults to that of `torch.distributed`, else of the launcher, whose number of ranks must
-    be that of the reader's mesh. Waits for steps that are not committed yet. A loop over a loader with
+    `rank` defaults to the rank in `torch.distributed`, else the launcher's; the number of ranks must equal
+    the mesh's. Waits for steps that are not committed yet. A loop over a loader with
     workers that is left during such a wait keeps its worker until the next step, or until the process ends.
     """
 

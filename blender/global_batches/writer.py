@@ -1,4 +1,4 @@
-"""Writes batches from any Python iterator, each exactly once, whoever is killed.
+"""Writes batches from any Python iterator, each exactly once, even if processes are killed.
 
     create_namespace("s3://bucket/run7", Mesh(dp=32), lanes=4)
     with BatchWriter("s3://bucket/run7", lane=0) as writer:
@@ -6,13 +6,12 @@
             writer.put(cut(columns, Mesh(dp=32)), offset)
         writer.finish()                                             # no batch follows on this lane
 
-A batch is stored by `put`, and is visible to readers, all ranks at once, when it is committed: by a thread
-beside production, in the order of the puts. The offset is committed with it. Whoever opens the lane next
-takes it over and goes on at `offset`; the process before, if it still lives, gets Fenced and has committed
-nothing since.
+`put` stores a batch. A thread commits batches in the order of the puts while production continues; a commit
+makes its batches visible to all ranks at once, and stores the offset. The next process to open the lane
+takes it over and resumes at `offset`; its predecessor, if alive, gets Fenced and has committed nothing since.
 
-The end of the block commits what was put. An interrupt (Ctrl-C) waits a second for that, and no longer for a
-store that is away; what was not committed comes again. So it does after a kill.
+The end of the block commits all batches. An interrupt (Ctrl-C) waits a second for that, and no longer for an
+unreachable store; uncommitted batches are produced again, as after a kill.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class BatchWriter:
 
     `policy` decides how often batches are committed. The writer waits up to `patience_s` for a store that
     does not answer. Raises NamespaceNotFound, NamespaceDiffers if the namespace has no such lane, Fenced if
-    another process opens the lane at this moment, and UnsafeStore if the store hides what was just written.
+    another process opens the lane at this moment, and UnsafeStore if the store hides a new object.
     """
 
     def __init__(
@@ -86,12 +85,12 @@ class BatchWriter:
 
     @property
     def offset(self) -> Json:
-        """Where the producer goes on: the offset of the last batch that was put; None before the first."""
+        """The offset at which the producer resumes: of the last batch put; None before the first."""
         return self._opened.offset if self._committer is None else self._committer.offset
 
     @property
     def sequence(self) -> int:
-        """The number of batches that the lane has, with those that are put and not committed yet."""
+        """The number of batches of the lane, pending ones included."""
         return self._opened.sequence if self._committer is None else self._committer.sequence
 
     @property
@@ -105,11 +104,11 @@ class BatchWriter:
         return self._opened.sequence if self._committer is None else self._committer.lane.sequence
 
     def put(self, slices: Slices | Sequence[Mapping[str, Array]], offset: Json, origin: Json = None) -> None:
-        """Store a batch and let it be committed; `offset` says where to go on after it.
+        """Store a batch and let it be committed; the producer resumes at `offset` after it.
 
         `slices` has one dict of arrays for each dp index, or, for a mesh with cp, is the result of `cut`.
-        `offset` and `origin`, which is what a producer wants to find again, are JSON of at most 4 KiB. Raises
-        InvalidBatch, and what went wrong with commits before: Fenced, or StoreUnavailable.
+        `offset` and `origin`, the producer's own record of the source, are JSON of at most 4 KiB. Raises
+        InvalidBatch, and the error of an earlier commit: Fenced, or StoreUnavailable.
         """
         committer = self._open_committer()
         committer.require_open()
@@ -128,16 +127,16 @@ class BatchWriter:
             self._committer.flush()
 
     def finish(self) -> None:
-        """Commit what is left and close the lane for good; once more does nothing."""
+        """Commit all batches and close the lane for good; a second call does nothing."""
         if not self.is_finished:
             self._open_committer().flush(close_lane=True)
             self.is_finished = True
             self.close()
 
     def close(self) -> None:
-        """Commit what is left and end the writer; the lane stays open for the next one.
+        """Commit all batches and end the writer; the lane stays open for the next one.
 
-        Once more does nothing. In a process that was forked from the writer's it does nothing at all.
+        A second call does nothing, nor does a call in a forked process.
         """
         if self._is_closed or self._committer is None or not self._committer.is_in_starting_process:
             return
@@ -184,9 +183,9 @@ class BatchWriter:
 
 
 def stop_writers(writers: Collection[BatchWriter]) -> None:
-    """End writers soon, also those that other threads use: as an interrupt of their block does.
+    """End writers soon, in other threads too, as an interrupt of their block does.
 
-    They have a second to commit what was put; what was not committed comes again.
+    They have a second to commit their batches; uncommitted ones are produced again.
     """
     for writer in writers:
         writer._is_closed = True

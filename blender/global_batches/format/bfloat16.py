@@ -2,8 +2,8 @@
 
     array = Bfloat16Array.of_bits(bits)             # of uint16, over the same memory
     torch.from_dlpack(array)                        # a tensor of bfloat16, over the same memory
-    array.view(ml_dtypes.bfloat16)                  # the same for those who use ml_dtypes
-    array.float32()                                 # a copy whose values numpy can compute with
+    array.view(ml_dtypes.bfloat16)                  # the same with ml_dtypes
+    array.float32()                                 # a copy for computing in numpy
     host_array(tensor)                              # any tensor as an array: of bfloat16 as a Bfloat16Array
 
 The array has the dtype `V2`, two bytes without a meaning, so that numpy refuses to compute with the bits.
@@ -34,7 +34,7 @@ class Bfloat16Array(np.ndarray):
         return np.asarray(bits).view(BITS).view(cls)
 
     def float32(self) -> npt.NDArray[np.float32]:
-        """A copy with the same values: each is a float32, whose lower bits are zero."""
+        """A copy with the same values, as float32 with zero lower bits."""
         return (self._bits().astype(np.uint32) << 16).view(np.float32)
 
     def view(self, *options: Any, **named_options: Any) -> Any:

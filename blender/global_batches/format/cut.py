@@ -1,15 +1,15 @@
 """Global batches cut for a mesh, and put together again on each rank.
 
     slices = cut({"tokens": tokens, "ids": ids}, Mesh(dp=2, cp=2), sequence={"tokens"})
-    chunks_of(cp_index=1, cp=2, layout="zigzag")    # (1, 2): what a rank reads of its dp index
+    chunks_of(cp_index=1, cp=2, layout="zigzag")    # (1, 2): the chunks of a rank in its dp index
     joined([chunk_1, chunk_2], {"tokens"})          # tokens of both chunks, and the ids
 
 With context parallelism (cp > 1) a sequence is cut into 2 cp chunks, and a rank has two. Under causal masks
 the first chunks are cheap and the last ones dear, so `zigzag`, which is Megatron's, gives a rank one from
 either end; `contiguous` gives it neighbors. Objects are the same for both.
 
-A column without a sequence axis is stored whole in every even chunk. A rank of either layout reads one even
-and one odd chunk, so it gets the column once, by the requests that it makes anyway. The price: an object has
+Every even chunk stores a column without a sequence axis in full. A rank of either layout reads one even and
+one odd chunk, so it gets the column once, with the requests that it sends anyway. The price: an object has
 the column once for each cp index.
 """
 
@@ -86,8 +86,8 @@ def chunks_of(cp_index: int, cp: int, layout: ChunkLayout) -> tuple[int, ...]:
 def joined(parts: Sequence[Mapping[str, Array]], sequence: Collection[str]) -> dict[str, Array]:
     """The columns of a rank, by name, from the chunks that it read.
 
-    Columns in `sequence` are joined along axis 1, by a copy if there are several chunks; the others are
-    those of the first chunk that holds them.
+    Columns in `sequence` are joined along axis 1, by a copy if there are several chunks; the others come
+    from the first chunk that holds them.
     """
     names = sorted(set().union(*parts))
     return {name: _joined([part[name] for part in parts if name in part], name in sequence) for name in names}

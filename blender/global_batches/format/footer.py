@@ -4,7 +4,7 @@
     offset, length = footer.range_of(dp=1, chunk=3)
     footer.decode(1, 3, object[offset : offset + length])       # {"tokens": array of [4, 512], ...}
 
-An object has no gaps. Its first byte is that of the first slice; slices are in order of their dp index, then
+An object has no gaps. It begins with the first slice; slices are in order of their dp index, then
 of their chunk in the sequence, so the chunks of a dp index can be read by one request.
 
     slice dp 0, chunk 0     the columns by name, raw, little-endian, C order, each padded to 64 bytes
@@ -46,7 +46,7 @@ Bytes: TypeAlias = bytes | bytearray | memoryview
 
 @dataclass(frozen=True)
 class Footer:
-    """What is in a batch, and where. `name` is that of its object, for errors."""
+    """The contents of a batch and their places. `name` is the name of its object, for errors."""
 
     dp: int
     chunks: int
@@ -59,7 +59,7 @@ class Footer:
 
     @classmethod
     def parse(cls, content: Bytes, name: str, digest: bytes | None = None) -> Footer:
-        """The footer in `data`, whose `digest` is the `footer_hash` that the log holds.
+        """The footer in `data`; the log holds its `digest` as `footer_hash`.
 
         Raises DamagedBatch, and NamespaceDiffers if a newer version wrote it.
         """
@@ -143,7 +143,7 @@ class Footer:
 
     @cached_property
     def _offsets(self) -> tuple[int, ...]:
-        """Offsets of the slices in order, and of what follows them."""
+        """Offsets of the slices in order, and of their end."""
         lengths: list[int] = []
         shared = all(len(column.shapes) == 1 for column in self.columns)
         for dp in range(1 if shared else self.dp):

@@ -1,11 +1,11 @@
-"""A global batch as one immutable object, of which every rank reads its own slice alone.
+"""A global batch as one immutable object; every rank reads its own slice alone.
 
     batch = encode(cut(columns, Mesh(dp=32, cp=2), sequence={"tokens"}), origin={"offset": 812})
     batch.body                                      # the object; `footer_offset` and the rest go to the log
-    Footer.of_object(batch.body, "a copy")          # what is in it: `footer.py` describes the bytes
+    Footer.of_object(batch.body, "a copy")          # its contents: `footer.py` describes the bytes
 
-Nothing in an object names a lane, an epoch, a process or a time: equal arrays and an equal origin give equal
-bytes, whoever writes them.
+Nothing in an object names a lane, an epoch, a process or a time: any writer gets equal bytes from equal
+arrays and an equal origin.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Slices:
 
 @dataclass(frozen=True)
 class EncodedBatch:
-    """The object of a batch, and what the log must hold to read it."""
+    """The object of a batch, and the facts that the log needs to read it."""
 
     body: bytes
     footer_offset: int
@@ -70,7 +70,7 @@ class EncodedBatch:
 def encode(slices: Slices, origin: Json = None) -> EncodedBatch:
     """The object that holds `slices`. Big-endian arrays are stored little-endian.
 
-    `origin` is what the producer wants to find again: JSON of at most 4 KiB. Raises InvalidBatch.
+    `origin` is the producer's own record of the source: JSON of at most 4 KiB. Raises InvalidBatch.
     """
     slices = _with_arrays(slices)
     columns = tuple(_column(slices, name) for name in sorted(slices.arrays[0]))

@@ -1,7 +1,7 @@
 """Checkpoints of the log, and the end of the versions behind them.
 
-A checkpoint is a pure function of the log up to its version: whoever writes it, any that is read is right.
-Safety does not need it until a floor names it; before that it is read back.
+A checkpoint is a pure function of the log up to its version, so a checkpoint by any writer is right. Safety
+does not need it until a floor names it; before that it is read back.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def read_segment(client: Client, state: LogState, step: int) -> Routine[tuple[De
 def trim(client: Client, version: int) -> Routine[None]:
     """Raise the floor to the checkpoint of a version, if there is one, and delete the names below the floor.
 
-    The list only finds garbage, also what a process left that died here, or that slept and created a name
-    below the floor. What it forgets is found by the next process.
+    The list only finds garbage, including the names of a process that died here, or that slept and created a
+    name below the floor. The next process finds names that the list misses.
     """
     if version <= 0 or (yield from read(version)) is None:
         return  # whoever was to write it died

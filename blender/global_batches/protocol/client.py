@@ -1,4 +1,4 @@
-"""What a process knows of a namespace's log between two routines."""
+"""A process's knowledge of a namespace's log between two routines."""
 
 from __future__ import annotations
 

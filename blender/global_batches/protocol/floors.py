@@ -1,8 +1,8 @@
 """The floor: names of the log up to its version may be gone, and are never used again.
 
-A producer that slept can create a deleted number anew: the create succeeds, and nobody reads what it wrote.
-(Section 5.1 of the paper says that this cannot happen; it can once versions are deleted.) So the floor is
-raised before anything is deleted, and whoever created a version reads the floor after it.
+A producer that slept can recreate a deleted number: the create succeeds, and nobody reads its version.
+(Section 5.1 of the paper rules this out; it happens once versions are deleted.) So the floor rises before
+anything is deleted, and a process reads the floor after each version that it creates.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
     state = yield from load(client)                              # the newest state
     claim, state = yield from take(client, "rollouts-0", me)     # this process holds the lane
-    state = yield from attempt(client, claim, state, stored)     # with what it stored
-    state = yield from advance(client, state)                    # what others committed since
+    state = yield from attempt(client, claim, state, stored)     # with its stored batches
+    state = yield from advance(client, state)                    # the commits of others since
 
-The paper's protocol (sections 4.3 and 5.1) with what it leaves open: lanes change hands by epochs, every
-unclear answer is read back, and every state is confirmed by the floor. Here a version holds what it adds, not
-the whole manifest, so that the time in which commits collide does not grow.
+The paper's protocol (sections 4.3 and 5.1) with its open points settled: lanes change hands by epochs, every
+unclear answer is read back, and the floor confirms every state. A version holds its additions instead of the
+entire manifest, so that the time in which commits collide does not grow.
 """
 
 from __future__ import annotations
@@ -153,14 +153,14 @@ def attempt(
     closed: bool = False,
     report: Json = None,
 ) -> Routine[LogState]:
-    """Try once to add to the log what it lacks of `stored`, and to close the lane; the newest state.
+    """Try once to add the missing batches of `stored` to the log, and to close the lane; the newest state.
 
-    Its lane tells what is committed: batches up to its `sequence`, of this attempt or of an earlier one whose
-    answer was lost. Raises Fenced, with nothing added, if another process has the lane, and UnevenLanes if
+    Its lane tells the committed batches: up to its `sequence`, by this attempt or by an earlier one with a
+    lost answer. Raises Fenced, with nothing added, if another process has the lane, and UnevenLanes if
     the lanes of assigned order do not end with the same step.
 
     It looks for newer versions first: a create after a state that is old by the gap between two attempts
-    would lose to whoever committed in that gap.
+    would lose to a commit in that gap.
     """
     state = yield from _caught_up(client, state)
     lane = _claimed_lane(claim, state)

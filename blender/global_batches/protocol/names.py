@@ -1,4 +1,4 @@
-"""The names of the objects in a namespace, and what they say.
+"""The names of the objects in a namespace, and their parts.
 
 log(42)                                     # log/00000000000000000042
 batch("rollouts-0", 3, 17, "5f0c")          # batches/rollouts-0/3/17-5f0c
@@ -20,7 +20,7 @@ _LANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def log(version: int) -> str:
-    """A version of the log: what one commit added."""
+    """A version of the log: the additions of one commit."""
     return f"{LOG}{version:0{_DIGITS}}"
 
 

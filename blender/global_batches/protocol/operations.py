@@ -67,7 +67,7 @@ class List:
 
 
 class Creation(Enum):
-    """What the store said of a create. Only `STORED` is believed: after the others the name is read back."""
+    """The store's answer to a create. Only `STORED` is believed: after the others the name is read back."""
 
     STORED = "stored"
     TAKEN = "taken"
@@ -107,7 +107,7 @@ def list_names(prefix: str) -> Routine[list[str]]:
 
 
 class Verdict(Enum):
-    """Whose object a created name holds."""
+    """The owner of the object under a created name."""
 
     OURS = "ours"
     NOT_OURS = "not ours"
@@ -116,10 +116,10 @@ class Verdict(Enum):
 
 
 def create(name: str, body: bytes) -> Routine[Verdict]:
-    """Store an object unless the name is taken, and find out whose object it holds.
+    """Store an object unless the name is taken, and find the owner of its object.
 
-    An error of a store says nothing about who won: a lost answer, repeated by the store's own client, is
-    reported as a taken name. So the name is read back.
+    An error of a store does not tell the winner: if the store's own client repeats a request after a lost
+    answer, it reports a taken name. So the name is read back.
     """
     creation: Creation = yield Create(name, body)
     if creation is Creation.STORED:

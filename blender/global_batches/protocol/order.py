@@ -1,11 +1,11 @@
 """Which step the batches of a lane get, which lanes there are, and where the data end.
 
-    Arrival(lanes=4).steps(state, "rollouts-0", 3)      # range(811, 814): after whatever is committed
+    Arrival(lanes=4).steps(state, "rollouts-0", 3)      # range(811, 814): after the committed steps
     Assigned(lanes=4).steps(state, "2", 3)              # range(10, 22, 4): the steps i with i mod 4 = 2
 
 In arrival order (the paper, section 4.2) a step is the place of a batch in the log, so it depends on who was
-faster. In assigned order it follows from the lane and the number of the batch in its lane: the sequence of
-steps is that of the producers, whoever of them dies or comes first.
+faster. In assigned order it follows from the lane and the number of the batch in its lane, so the sequence of
+steps does not depend on which producer dies or comes first.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Order(Protocol):
         """The lanes, as a sentence names them, that may commit the next step."""
 
     def has_ended(self, state: LogState) -> bool:
-        """Whether no step can follow those of a state."""
+        """Whether no step can follow the steps of a state."""
 
 
 @dataclass(frozen=True)

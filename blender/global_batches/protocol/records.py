@@ -45,10 +45,10 @@ _values = attrgetter(*_FIELDS)  # of a descriptor; a tenth of the time of `astup
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """What may be gone: versions of the log up to `version`, and batches of the steps before `step`.
+    """The limit of deletion: versions of the log up to `version`, and batches of the steps before `step`.
 
-    `deleted`, `marks` and `runs` belong to deletion by checkpoints of training runs: the steps whose batches
-    are known to be deleted, the marks that this record has taken in, and what the open runs hold.
+    `deleted`, `marks` and `runs` belong to deletion by checkpoints of training runs: the steps with deleted
+    batches, the marks that this record includes, and the steps that open runs hold.
     """
 
     version: int = 0

@@ -1,13 +1,13 @@
-"""What a log says: the lanes and how far each has come, the steps and their batches.
+"""The state of a log: the lanes and their progress, the steps and their batches.
 
     state = LogState()
     state = state.after(delta)                      # the state one version later
     state.steps, state.lanes["rollouts-0"].offset   # 3, {"prompt": 96}
-    f"{state.content:032x}"                         # equal for equal histories, whoever wrote them
+    f"{state.content:032x}"                         # equal for equal histories
 
 The state after a version is a pure function of the log up to that version (the paper's manifest, section 4.2,
-as the fold of deltas). The descriptors of its oldest steps lie in segments, of which it keeps the content
-alone. Its steps have no gap: a batch whose step comes later than the next one waits for those before it.
+as the fold of deltas). Segments hold the descriptors of its oldest steps; the state keeps their content
+alone. Its steps have no gap: a batch for a later step waits for the steps before it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class GapInLog(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """Where a batch lies, and the hash of its footer, which holds the checksum of every slice."""
+    """The location of a batch, and the hash of its footer, which holds the checksum of every slice."""
 
     step: int
     name: str
@@ -71,7 +71,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What one commit adds to the log: the batches of a lane, and how far it has come with them."""
+    """The additions of one commit: the batches of a lane, and its progress with them."""
 
     version: int
     first_step: int

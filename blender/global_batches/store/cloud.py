@@ -4,8 +4,8 @@
     cloud.client("bucket", "run7", answer_s=30)     # obstore's client: every request is sent once
     cloud.refusal(error, "gs://bucket/run7")        # ConfigurationError, if waiting cannot mend an error
 
-S3 takes its endpoint and keys from the lake's settings. The others take theirs from the variables that
-obstore reads, which are those of the clouds' own tools, or from the machine.
+S3 takes its endpoint and keys from the lake's settings. The others take theirs from the variables of the
+clouds' own tools, as obstore reads them, or from the machine.
 """
 
 from __future__ import annotations

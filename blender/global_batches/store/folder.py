@@ -110,7 +110,7 @@ class Folder:
     def _draft(self, body: bytes) -> Iterator[Path]:
         """The path of a file that holds `body` durably, removed afterwards unless it was renamed.
 
-        A lock, which ends with the process, tells the drafts of living writers from those of killed ones.
+        A lock, which ends with the process, tells the drafts of living writers from stale ones.
         """
         folder = self._root / _DRAFTS
         if folder not in self._durable:
@@ -127,9 +127,9 @@ class Folder:
                 path.unlink(missing_ok=True)
 
     def _make_folder(self, folder: Path) -> None:
-        """Make a folder, and make its name durable with those of all folders above it.
+        """Make a folder, and make its name and all names above it durable.
 
-        Also where the folders are there already: who made them may have been killed before the sync.
+        Existing folders are included: their maker may have been killed before the sync.
         """
         if folder in self._durable:
             return
@@ -177,7 +177,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable, whoever made them."""
+    """Make the names in a folder durable, also those of other processes."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

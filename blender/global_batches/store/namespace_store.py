@@ -116,7 +116,7 @@ class NamespaceStore:
                 return answer
 
     def _create(self, name: str, body: bytes) -> Creation:
-        """One try; the pause after an unclear one keeps a routine that goes on from flooding the store."""
+        """One try; the pause after an unclear one keeps a continuing routine from flooding the store."""
         current_context().check_deadline(self._out_of_time)
         started = time.monotonic()
         try:
@@ -139,7 +139,7 @@ def open_store(
 ) -> NamespaceStore:
     """The store at an address: a path, `file:///FOLDER`, or a prefix of a bucket in one of the clouds.
 
-    `s3://BUCKET/PREFIX` takes endpoint and keys from `settings`, those of this process by default;
+    `s3://BUCKET/PREFIX` takes endpoint and keys from `settings`, by default this process's;
     `gs://BUCKET/PREFIX` and `az://CONTAINER/PREFIX` take theirs from the environment. Nothing is read or made
     yet. Raises ConfigurationError for any other address.
     """

@@ -1,4 +1,4 @@
-"""What the driver expects of the objects of a namespace, in a folder or in a bucket."""
+"""The objects of a namespace as the driver needs them, in a folder or in a bucket."""
 
 from __future__ import annotations
 

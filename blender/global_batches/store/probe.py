@@ -76,7 +76,7 @@ def probe(store: NamespaceStore) -> StoreFacts:
     """Race 32 creates of one name, create it once more, then read other names after their creates.
 
     Leaves nothing behind. Raises UnsafeStore unless exactly one wins, its bytes stay, and every read finds
-    what was created before. An unclear answer of a create counts by what is stored.
+    earlier creates. The stored bytes decide an unclear answer of a create.
     """
     name = f"probe-{uuid.uuid4().hex}"
     attempts = _race(store, name)
@@ -134,7 +134,7 @@ def _require_read_after_write(store: NamespaceStore) -> None:
 
 
 def _winner(store: NamespaceStore, attempts: Sequence[_Attempt], stored: bytes | None) -> _Attempt:
-    """The attempt whose bytes are stored; raises UnsafeStore unless no other one was confirmed."""
+    """The attempt that stored its bytes; raises UnsafeStore if another one was confirmed."""
     confirmed = [attempt for attempt in attempts if attempt.creation is Creation.STORED]
     if len(confirmed) > 1:
         raise UnsafeStore(
