@@ -30,7 +30,7 @@ def as_arrow(values: npt.NDArray[Any]) -> pa.Array:
 
 
 def as_binary(values: npt.NDArray[Any], offsets: npt.NDArray[np.int64]) -> pa.Array:
-    """A binary array over the memory of integers, whose value i begins at the integer `offsets[i]`."""
+    """A binary array over the memory of integers; value i begins at the integer `offsets[i]`."""
     bounds = (offsets * values.itemsize).astype(np.int32)
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(np.ascontiguousarray(values))]
     return pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)

@@ -9,7 +9,7 @@
     call.child()                                               # for a part of it that may be cancelled alone
 
 Slow code below a fetch waits through its call, so no wait outlasts the call. At the deadline the wait raises
-`Stalled`, with a sentence that names what it waited for; a cancelled call raises the reason given to `cancel`
+`Stalled`, with a sentence that names its reason; a cancelled call raises the reason given to `cancel`
 at once.
 """
 
@@ -75,7 +75,7 @@ class CallContext:
         self.set_timeout(timeout_s)
 
     def child(self) -> CallContext:
-        """A call that ends when this one does, and whose own `cancel` leaves this one alone."""
+        """A call that ends when this one does; its own `cancel` leaves this one alone."""
         return _Child(self)
 
     def set_timeout(self, timeout_s: float | None) -> None:

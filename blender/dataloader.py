@@ -1,4 +1,4 @@
-"""What stands around a dataset of steps: torch's DataLoader and the frameworks that wrap it.
+"""The surroundings of a dataset of steps: torch's DataLoader and the frameworks that wrap it.
 
 They tell a dataset nothing about themselves but by the frames of the call that begins a loop.
 """
@@ -105,7 +105,7 @@ def starts_workers(caller: FrameType | None) -> bool:
 
 
 def raising(error: Exception) -> Iterator[Any]:
-    """An iterator whose first step raises the error."""
+    """An iterator that raises the error at its first step."""
     raise error
     yield
 

@@ -11,7 +11,7 @@ from factory.errors import first_line
 
 
 def named_function(name: str, kind: str, arguments: str) -> Callable[..., Any]:
-    """The function of a name; `kind` and `arguments` say in errors what is named, and what it takes.
+    """The function of a name; errors mention its `kind` and the `arguments` that it takes.
 
     Raises InvalidRequest if it cannot be imported, or is no function.
     """

@@ -10,7 +10,7 @@ _RANGE = re.compile(r"(\d{1,7})(?:(?:-|\.\.)(\d{1,7}))?")
 
 
 def numbers_of(text: str, noun: str) -> tuple[int, ...]:
-    """The numbers of ranges, each once, ascending; `noun` says in errors what they number.
+    """The numbers of ranges, each once, ascending; `noun` is the numbered thing, for errors.
 
     Raises InvalidRequest for any other text.
     """

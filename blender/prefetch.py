@@ -1,6 +1,6 @@
 """An iterator's items, produced ahead of the reader by a thread within a budget.
 
-The thread sleeps while the finished items reach the budget; it always produces one item, however large. An
+The thread sleeps while the finished items reach the budget; it always produces one item of any size. An
 error of the iterator is raised after the items before it.
 """
 

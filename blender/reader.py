@@ -212,7 +212,7 @@ class BlendHandle(StepSource[RankSlice]):
     def offset_of(self, state: Mapping[str, Any]) -> int:
         """The next step of a state of this blend, or of one that it updates at that step or later.
 
-        Raises InvalidRequest for a state of any other blend, and for what is not a state of one.
+        Raises InvalidRequest for a state of any other blend, and for anything but a state.
         """
         fields = BLEND.require(state)
         blend, offset = fields["blend"], whole_number(fields["offset"], "offset")

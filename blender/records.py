@@ -129,12 +129,12 @@ class BlendRecord:
 class DescribedSource:
     """A source of an open blend.
 
-    `rows` and the snapshot of a live source are those Blender last saw. `steps` is how many steps its rows
-    last; None if they never run out. The rest is None where the table does not say: `tokenizer` identifies
-    the tokenizer that made the tokens, `tokenizer_table` was its table then, and `vocabulary` is the size of
-    its vocabulary; `sequence_length` is the tokens of a full row, `tokens` those of all rows. By the last
-    weights or the last knot, `token_share` is the source's share of a step's tokens, and `padding` the share
-    of its rows that is padding once they are as long as the blend's longest.
+    For a live source, `rows` and the snapshot are as Blender last saw them. `steps` is how many steps its
+    rows last; None if they never run out. The rest is None where the table does not say: `tokenizer`
+    identifies the tokenizer that made the tokens, `tokenizer_table` was its table then, and `vocabulary` is
+    the size of its vocabulary; `sequence_length` is the tokens of a full row, `tokens` the tokens of all
+    rows. By the last weights or the last knot, `token_share` is the source's share of a step's tokens, and
+    `padding` the share of its rows that is padding once they are as long as the blend's longest.
     """
 
     source: Source

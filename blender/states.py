@@ -1,4 +1,4 @@
-"""What a checkpoint holds of a reader: its fields, and what is said of anything else."""
+"""The state of a reader in a checkpoint: its fields, and the errors about anything else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class StateKind:
     fields: tuple[str, ...]
 
     def require(self, state: object) -> Mapping[str, Any]:
-        """`state`, if it has these fields and no other; raises InvalidRequest, which says what it is."""
+        """`state`, if it has these fields and no other; raises InvalidRequest, which describes it."""
         if not isinstance(state, Mapping):
             raise self.fault(f"it is of type `{type(state).__name__}`")
         names = [str(name) for name in state]
@@ -47,7 +47,7 @@ class StateKind:
         )
 
     def fault(self, reason: str) -> InvalidRequest:
-        """The error about what is not a state."""
+        """The error about anything but a state."""
         return InvalidRequest(
             f"This is not the state of a reader of {self.source}: {reason}. Load what `state_dict` returned."
         )

@@ -1,7 +1,7 @@
 """A dataset over a sequence of steps for PyTorch: one meaning of a loop for every loader that reads it.
 
-A loop begins where the state says, and the state is the step after the last one taken. So a loop that is
-left and entered again goes on. Where workers of torch's DataLoader take the steps nobody knows the state,
+A loop begins at the state, which is the step after the last one taken. So a loop left and entered again
+continues. Where workers of torch's DataLoader take the steps nobody knows the state,
 and a second loop is refused until one is loaded.
 """
 
@@ -31,8 +31,8 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
     Each item is made from this reader's `share` of a step; `launch` is the rank that the share was made
     for, if the caller gave none. A `DataLoader(dataset, batch_size=None, num_workers=m)` yields the steps
     in the same order; one that joins steps raises JoinedSteps, and what Accelerate prepared
-    PreparedByAccelerate. `len` is the number of steps from `offset` on, however many a loaded state has
-    passed. Raises EndOfData if the source ends before `stop`, and InvalidRequest for an `offset` or a
+    PreparedByAccelerate. `len` is the number of steps from `offset` on, also after a loaded
+    state. Raises EndOfData if the source ends before `stop`, and InvalidRequest for an `offset` or a
     `stop` that is not a whole number, and for a `stop` before `offset`.
     """
 
@@ -113,8 +113,8 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
     def loop(self) -> Iterator[Callable[[int], None]]:
         """A pass of this process over the steps: a function that notes the step after each one taken.
 
-        The latest pass alone goes on; an earlier one raises InvalidRequest at its next step. A pass that ends
-        without a step warns.
+        The latest pass alone continues; an earlier one raises InvalidRequest at its next step. A pass that
+        ends without a step warns.
         """
         self._workers.require_none()
         self._latest += 1
@@ -184,8 +184,8 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
         """Continue from a state of this source, or of one with the same steps before that state.
 
         Raises InvalidRequest for a state of any other source, for one behind `stop`, and while a loop of this
-        process is under way: it has prefetched steps, and would go on with them. A loop of a DataLoader's
-        workers goes on unnoticed, so leave it before.
+        process is under way: it has prefetched steps, and would continue with them. A loop of a
+        DataLoader's workers would continue unnoticed, so leave it before.
         """
         if get_worker_info() is not None:
             self._after_last = self.source.offset_of(state["state"])

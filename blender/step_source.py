@@ -1,6 +1,6 @@
 """A sequence of steps that a training run reads, by a range and the share of each reader.
 
-Whatever is read step by step is such a source: a dataset over it (`blender.torch`) cuts the range for its
+Anything read step by step is such a source: a dataset over it (`blender.torch`) cuts the range for its
 workers, and saves and loads the state.
 """
 
@@ -41,7 +41,7 @@ class StepSource(ABC, Generic[Share]):
 
     @abstractmethod
     def state(self, offset: int) -> dict[str, Any]:
-        """What a checkpoint holds of a reader whose next step is `offset`."""
+        """The state for a checkpoint of a reader with `offset` as its next step."""
 
     @abstractmethod
     def offset_of(self, state: Mapping[str, Any]) -> int:

@@ -47,7 +47,7 @@ def tensors(step: Step, fields: Sequence[str] = FIELDS) -> dict[str, Any]:
 
 
 def block_diagonal(document_ids: torch.Tensor) -> torch.Tensor:
-    """The tokens each token attends to: those of its document up to itself; bool, shape [rows, 1, L, L].
+    """The tokens each token attends to: of its document, up to itself; bool, shape [rows, 1, L, L].
 
     For `torch.nn.functional.scaled_dot_product_attention`. The mask takes L bytes per token: kernels that
     take `cu_seqlens`, or flex attention over `document_ids`, need none.
@@ -59,9 +59,9 @@ def block_diagonal(document_ids: torch.Tensor) -> torch.Tensor:
 class BlendDataset(StepDataset[RankSlice]):
     """Every step of a blend from `offset` on, up to `stop` or to the end of data, through `transform`.
 
-    `rank` and `ranks` default to those of `torch.distributed`, else of the launcher (`blender.launch`). The
-    state is `{"blend": id, "offset": n}`, n being the step after the last one taken; an update of the blend
-    at that step or later can load it too.
+    `rank` and `ranks` default to the values of `torch.distributed`, else of the launcher (`blender.launch`).
+    The state is `{"blend": id, "offset": n}`, n being the step after the last one taken; an update of the
+    blend at that step or later can load it too.
     """
 
     def __init__(
@@ -98,9 +98,9 @@ class BlendDataset(StepDataset[RankSlice]):
 class BlendLoader:
     """Items of a dataset, prefetched by a thread or by `workers` processes and moved to `device`.
 
-    `prefetch` items are ready besides the one in use. For a GPU they are copied from pinned memory on a
-    stream of their own. `context` is how workers start: `spawn`, `forkserver` or `fork`. `len` is that of the
-    dataset. A loop begins where the last one was left; the latest loop alone goes on.
+    `prefetch` items are ready in addition to the one in use. For a GPU they are copied from pinned memory on
+    a stream of their own. `context` is how workers start: `spawn`, `forkserver` or `fork`. `len` is the
+    dataset's. A loop begins where the last one was left; the latest loop alone continues.
     """
 
     drop_last = False  # with `batch_size` what frameworks ask a DataLoader

@@ -1,4 +1,4 @@
-"""What the workers of torch's DataLoader and the trainer's process know of each other's steps.
+"""Shared knowledge of steps between the workers of torch's DataLoader and the trainer's process.
 
 A worker prefetches, so how many steps it has handed over says nothing of how many the trainer took. All
 that is known is that a loop has begun.
@@ -32,7 +32,7 @@ class WorkerLoops:
     """Where the loops of workers begin, and which workers have begun, in memory shared with them.
 
     A loop belongs to the last start before it. The start of a worker's first loop comes with its process,
-    that of a later one from the shared memory: so a worker that is late takes no start of another loop.
+    the start of a later one from the shared memory: so a worker that is late takes no start of another loop.
     """
 
     def __init__(self, step: int) -> None:
@@ -42,7 +42,7 @@ class WorkerLoops:
         self._n_loops = 0  # of this worker
 
     def start(self, step: int) -> None:
-        """The next loop begins with `step`, whatever workers have taken."""
+        """The next loop begins with `step`, independent of the steps that workers have taken."""
         self._step, self._number = step, self._number + 1
         self._start.copy_(torch.tensor([step, self._number]))
 

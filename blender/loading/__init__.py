@@ -1,4 +1,4 @@
-"""A loading plan: which rank gets which rows of a step, in which microbatch, before a byte of them is read.
+"""A loading plan assigns the rows of a step to ranks and microbatches before a byte of them is read.
 
 Blender names the rows of any step, so a plan is a pure function of a spec and an offset, the same in every
 process (MegaScale-Data, sections 3 and 4).
@@ -7,11 +7,11 @@ process (MegaScale-Data, sections 3 and 4).
 
     spec = LoadingSpec(blend=blend, mesh=Mesh(dp=8), model=Backbone(hidden=4096, layers=32), microbatches=4)
     plan = open_planner(spec).plan(1_000)
-    plan.figures["microbatch"].after            # 1.02: time of the slowest rank over that of equal ones
+    plan.figures["microbatch"].after            # 1.02: time of the slowest rank over equal ranks
     plan.rows_of(bucket=0, bin=3)               # array([17, 40]): rows of the step, in order
 
-A bucket is what one node of the mesh reads in a step, and a bin is one of its microbatches. A trainer reads
-its part of planned steps, from constructors or in its own process:
+A bucket holds the rows of one node of the mesh in a step, and a bin is one of its microbatches. A trainer
+reads its part of planned steps, from constructors or in its own process:
 
     loading = LoadingClient("10.0.0.5:50052").open()        # or open_loading(spec)
     for step in BlendLoader(LoadingDataset(loading)):

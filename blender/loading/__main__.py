@@ -1,4 +1,4 @@
-"""`python -m blender.loading`: a constructor whose memory is configured before any library allocates some."""
+"""`python -m blender.loading`: a constructor that configures memory before any library allocates some."""
 
 from blender.serving.allocator import keep_freed_memory
 

@@ -83,7 +83,7 @@ def register_balancer(name: str) -> Callable[[PlaceType], PlaceType]:
     """Register a function from the costs of a group and its number of bins to the bin of each row.
 
     A plan refuses bins that do not exist, unequal counts where equal ones are asked for, and a bin above the
-    limit. Raises InvalidRequest for the name of another balancer, whose plans would change.
+    limit. Raises InvalidRequest for the name of another balancer, because its plans would change.
     """
 
     def register(place: PlaceType) -> PlaceType:
@@ -184,5 +184,5 @@ def v_shape(costs: Costs, bins: int) -> Bins:
 
 
 def _descending(costs: Costs) -> npt.NDArray[np.int64]:
-    """The rows from the costliest to the cheapest, those of equal cost in their order."""
+    """The rows from the costliest to the cheapest; rows of equal cost keep their order."""
     return np.argsort(np.iinfo(np.uint64).max - costs, kind="stable")

@@ -6,8 +6,9 @@
 
 A rank asks one address for the spec, and then the addresses from its own place in the list on for one that
 serves it (`constructors`). A constructor that goes away is asked again from the first step that did not
-arrive whole, so a restart goes unnoticed, and another one of the same bucket takes over at once; one whose
-strategy plans otherwise than before is refused. Importing this module imports neither PyIceberg nor pydantic.
+arrive completely, so a restart goes unnoticed, and another one of the same bucket takes over at once; one
+with a strategy that now plans differently is refused. Importing this module imports neither PyIceberg nor
+pydantic.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ drop it, and make it again for the others.
 
 
 class SpecWithId(Protocol):
-    """A `LoadingSpec`, whose module a trainer does not import."""
+    """A `LoadingSpec`; a trainer does not import its module."""
 
     @property
     def id(self) -> str:

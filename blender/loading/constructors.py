@@ -37,11 +37,11 @@ class ConstructorClient(BlenderClient):
     command = "factory loading serve"
 
     def spec(self, offset: int | None = None) -> Any:
-        """What the constructor serves, a `SpecResponse`, with its plan of step `offset`."""
+        """The constructor's `SpecResponse`, with its plan of step `offset`."""
         return self._call(self._connection.loading.Spec, pb.SpecRequest(offset=offset))
 
     def load(self, request: Any, waited_s: float) -> Any:
-        """A stream of the steps of a `LoadRequest`, of which the first was waited for already.
+        """A stream of the steps of a `LoadRequest`, ready with its first step.
 
         The constructor has gone on to make that step, so the wait for it has one bound over all streams.
         """
@@ -51,7 +51,7 @@ class ConstructorClient(BlenderClient):
 
 @dataclass(frozen=True)
 class ConstructorAnswer:
-    """What a constructor said about itself."""
+    """A constructor's description of itself."""
 
     spec: str
     blend: str
@@ -119,9 +119,9 @@ class Constructors:
         return answer
 
     def of_rank(self, rank: int, ranks: int, offset: int) -> str:
-        """The address from which a rank of so many reads.
+        """The address that a rank of `ranks` reads from.
 
-        Its plan of step `offset` is compared with that of another constructor. Raises PlanChanged,
+        Its plan of step `offset` is compared with another constructor's. Raises PlanChanged,
         InvalidRequest if no constructor serves the rank, BlenderUnavailable and Unauthenticated.
         """
         if rank not in self._chosen:
@@ -161,7 +161,7 @@ class Constructors:
     def _ask_in_turn(
         self, order: Sequence[str], accepts: Callable[[ConstructorAnswer], bool], offset: int | None = None
     ) -> tuple[tuple[str, ConstructorAnswer] | None, dict[str, BlenderUnavailable]]:
-        """The first accepted answer and its address; else the failures of those that were silent to the end.
+        """The first accepted answer and its address; else the failures of the silent constructors.
 
         An address is asked again while it does not answer, until patience runs out.
         """

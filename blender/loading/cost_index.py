@@ -72,7 +72,7 @@ class CostIndex:
 
 
 def lengths(indexes: Sequence[CostIndex], origins: Origins) -> dict[str, Costs]:
-    """The facts `LENGTHS` of rows of several sources, whose indexes are in the order of their numbers.
+    """The facts `LENGTHS` of rows of several sources; the indexes are in the order of their numbers.
 
     Records are gathered by source and checked together: each call of numpy takes microseconds, and a blend
     has hundreds of sources.

@@ -1,4 +1,4 @@
-"""What a row costs the model: integers of a unit, from the lengths of its documents.
+"""The cost of a row to the model: integers of a unit, from the lengths of its documents.
 
     backbone = Backbone(hidden=2048, layers=32)
     backbone({"n_tokens": n_tokens, "squared_lengths": squared_lengths})     # array of uint64

@@ -80,6 +80,6 @@ def _ranks(plan: Plan) -> Iterator[tuple[int, str]]:
 
 
 def _share(cost: float, plan: Plan) -> str:
-    """A cost over that of a bucket of the mean."""
+    """A cost relative to the mean bucket's."""
     mean = float(plan.loads.sum(dtype=np.float64)) / plan.buckets
     return f"{float(cost) / max(mean, 1e-300):.2f} of the mean"

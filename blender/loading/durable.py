@@ -1,12 +1,12 @@
-"""Planned steps as durable batches: what a constructor made stays, and any run reads it again.
+"""Planned steps as durable batches: a constructor's results are stored, and any run reads them again.
 
     Producer("s3://bucket/run7", PlannedProduction(open_blends(settings).open(spec.blend), spec)).run()
 
     for step in BatchReader("s3://bucket/run7", spec.mesh).read(StepRange(), rank):
         for microbatch in planned_step(step).microbatches: ...      # as `open_loading` gives them
 
-A plan is a pure function of its spec and offset, and so is a loaded step. A `transform` need not be one, as
-nowhere else in loading: its result is stored, and never made again.
+A plan is a pure function of its spec and offset, and so is a loaded step. A `transform` need not be one,
+here alone in loading: its result is stored, and never made again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from blender.spec.step_range import StepRange
 class PlannedProduction(Production):
     """The planned steps of a spec over its blend, made by a loader in this process.
 
-    `transform` makes the slices of a step from the `LoadedStep` of each dp index, whose rows are not cut for
+    `transform` makes the slices of a step from the `LoadedStep` of each dp index; its rows are not cut for
     cp ranks. `close` ends the loader's threads. Raises InvalidRequest for a spec that cannot be planned.
     """
 

@@ -1,8 +1,8 @@
-"""What a plan is worth: the time of a step at each barrier, over the time of ranks with equal costs.
+"""The value of a plan: the time of a step at each barrier, over the time of ranks with equal costs.
 
     times(loads, stages=8)["microbatch"]        # 1.61: FSDP takes 61 % longer than with equal microbatches
 
-Times are over those of microbatches of equal cost.
+Times are relative to microbatches of equal cost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from blender.loading.pipeline import BACKWARD, pipelined, time_of_equal
 
 @dataclass(frozen=True)
 class StepTimes:
-    """The time of a step over that of equal costs: as the blend gives its rows, and as planned."""
+    """The time of a step relative to equal costs: with the blend's order of rows, and as planned."""
 
     before: float
     after: float
@@ -27,7 +27,7 @@ class StepTimes:
 
 
 def times(loads: Costs, stages: int = 1) -> dict[Barrier, float]:
-    """The time of a step at each barrier over that of equal bins; `loads` has the shape [buckets, bins].
+    """The time of a step at each barrier relative to equal bins; `loads` has the shape [buckets, bins].
 
     Rows that cost nothing take the time of equal ones.
     """
@@ -40,7 +40,7 @@ def times(loads: Costs, stages: int = 1) -> dict[Barrier, float]:
 
 
 def duration(loads: Costs, barrier: Barrier, stages: int = 1) -> float:
-    """The time of a step at a barrier, in the unit of costs; that of a pipeline is of its passes both ways.
+    """The time of a step at a barrier, in the unit of costs; a pipeline's includes passes both ways.
 
     Equal on every machine, so that plans may be chosen by it.
     """
@@ -56,7 +56,7 @@ def duration(loads: Costs, barrier: Barrier, stages: int = 1) -> float:
 def bounds(
     costs: Costs, buckets: int, bins: int, *, equal_counts: bool, stages: int = 1
 ) -> dict[Barrier, float]:
-    """The least time at each barrier that rows of these costs allow, over that of equal bins."""
+    """The least time at each barrier that rows of these costs allow, relative to equal bins."""
     total = total_cost(costs)
     if not total:
         return dict.fromkeys(BARRIERS, 1.0)

@@ -130,7 +130,7 @@ class DGraph:
         `inter` moves rows between buckets and fills microbatches in the blend's order, `intra` moves rows
         between the microbatches of a bucket, `both` does both at once. `reorder` puts the
         microbatches of a bucket in the order that is fastest at `barrier`; without it they stand in the
-        order of the method. `limit` is the most memory of a microbatch, whose rows keep the blend's order.
+        order of the method. `limit` is the most memory of a microbatch; its rows keep the blend's order.
 
         Where the rows as given are faster at the barrier, they stay, also where they keep a limit below which
         the method cannot fit them; without `reorder` nothing is compared.
@@ -211,7 +211,7 @@ class DGraph:
     def _grid(
         self, bins: int, barrier: Barrier, limit: int | None, *, equal_counts: bool
     ) -> tuple[Grid, int | None]:
-        """The grid of bins and the limit; raises InvalidRequest for what no plan of these rows can have."""
+        """The grid of bins and the limit; raises InvalidRequest if no plan of these rows can have them."""
         if barrier not in BARRIERS:
             raise InvalidRequest(f"`{barrier}` is not a barrier. Use {', '.join(BARRIERS)}.")
         self._require_distributed()

@@ -37,8 +37,8 @@ CONSTRUCTORS = 2  # steps that are assembled at once
 class Loader(Generic[Encoded]):
     """The planned batches of some buckets of a spec; safe for many threads.
 
-    `encode` makes what is handed out of a rank's rows, once for all ranks that read the same, and `size`
-    gives its bytes. Sources are dealt to `loaders` source loaders. `ahead` steps are made before a rank asks.
+    `encode` makes the output from a rank's rows, once for all ranks that read the same, and `size` gives its
+    bytes. Sources are dealt to `loaders` source loaders. `ahead` steps are made before a rank asks.
     Without `for_late` no batch is held for ranks of its bucket that have not read yet.
     """
 
@@ -100,7 +100,7 @@ class Loader(Generic[Encoded]):
         return self._shared.held
 
     def consumer(self, rank: int) -> Consumer:
-        """What a rank reads.
+        """The consumer of a rank.
 
         Raises InvalidRequest for a rank outside the mesh, one that gets its rows by a broadcast, and one of
         another bucket.
@@ -125,7 +125,7 @@ class Loader(Generic[Encoded]):
         return int(self._plans.result("plan", offset).hash)
 
     def batches(self, steps: StepRange, rank: int) -> Iterator[tuple[int, Encoded]]:
-        """What a rank reads of each step of a range, with the step; waits within the call of this thread.
+        """A rank's part of each step of a range, with the step; waits within the call of this thread.
 
         A step counts as taken when the next one is asked for. Raises what `consumer` raises, Stalled, the
         errors of reading, and EndOfData if the range begins or ends beyond the end of the data.

@@ -3,7 +3,7 @@
     pipelined(np.ones((1, 32)), stages=8)       # array([117.]): 39 microbatches of 3
 
 Megatron's 1F1B without interleaving (Narayanan et al., "PipeDream", 2019). All stages take the same time for
-a microbatch, and passing it on takes none. Each pass has a tick, after those of the passes that it waits for,
+a microbatch, and passing it on takes none. Each pass has a tick, after the passes that it waits for,
 and the passes of a tick are timed at once, for all buckets. With three stages:
 
     tick       0   1   2   3   4   5   6   7
@@ -11,8 +11,8 @@ and the passes of a tick are timed at once, for all buckets. With three stages:
     stage 1        F0      F1  B0  F2  B1
     stage 2            F0  B0  F1  B1  F2  B2
 
-Stage s of p begins with p - 1 - s forward passes i at ticks s + i, and goes on with forward passes at s + 2 i
-and backward passes at 2 p - 1 - s + 2 i in turn.
+Stage s of p begins with p - 1 - s forward passes i at ticks s + i, and continues with forward passes at s + 2
+i and backward passes at 2 p - 1 - s + 2 i in turn.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
     Balance(grid, "greedybinpacking", costs).place(as_given(1_024, grid).bucket, "both")
 
 A group of neighboring buckets is balanced with the other groups as if it were one bucket, and then its rows
-among its buckets (MegaScale-Data, section 4.2). Rows as given replace what a method makes worse, and what it
-cannot fit below a limit.
+among its buckets (MegaScale-Data, section 4.2). Rows as given replace a placement that is worse, or that
+does not fit below a limit.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class Balance:
         return Placement(bucket_of_bin[placed], bin_in_bucket[placed])
 
     def _dealt(self, first: int, loads: Costs, group_size: int) -> Ints:
-        """The bucket of each bin of groups of one size, of which `first` is the first bucket."""
+        """The bucket of each bin of groups of one size; `first` is the first bucket of each."""
         by_group = loads.reshape(-1, group_size * self.grid.bins)
         begins = first + group_size * np.arange(len(by_group))[:, None]
         return (begins + order.dealt(by_group, group_size, self.barrier)).reshape(-1)

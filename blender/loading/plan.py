@@ -82,7 +82,7 @@ class Plan:
         return self.order[int(ends[bucket - 1]) if bucket else 0 : int(ends[bucket])]
 
     def loader_do_plan(self, source: int) -> Ints:
-        """What the loader of a source prepares: ordinals of its rows, in the order of their microbatches.
+        """The work of a source loader: ordinals of its rows, in the order of their microbatches.
 
         Raises InvalidRequest for a number that no source has.
         """
@@ -91,7 +91,7 @@ class Plan:
         return self.step.ordinal[chosen]
 
     def constructor_do_plan(self, bucket: int) -> list[Ints]:
-        """What the constructor of a bucket collects: the rows of each of its microbatches."""
+        """The work of a bucket's constructor: the rows of each of its microbatches."""
         return [self.rows_of(bucket, bin) for bin in range(self.bins)]
 
     @cached_property
@@ -130,7 +130,7 @@ class Plan:
 
     @cached_property
     def figures(self) -> Mapping[Barrier, StepTimes]:
-        """The time of the step at each barrier over that of equal microbatches."""
+        """The time of the step at each barrier relative to equal microbatches."""
         before, after = times(self.as_given, self.stages), times(self.loads, self.stages)
         least = bounds(
             self.costs, self.buckets, self.bins, equal_counts=self.equal_counts, stages=self.stages

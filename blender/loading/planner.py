@@ -62,7 +62,7 @@ class Planner:
         return self._checked(plan, step, f"Strategy `{self.spec.strategy}`")
 
     def summary_buffer(self, offset: int) -> StepColumns:
-        """The metadata of a step's rows, from which plans are made (section 4.2)."""
+        """The metadata of a step's rows, the input of plans (section 4.2)."""
         return self._buffer.step(offset)
 
     def plan_raw(self, offset: int, bucket: Ints, bin: Ints) -> Plan:

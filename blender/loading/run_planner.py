@@ -4,8 +4,8 @@
     planner.plan(1_000)                         # InvalidStrategy if the strategy draws at random
 
 A strategy is a function of yours. One that is no pure function of the step gives ranks rows of two plans, and
-one whose level changes with the step has readers of which no rank knows: a rank reads the same bucket for the
-whole run. Both lose rows without a word, so both are refused.
+one with a level that changes by step has readers unknown to the ranks: a rank reads the same bucket for the
+entire run. Both lose rows without a word, so both are refused.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class RunPlanner:
     def plan(self, offset: int) -> Plan:
         """The plan of a step.
 
-        Raises what `Planner.plan` raises, and InvalidStrategy for a second plan that differs and for other
-        readers than those of step 0.
+        Raises the errors of `Planner.plan`, and InvalidStrategy for a second plan that differs and for other
+        readers than at step 0.
         """
         plan = self._repeatable(offset)
         first = self.first

@@ -3,7 +3,7 @@
     loader = served_loader(blend, spec, buckets=[0, 1])
     with BlenderServer([*blend_services(blends), loading_service(loader)]) as server: ...
 
-A service has one spec, whose id every request names.
+A service has one spec; every request names its id.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def served_loader(
     loaders: int = 1,
     memory_bytes: int = MEMORY_BYTES,
 ) -> Loader[Messages]:
-    """A loader whose batches are messages; raises InvalidRequest for a spec that cannot be planned."""
+    """A loader of messages; raises InvalidRequest for a spec that cannot be planned."""
     return Loader(
         blend, spec, messages, _size, buckets=buckets, ahead=ahead, loaders=loaders, memory_bytes=memory_bytes
     )

@@ -4,7 +4,7 @@
     spec.id                                     # 32 hexadecimal digits
     LoadingSpec.from_json(spec.canonical_json()) == spec
 
-Two processes with one spec make the same plans. A run that changes its mesh or model goes on under another
+Two processes with one spec make the same plans. A run that changes its mesh or model continues under another
 spec.
 """
 
@@ -119,7 +119,7 @@ class LoadingSpec(BaseModel):
         return cls(**fields)
 
     def scheduled(self, blender: Blender, offset: int, schedule: Schedule) -> Self:
-        """The spec whose blend follows `schedule` from step `offset` on: an update, which `blender` stores.
+        """The spec with a blend that follows `schedule` from step `offset` on: an update, which `blender` stores.
 
         A plan reads no clock and writes nothing, so a new mixture is a new blend. Raises InvalidBlend for a
         schedule that names a source the blend lacks.

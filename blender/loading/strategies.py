@@ -3,7 +3,7 @@
     strategy("llm")(step, tree, spec)
     strategy("my_loading:by_pages")             # a function of a module of yours
 
-`llm` is that of MegaScale-Data, Figure 9; `plain` gives each rank its rows in the blend's order.
+`llm` is from MegaScale-Data, Figure 9; `plain` gives each rank its rows in the blend's order.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ def _step_and_plan(numbers: torch.Tensor) -> tuple[int, int]:
 class LoadingDataset(StepDataset[int]):
     """Every planned step from `offset` on, up to `stop` or to the end of data, through `transform`.
 
-    `rank` defaults to that of `torch.distributed`, else of the launcher, whose number of ranks must
-    be that of the mesh. The state is that of `BlendDataset`: either loads the other's, on any mesh.
+    `rank` defaults to the rank in `torch.distributed`, else the launcher's; the number of ranks must equal
+    the mesh's. `BlendDataset` has the same state: either loads the other's, on any mesh.
     """
 
     def __init__(

@@ -4,7 +4,7 @@
     tree.nodes("DP")                            # ((0, 1, 2, 3), (4, 5, 6, 7)): the ranks of each node
     tree.consumers("DP", [Broadcast("tp")])[1]  # Consumer(rank=2, bucket=0, piece=1, pieces=2, ...)
 
-The levels are those of MegaScale-Data, section 4.1: ranks of one data parallel index read the same rows (DP),
+The levels follow MegaScale-Data, section 4.1: ranks of one data parallel index read the same rows (DP),
 ranks of one data and context parallel index too (CP), or each rank reads rows of its own (WORLD).
 """
 

@@ -31,7 +31,7 @@ Encoded = TypeVar("Encoded")
 
 @dataclass(frozen=True)
 class View:
-    """What a rank gets of a bucket: a piece of every row, or of its lengths alone."""
+    """A rank's part of a bucket: a piece of every row, or of its lengths alone."""
 
     piece: Piece
     tokens: bool
@@ -59,7 +59,7 @@ class DataConstructor(Generic[Encoded]):
         encode: Callable[[pa.RecordBatch], Encoded],
         chunking: Chunking = "row",
     ) -> None:
-        """`encode` makes what is handed out of the rows of a view."""
+        """`encode` makes the output from the rows of a view."""
         self._planner, self._loaders, self._encode = planner, loaders, encode
         self._chunking = chunking
 

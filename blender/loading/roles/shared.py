@@ -8,7 +8,7 @@
 A batch is made for nobody's call in particular: the rank that asked first may die while others wait. A rank
 that comes late, after the batch was dropped, gets an equal one made again.
 
-Ranks of a bucket stay within `LEAD_STEPS` of each other while they all read. A rank whose batches are small,
+Ranks of a bucket stay within `LEAD_STEPS` of each other while they all read. A rank with small batches,
 such as a pipeline stage that gets lengths alone, would else be ahead by as many steps as the network buffers
 hold, and each of these batches would be made for it and made again for the others.
 """
@@ -57,7 +57,7 @@ class _Entry(Generic[BatchType]):
 class SharedBatches(Generic[BatchType]):
     """The batches of a constructor, each made once and held until all its ranks took it.
 
-    `memory_bytes` bounds what is held for ranks that lag behind. Without `for_late`, nothing is held for
+    `memory_bytes` bounds the batches held for ranks that lag behind. Without `for_late`, nothing is held for
     ranks that have not read yet: in a trainer's process most ranks of a bucket never do. Safe for many
     threads.
     """
@@ -84,7 +84,7 @@ class SharedBatches(Generic[BatchType]):
         self._was_taken = threading.Condition(self._lock)
 
     def batch(self, offset: int, rank: int) -> BatchType:
-        """What a rank reads of a step, waited for within the call of this thread.
+        """A rank's part of a step, waited for within the call of this thread.
 
         Raises InvalidRequest, EndOfData, Stalled and the errors of reading.
         """

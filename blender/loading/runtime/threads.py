@@ -69,7 +69,7 @@ class Mailbox:
         return message.answer
 
     def result(self, method: str, *arguments: Any) -> Any:
-        """The result of `ask`, waited for within the call's time; raises what the method raises."""
+        """The result of `ask`, waited for within the call's time; raises the method's errors."""
         answer = self.ask(method, *arguments)
         return current_context().result(answer, self._stalled(method))
 
