@@ -119,7 +119,7 @@ class LoadingSpec(BaseModel):
         return cls(**fields)
 
     def scheduled(self, blender: Blender, offset: int, schedule: Schedule) -> Self:
-        """The spec with a blend that follows `schedule` from step `offset` on: an update, which `blender` stores.
+        """The spec with an update of its blend, which `blender` stores: `schedule` from step `offset` on.
 
         A plan reads no clock and writes nothing, so a new mixture is a new blend. Raises InvalidBlend for a
         schedule that names a source the blend lacks.
