@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from factory.counted import counted
 
@@ -20,13 +21,15 @@ class SharedFiles:
 def shared_file_warnings(files_by_dataset: Mapping[str, Iterable[bytes]], folder: bytes) -> Iterator[str]:
     """Yield a sentence for each pair of datasets that read the same files, given by their absolute paths.
 
-    The example is named relative to `folder`.
+    The example is named relative to `folder`. Links are no documents, so they do not count.
     """
     readers_of: dict[bytes, tuple[str, ...]] = {}
     by_pair: dict[tuple[str, str], SharedFiles] = {}
     for dataset, paths in files_by_dataset.items():
         for path in paths:
             readers = readers_of.get(path, ())
+            if readers and Path(os.fsdecode(path)).is_symlink():
+                continue
             for reader in readers:
                 by_pair.setdefault((reader, dataset), SharedFiles(path)).n_files += 1
             readers_of[path] = (*readers, dataset)

@@ -105,6 +105,16 @@ def test_two_datasets_over_the_same_files_are_a_warning(tmp_path: Path) -> None:
     ]
 
 
+def test_a_link_that_two_datasets_meet_is_no_warning(tmp_path: Path) -> None:
+    fill(tmp_path, "notes/a.md", "notes/deep/b.md")
+    (tmp_path / "notes" / "deep" / "loop").symlink_to("..")
+    (tmp_path / "my.yaml").write_text(
+        "datasets:\n- {name: notes, kind: prose, format: files, paths: notes, include: '*.md'}\n"
+        "- {name: deep, kind: prose, format: files, paths: notes/deep}\n"
+    )
+    assert not any("both read" in sentence for sentence in check(tmp_path / "my.yaml").warnings)
+
+
 def test_limits_that_remove_most_of_the_first_documents_are_a_warning(tmp_path: Path) -> None:
     (tmp_path / "web").mkdir()
     prose = "The tide turns twice a day along this coast, and the boats that follow it have to be back. "
