@@ -55,7 +55,7 @@ def text_files(folder: Path, *, deep: bool = True, has_records: bool = False) ->
             yield TextFiles("code", "files", *choice)
         else:
             below = [name.partition(b"/")[2] or name for name in names]
-            git_patterns = [_below_a_repository(pattern) for pattern in git_patterns]
+            git_patterns = git_patterns and ignored_patterns(folder, names, _below_a_repository)
             choice = _chosen(below, "code", pattern_reasons(is_code=True, git_patterns=git_patterns), deep)
             yield TextFiles("code", "repositories", *choice)
         return
@@ -101,9 +101,9 @@ def _chosen(
     return include, tuple(left_out), len(own_names)
 
 
-def _below_a_repository(pattern: str) -> str:
-    """A pattern of a path below the repository that it begins with."""
-    return pattern if pattern.startswith("**/") else pattern.partition("/")[2]
+def _below_a_repository(path: str) -> str:
+    """A path or pattern below the repository that it begins with; a file beside repositories stays."""
+    return path if path.startswith("**/") else path.partition("/")[2] or path
 
 
 def extension(name: bytes) -> str:

@@ -98,6 +98,14 @@ def test_a_folder_of_clones_is_one_dataset_of_repositories(tmp_path: Path) -> No
     assert (found.format, found.paths, found.include) == ("repositories", (".",), ("**/*.go",))
 
 
+def test_patterns_of_one_repository_leave_out_no_file_of_another(tmp_path: Path) -> None:
+    fill(tmp_path, "all/one/a.go", "all/one/gen/b.go", "all/one/out/c.go", "all/two/gen/d.go")
+    (tmp_path / "all" / "one" / ".gitignore").write_text("/gen/\n/out/\n")
+    [dataset] = guess(tmp_path)
+    assert (dataset.format, dataset.files) == ("repositories", 3)
+    assert [exclusion.pattern for exclusion in dataset.exclude] == ["**/out/**"]
+
+
 def test_a_damaged_record_is_guessed_without_fields(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("not json\n")
     (tmp_path / "b.parquet").write_bytes(b"not Parquet")
