@@ -105,6 +105,13 @@ def test_a_copy_of_a_checkout_without_git_is_one_dataset_without_ignored_files(t
     assert row_of(lines, "copy") == ["copy", "code", "files", "2"]
 
 
+def test_folders_of_data_with_a_gitignore_are_a_dataset_each(tmp_path: Path) -> None:
+    records = {"web/a.jsonl": '{"text": "one"}\n', "books/b.jsonl": '{"content": "one"}\n'}
+    write(tmp_path, **{".gitignore": "*.tmp\n", "notes/a.md": SENTENCE, "fetch.py": "a = 1\n"}, **records)
+    entries, _ = init(tmp_path)
+    assert [entry.get("text") for entry in entries.values()] == [None, "content", None, "text"]
+
+
 def test_a_folder_that_git_ignores_as_a_whole_is_read(tmp_path: Path) -> None:
     write(tmp_path / "notes", **{".gitignore": "*\n", "a.md": SENTENCE, "b.md": SENTENCE})
     _, lines = init(tmp_path / "notes")

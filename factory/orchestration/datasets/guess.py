@@ -82,7 +82,7 @@ def guess(folder: Path) -> list[Guess]:
     ]
     if _is_download(folder):
         guesses = [dataset for dataset in _datasets(folder, ".") if dataset.format in RECORD_FILES]
-    elif is_checkout(folder) or _are_repositories(below):
+    elif (folder / ".git").exists() or _are_repositories(below) or _is_copy_of_checkout(folder):
         guesses = list(_datasets(folder, "."))
     else:
         n_records = FIRST_RECORDS if len(below) <= MOST_PATHS else _FEW_RECORDS
@@ -105,6 +105,20 @@ def _no_dataset(folder: Path) -> str:
     ]
     by_hand = "Write the file by hand (docs/datasets.md of the repository lists the fields)."
     return " ".join([fact + (f"holds {examples}." if names else "is empty."), *(advice or [by_hand])])
+
+
+def _is_copy_of_checkout(folder: Path) -> bool:
+    """Whether a folder is a copy of a checkout without its `.git`: most of its files are code.
+
+    Folders of data have a `.gitignore`, too, which keeps them out of a repository.
+    """
+    if not is_checkout(folder):
+        return False
+    datasets = list(_datasets(folder, "."))
+    n_code = sum(
+        dataset.files for dataset in datasets if dataset.kind == "code" and dataset.format == "files"
+    )
+    return n_code * 2 > sum(dataset.files for dataset in datasets)
 
 
 def _are_repositories(folders: Sequence[Path]) -> bool:
