@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.errors import ConfigurationError
+from factory.ingest import readers
 from factory.ingest.items import files_of
 from factory.ingest.listing import Work, as_table, first_names
 from factory.ingest.readers import Ingested, Ingests
@@ -151,6 +152,26 @@ def test_names_behind_a_limit_are_not_even_listed(sizes: list[int], limit: int) 
     every = [b"%d.%d" % (number, name) for number, size in enumerate(sizes) for name in range(size)]
     assert names == every[:limit]
     assert sum(sizes[number] for number in taken[:-1]) < limit
+
+
+class ItemsOnly(Ingests):
+    """The items of a reader up to a limit, without Spark."""
+
+    items: list[Work]
+
+    def __init__(self) -> None:
+        pass
+
+    def _ingest(self, work: Iterable[Work], *_: Any, limit: int | None = None, **__: Any) -> Any:
+        self.items = list(first_names(work, limit))
+
+
+def test_licenses_behind_a_limit_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _repositories(tmp_path)
+    folders: list[str] = []
+    monkeypatch.setattr(readers, "license_of", lambda folder: folders.append(folder.name))
+    ItemsOnly().repositories(tmp_path, limit=RECORDS)
+    assert folders == ["a"]
 
 
 @pytest.mark.spark
