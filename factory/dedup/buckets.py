@@ -11,7 +11,7 @@ from factory.frozen_model import FrozenModel
 
 
 class BucketConfig(FrozenModel):
-    """The settings that decide BUCKETS, besides the signatures."""
+    """The settings that decide BUCKETS, apart from the signatures."""
 
     banding: Banding
     value_bits: int

@@ -1,8 +1,8 @@
 """The settings of a dedup group.
 
 Each table depends on a part of them, which the module of the table declares: `EdgeConfig` in `edges`. The
-function that makes the table is given its part alone, and the part is what the asset's `factory.config` hash
-covers, so a setting that does not decide the rows of a table cannot make it stale.
+function that makes the table is given its part alone, and the asset's `factory.config` hash covers this part,
+so a setting that does not decide the rows of a table cannot make it stale.
 """
 
 from __future__ import annotations

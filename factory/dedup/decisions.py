@@ -1,4 +1,4 @@
-"""Which documents stay, and for each removed document the kept one that stands for it.
+"""The kept documents, and for each removed document the kept one in its place.
 
 By the default rule the kept documents are a maximal independent set of the similarity graph, and the removed
 ones a minimal vertex cover: no edge joins two kept documents, and every removed document has a kept
@@ -38,7 +38,7 @@ _DECISIONS = (
 
 
 class DecisionConfig(FrozenModel):
-    """The settings that decide DECISIONS, besides documents and edges."""
+    """The settings that decide DECISIONS, apart from documents and edges."""
 
     threshold: float
     keep: Keep
@@ -54,7 +54,7 @@ def decisions(
 ) -> DataFrame:
     """One row per document, kept or not, with its evidence: DECISIONS.
 
-    A document whose text has no signature row gets null decisions, which the table refuses.
+    A document without a signature of its text gets null decisions, which the table refuses.
     """
     joined = _edges(similar(edges, config.threshold), components).withColumns(
         {"group": F.col("component"), "copy": F.lit(False)}

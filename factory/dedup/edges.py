@@ -47,7 +47,7 @@ _EDGES = "left string, right string, estimate double, similarity double"
 
 
 class EdgeConfig(FrozenModel):
-    """The settings that decide EDGES, besides texts, signatures and buckets."""
+    """The settings that decide EDGES, apart from texts, signatures and buckets."""
 
     thresholds: tuple[float, ...]  # ascending
     deciding: tuple[float, ...]  # of these, the ones at which a keep rule decides
@@ -57,7 +57,7 @@ class EdgeConfig(FrozenModel):
 
 @dataclass(frozen=True)
 class SimilarityGraph:
-    """The similarity graph: the rows of EDGES, what was not compared, and what common words hide."""
+    """The similarity graph: the rows of EDGES, the omitted pairs, and the pairs hidden by common words."""
 
     rows: DataFrame
     omissions: Omissions
@@ -77,7 +77,7 @@ def edges(
 
     `bags` are located. Runs jobs when called, to build the idf table, to find the pairs of each bucket, which
     are read several times, and to compare the members of large buckets. Raises ConfigurationError for
-    signatures that were not made with `vocabulary`, or whose version does not begin with `version`.
+    signatures that were not made with `vocabulary`, or with a version that does not begin with `version`.
     """
     idf = idf_table(vocabulary)
     check_versions(signatures, version + digest(idf))
@@ -104,7 +104,7 @@ def edges(
 
 
 def similar(edges: DataFrame, threshold: float) -> DataFrame:
-    """The edges whose similarity reaches `threshold`."""
+    """The edges with a similarity of at least `threshold`."""
     return edges.where(F.col("similarity") >= threshold)
 
 
@@ -133,7 +133,7 @@ def ends_of(pairs: DataFrame) -> DataFrame:
 def verified(
     ends: DataFrame, signed: DataFrame, threshold: float, size: SignatureSize, idf: SharedTable
 ) -> DataFrame:
-    """(left, right, estimate, similarity) of the pairs of `ends` whose exact similarity reaches `threshold`.
+    """(left, right, estimate, similarity) of the pairs of `ends` similar by at least `threshold`.
 
     `ends` are packed (`spark_udfs.dedup.pair_cells`) and may repeat.
     """

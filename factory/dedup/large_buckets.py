@@ -1,4 +1,4 @@
-"""The edges inside large buckets, whose members meet leaders instead of each other.
+"""The edges inside large buckets, where members meet leaders instead of each other.
 
 Large buckets with common members are one cell, so that a member comes once, not once per band. A member is
 compared with the leaders of its buckets (`native/src/dedup/leaders.rs`), at a bounded cost, so a cell costs
@@ -67,7 +67,7 @@ class Omissions:
         return {"documents not compared": self.members, "pairs not compared": self.pairs}
 
     def sentence(self) -> str:
-        """Say what was left out, with its remedy; nothing if every comparison was made."""
+        """Name the omissions and their remedy; nothing if every comparison was made."""
         if not self.members:
             return ""
         return (
@@ -86,7 +86,7 @@ def large_bucket_edges(
     value_bits: int,
     thresholds: Sequence[Threshold],
 ) -> tuple[DataFrame, Omissions]:
-    """The edges inside large buckets, whose `members` are (bucket, document), and what is left out.
+    """The edges inside large buckets with `members` (bucket, document), and the omissions.
 
     `signatures` are (document, doc_id, signature, n_distinct, file, row), `ranks` (doc_id, rank). Runs jobs
     when called: each round is one, and most groups need one round.

@@ -18,7 +18,7 @@ _CHARACTERS = 200
 
 
 class LargestBucketsConfig(FrozenModel):
-    """The settings that decide LARGEST_BUCKETS, besides documents and buckets."""
+    """The settings that decide LARGEST_BUCKETS, apart from documents and buckets."""
 
     banding: Banding
     priority: tuple[Priority, ...]
@@ -28,7 +28,7 @@ def largest_buckets(documents: DataFrame, buckets: DataFrame, config: LargestBuc
     """The best documents of the largest buckets, at most SHOWN: LARGEST_BUCKETS.
 
     A bucket has at least two distinct texts. The SHOWN * bands largest buckets are examined; among equally
-    large ones, those of the first bands.
+    large ones, the first bands'.
     """
     members = buckets.select("doc_id", F.posexplode("buckets").alias("band", "bucket"))
     sizes = members.groupBy("band", "bucket").agg(F.count("*").alias("members")).where("members > 1")

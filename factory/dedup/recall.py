@@ -28,7 +28,7 @@ _PARTNERS = 32  # most pairs of a sampled document that are compared exactly
 
 
 class RecallConfig(FrozenModel):
-    """The settings that decide RECALL, besides signatures and bags."""
+    """The settings that decide RECALL, apart from signatures and bags."""
 
     banding: Banding
     size: SignatureSize

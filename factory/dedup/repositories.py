@@ -33,7 +33,7 @@ _DECIDED = "repository_id string, stays boolean, of string, similarity double"
 
 
 class RepositoryDecisionConfig(RepositoryEdgeConfig):
-    """The settings that decide REPOSITORIES, besides documents, edges and topics."""
+    """The settings that decide REPOSITORIES, apart from documents, edges and topics."""
 
     dropped_topics: tuple[str, ...]
 
@@ -152,7 +152,7 @@ def _component(held: DataFrame, found: DataFrame, components: DataFrame, *within
 def _shared(held: DataFrame, edges: DataFrame) -> DataFrame:
     """(repository_id, shared, shared_bytes, common): documents and bytes that other repositories hold too.
 
-    `common` counts the shared documents whose text is too common for all its holders to be paired.
+    `common` counts the shared documents with a text too common for pairing all its holders.
     """
     common = F.when(F.col("common"), F.col("documents"))
     return (

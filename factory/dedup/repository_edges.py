@@ -1,4 +1,4 @@
-"""Pairs of repositories one of which holds nearly all of the other, with exact counts of shared documents.
+"""Pairs of repositories where one holds nearly all of the other, with exact counts of shared documents.
 
 A document is shared with a repository that holds its text, or a text that a verified edge joins to it.
 Counting every two repositories that share anything would make a clique of each license, so candidate pairs
@@ -38,7 +38,7 @@ _SIDES = ("left", "right")
 
 
 class RepositoryEdgeConfig(FrozenModel):
-    """The settings that decide REPOSITORY_EDGES, besides documents and edges."""
+    """The settings that decide REPOSITORY_EDGES, apart from documents and edges."""
 
     threshold: float
     priority: tuple[Priority, ...]
@@ -49,9 +49,9 @@ class RepositoryEdgeConfig(FrozenModel):
 def repository_edges(
     documents: DataFrame, signatures: DataFrame, edges: DataFrame, config: RepositoryEdgeConfig
 ) -> DataFrame:
-    """Every pair of which one side shares at least `config.share`, left id below right: REPOSITORY_EDGES.
+    """Every pair with a side that shares at least `config.share`, left id below right: REPOSITORY_EDGES.
 
-    Runs jobs when called, to compute once what is read several times and to count common texts.
+    Runs jobs when called, to compute inputs of several readers once and to count common texts.
     """
     held = texts_held(documents, signatures).localCheckpoint()
     repositories = repositories_of(documents, held, config.priority, config.pinned).localCheckpoint()

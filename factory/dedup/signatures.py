@@ -24,7 +24,7 @@ Scheme = Literal["lpmh", "cell_oph"]
 
 
 class SignatureConfig(FrozenModel):
-    """The settings that decide SIGNATURES, besides the texts."""
+    """The settings that decide SIGNATURES, apart from the texts."""
 
     lexer: str
     scheme: Scheme

@@ -21,7 +21,7 @@ _OUTCOME = "threshold double, similar_pairs long, removed long, removed_bytes lo
 
 
 class SweepConfig(FrozenModel):
-    """The settings that decide SWEEP, besides documents and edges."""
+    """The settings that decide SWEEP, apart from documents and edges."""
 
     thresholds: tuple[float, ...]
     keep: Keep

@@ -22,8 +22,8 @@ TEXT_DOCUMENTS = 10
 def vocabulary(bags: DataFrame, previous: DataFrame | None = None) -> DataFrame:
     """Document and term frequency of every token of the located `bags`: VOCABULARY.
 
-    A document without a text counts in `n_documents` alone. A token whose text was stored with a bag that no
-    longer exists takes its text from the `previous` vocabulary.
+    A document without a text counts in `n_documents` alone. A token takes its text from the `previous`
+    vocabulary if the bag that stored it no longer exists.
     """
     merge = partial(udf.merge_counts, text_documents=TEXT_DOCUMENTS)
     tokens = (

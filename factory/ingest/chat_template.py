@@ -5,9 +5,8 @@
     chat_template("models/smol", folder)                       # a folder of a model
     chat_template("mine.jinja", folder)                        # a template of one's own
 
-The special tokens that a template prints, such as `bos_token`, are those of the `tokenizer_config.json` in
-its folder. A template is tried out as soon as it is read, so that a mistake in it ends a run before a record
-is read.
+The `tokenizer_config.json` in a template's folder has the special tokens that it prints, such as `bos_token`.
+A template is tried out as soon as it is read, so that a mistake in it ends a run before a record is read.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class ChatTemplate:
 
 
 def chat_template(name: str, folder: Path = Path()) -> ChatTemplate:
-    """Return one of `TEMPLATES`, or that of a file or a folder of a model; paths are relative to `folder`.
+    """Return one of `TEMPLATES`, or a model's from its file or folder; paths are relative to `folder`.
 
     Raises ConfigurationError for an unknown name, a file without a template, and a mistake in the template.
     """

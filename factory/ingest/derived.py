@@ -18,7 +18,7 @@ from spark_udfs.ingest.rows import SCAN
 
 
 def read_again(documents: DataFrame, dataset: str, format: str, options: object = None) -> Ingested:
-    """Return the documents of `dataset`, made from raw `documents` whose texts are read as `format`.
+    """Return the documents of `dataset`, made from raw `documents` with their texts read as `format`.
 
     Each has the key of the document that it is made from, and its id in `metadata.derived_from`. Raises
     ConfigurationError if the extra that reads pages is missing.

@@ -1,7 +1,7 @@
-"""Files of facts: what others know about keys, hosts or repositories, a row each.
+"""Files of external facts about keys, hosts or repositories, a row each.
 
 CSV with a header, JSON lines and Parquet, by their endings. Each row has a column that it is joined by, and
-every other column is a fact. The driver reads the files; what is too large for it is better a table.
+every other column is a fact. The driver reads the files; larger ones are better a table.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CSV = pa_csv.ParseOptions(newlines_in_values=True)
 
 @dataclass(frozen=True)
 class FactFiles:
-    """Files of facts, joined `by` a field of documents, whose value stands in `column`.
+    """Files of facts, joined `by` a field of documents; `column` has its values.
 
     `columns` are the facts to take, all others if there are none named.
     """
@@ -72,7 +72,7 @@ def fact_rows(sources: Sequence[FactFiles]) -> pa.Table:
 
 
 def columns_of(file: Path) -> list[str]:
-    """Return the columns of a file of facts, those of its first `_HEAD_LINES` lines if these are JSON.
+    """Return the columns of a file of facts; for lines of JSON, of its first `_HEAD_LINES` lines.
 
     Raises ConfigurationError if the file cannot be read.
     """
@@ -184,7 +184,7 @@ def _table(file: Path, column: str) -> pa.Table:
 
 
 def _json_lines(file: Path, most: int | None = None, column: str | None = None) -> pa.Table:
-    """The lines as words, those of `column` as keys of documents."""
+    """The lines as words, `column` as keys of documents."""
     with file.open(encoding="utf-8-sig", newline="\n") as stream:
         lines = [
             _json_object(file, number, line)

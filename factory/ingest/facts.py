@@ -1,7 +1,7 @@
-"""Facts joined to documents: what others know about their key, their host or their repository.
+"""External facts joined to documents by their key, their host or their repository.
 
-A document of a host has the facts of the longest part of its name that is listed: those of `www.a.example`,
-or else of `a.example`. Of several rows of one key the first counts, by file and row.
+A document of a host has the facts of the longest listed part of its name: of `www.a.example`, or else of
+`a.example`. Of several rows of one key the first counts, by file and row.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _value(by: str, column: Column, distance: Column) -> Column:
 
 
 def _host() -> Column:
-    """The host that a page states, or that of its address, which may be its key."""
+    """The host that a page states, or the host of its address, which may be its key."""
     facts = F.col("metadata")
     addresses = [F.regexp_extract(address, _ADDRESS, 1) for address in (facts["url"], F.col("key"))]
     hosts = [F.lower(host) for host in (facts["host"], *addresses)]

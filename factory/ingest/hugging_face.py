@@ -132,7 +132,7 @@ def _excess(text: str) -> str | None:
 
 
 def _line(event: yaml.Event) -> int:
-    """Return the line of the card, whose first line is dashes."""
+    """Return the line of the card; its first line is dashes."""
     return event.start_mark.line + 2 if event.start_mark else 2
 
 

@@ -24,7 +24,7 @@ Patterns = str | Sequence[str]
 
 @dataclass(frozen=True)
 class Tree:
-    """A folder whose files are documents of one origin; without `deep`, without its subfolders."""
+    """A folder of documents of one origin; without `deep`, without its subfolders."""
 
     folder: Path
     origin: Origin

@@ -100,7 +100,7 @@ def files_excluded(
     """Yield the files below a folder that match `include` and are left out by `exclude`, as (pattern, name).
 
     The pattern is the first of `exclude` that matches the file or a folder above it. Files that every reader
-    leaves out, such as those of `.git`, are not among them.
+    leaves out, such as the files in `.git`, are not among them.
     """
     patterns = {glob: compiled([glob]) for glob in exclude if glob not in UNWANTED}
     if not patterns:

@@ -3,7 +3,7 @@
 A file is a license if the Dice coefficient of their word bigrams is at least SAME and the license contains
 that share of the file: a file that holds more (a third party's terms at its end, an exception) has no
 identifier. Case, punctuation, list marks and copyright lines do not count, since copies of a license differ
-in them. The package `identify` ships the known texts, those of choosealicense.com.
+in them. The package `identify` ships the known texts, from choosealicense.com.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Items of work for the executors: the files to read, their folder, and the origin of their documents.
 
-The driver lists names, and opens no file but those named `.json.gz` and the like in folders of records, whose
-first line tells a list from records. It lists links but never follows them, so that a loop of links ends and
+The driver lists names, and opens no file but `.json.gz` and the like in folders of records: their first line
+tells a list from records. It lists links but never follows them, so that a loop of links ends and
 the reader records the link itself as rejected.
 """
 
@@ -54,7 +54,7 @@ def first_names(work: Iterable[Work], limit: int | None) -> Iterator[Work]:
 
 
 def first_records(limit: int) -> str:
-    """Return the phrase for what a limit reads."""
+    """Return the phrase for the records that a limit reads."""
     return "the first record" if limit == 1 else f"the first {limit:,} records"
 
 

@@ -60,7 +60,7 @@ __all__ = ["MAX_REJECTED", "Fields", "Ingested", "Ingests"]
 
 @dataclass(frozen=True)
 class Registered:
-    """Documents whose text stays in Parquet `files`, which have `columns`.
+    """Documents with texts that stay in Parquet `files`, which have `columns`.
 
     `rows` have the location of the text in place of the text.
     """
@@ -77,7 +77,7 @@ class Ingested:
     `empty` means that there was no file to read, `of_many_records` that a file may hold several documents.
     `registered` replaces `documents` for files that can stay where they are; `rewritten` has the reason for
     every other Parquet file. A run that publishes the documents fails if more than the share `max_rejected`
-    of the rows or files is rejected. `state` is that of the paths before they were read, empty for an
+    of the rows or files is rejected. `state` is the state of the paths before they were read, empty for an
     installation. With a `limit` only the first so many records were read; without one `left_out` has the
     number of files that were not read, by ending.
     """
@@ -124,7 +124,7 @@ class Ingests:
     """The readers of raw material, over one SparkSession.
 
     With a `limit` a reader reads the first so many records, for a first try: documents and rejected records
-    together, in the order of the paths, the files of a folder before those of its subfolders. It opens no
+    together, in the order of the paths, the files of a folder before its subfolders. It opens no
     file behind them, and reads files of many records one after another.
 
     With `markup="reject"` a document that is a web page, by its name or by how it begins, is a rejected
@@ -179,7 +179,7 @@ class Ingests:
         """Read each folder in the folders `paths` as a repository of its name, its files like `files`.
 
         `license` defaults to the one a repository declares, or that its license files are recognized as.
-        Files and links beside the repositories belong to no repository.
+        Files and links next to the repositories belong to no repository.
         """
         origin = Origin("", None, revision, license, dict(metadata or {}))
         trees = _repositories(paths, origin)
@@ -257,7 +257,7 @@ class Ingests:
     ) -> Ingested:
         """Read the main text of each HTML file below the folders `paths`, with the arguments of `files`.
 
-        What a page states, such as its title and language, and how it was read is in its `metadata`. A page
+        The `metadata` of a page has its title, language and the like, and how it was read. A page
         without a main text is rejected. Needs the extra `html`.
         """
         require_html()
@@ -356,10 +356,10 @@ class Ingests:
         exclude: Patterns = UNWANTED,
         count_excluded: Callable[[], Mapping[str, int]] = dict,
     ) -> Ingested:
-        """Read `work`; `patterns` are those of the format, for which the user chose no files by name.
+        """Read `work`; `patterns` are the format's, for folders from which the user chose no files by name.
 
-        Left out are the files of other formats, but for those that match `exclude`, and the files that
-        `count_excluded` counts by ending: those that only `exclude` keeps from the reader.
+        Left out are the files of other formats, unless they match `exclude`, and the files that
+        `count_excluded` counts by ending: `exclude` alone keeps these from the reader.
         """
         if limit is not None and limit < 1:
             raise ConfigurationError(f"`limit` is {limit}, and a dataset needs a record. Use 1 or more.")
@@ -409,7 +409,7 @@ class Ingests:
 
 
 def _repositories(paths: Paths, origin: Origin) -> list[Tree]:
-    """Return the repositories in the folders `paths`, and behind those of a folder its own files."""
+    """Return the repositories in each of the folders `paths`, followed by the folder's own files."""
     trees = []
     for holder in folders(paths):
         for path in sorted(holder.iterdir()):

@@ -1,4 +1,4 @@
-"""Which Parquet files can stay where they are: those that Iceberg can read there."""
+"""The choice of Parquet files that stay where they are, because Iceberg can read them there."""
 
 from __future__ import annotations
 

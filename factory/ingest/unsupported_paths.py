@@ -28,7 +28,7 @@ _SCHEMES = {"s3a": "s3", "gcs": "gs"}  # as the command writes them
 def why_unsupported(path: str, patterns: Sequence[str] = ()) -> str | None:
     """Return why a path that does not exist cannot be read, and what to do; None for a plain path.
 
-    `patterns` are those of the files that its reader takes below a folder; without any the user chooses them.
+    `patterns` match the files that its reader takes below a folder; without any the user chooses them.
     """
     if address := _ADDRESS.fullmatch(path):
         return _address(path, address[1].lower(), address[2].lstrip("/"))
@@ -70,7 +70,7 @@ def _folder_of(path: str, patterns: Sequence[str]) -> str:
 
 
 def why_missing(name: str, path: Path, patterns: Sequence[str] = ()) -> str | None:
-    """Return what is wrong with a path that does not exist, as the user wrote it; None for a plain path."""
+    """Return the fault of a path that does not exist, as the user wrote it; None for a plain path."""
     if path.is_symlink():
         return f"`{name}` is a link to `{path.readlink()}`, which does not exist. Correct or remove it."
     return why_unsupported(name, patterns)

@@ -56,7 +56,7 @@ def exclusions(
 
 
 def pattern_reasons(*, is_code: bool, git_patterns: Iterable[str]) -> dict[str, str]:
-    """Return the reason for each pattern; `git_patterns` are those of files that git ignores."""
+    """Return the reason for each pattern; `git_patterns` match files that git ignores."""
     return {
         **dict.fromkeys(VENDORED_CODE if is_code else INSTALLED, VENDORED),
         **dict.fromkeys(git_patterns, IGNORED),
