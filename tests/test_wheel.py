@@ -251,10 +251,12 @@ def test_a_trainer_reads_a_blend_and_looks_at_its_lake(trainer: Stranger) -> Non
     " needs the extra `pipeline` names it."
 )
 @pytest.mark.parametrize(
-    "words", ["materialize packed.code", "assets", "check", "demo", "ui", "report", "clean"]
+    "words", ["materialize packed.code", "assets", "check data.yaml", "demo", "ui", "report", "clean"]
 )
 def test_a_command_that_makes_tables_names_the_pipelines_extra(trainer: Stranger, words: str) -> None:
-    done = trainer.run("factory", *words.split(), FACTORY_HOME=str(trainer.folder / "lake"))
+    home = make_lake(trainer.folder / "lake", code=2).home  # `report` of an empty lake needs no extra
+    (trainer.folder / "data.yaml").write_text("datasets: {notes: {format: files, path: .}}")
+    done = trainer.run("factory", *words.split(), FACTORY_HOME=str(home))
     sentence = (
         r"This command needs `\w+`, which is not installed. "
         r"Install it: pip install 'corpus-factory\[pipeline\]'\.\n"
