@@ -23,40 +23,40 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from blender.batch import Batch as Batch
-    from blender.client import BlenderClient as BlenderClient
-    from blender.local import LocalBlender as LocalBlender
-    from blender.local import open_blend as open_blend
-    from blender.protocol.credentials import Tls as Tls
-    from blender.reader import BlendHandle as BlendHandle
     from blender.records import BlendRecord as BlendRecord
     from blender.records import Description as Description
     from blender.records import ExplainedRow as ExplainedRow
     from blender.records import Schedule as Schedule
     from blender.records import Source as Source
-    from blender.torch import BlendDataset as BlendDataset
-    from blender.torch import BlendLoader as BlendLoader
-    from blender.torch import block_diagonal as block_diagonal
-    from blender.torch import tensors as tensors
+    from blender.trainer.client import BlenderClient as BlenderClient
+    from blender.trainer.local import LocalBlender as LocalBlender
+    from blender.trainer.local import open_blend as open_blend
+    from blender.trainer.reader import BlendHandle as BlendHandle
+    from blender.trainer.torch import BlendDataset as BlendDataset
+    from blender.trainer.torch import BlendLoader as BlendLoader
+    from blender.trainer.torch import block_diagonal as block_diagonal
+    from blender.trainer.torch import tensors as tensors
+    from blender.wire.credentials import Tls as Tls
 else:
     from blender.exports import exports
 
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "BlenderClient": "blender.client",
-            "Tls": "blender.protocol.credentials",
-            "LocalBlender": "blender.local",
-            "open_blend": "blender.local",
-            "BlendHandle": "blender.reader",
+            "BlenderClient": "blender.trainer.client",
+            "Tls": "blender.wire.credentials",
+            "LocalBlender": "blender.trainer.local",
+            "open_blend": "blender.trainer.local",
+            "BlendHandle": "blender.trainer.reader",
             "Source": "blender.records",
             "Schedule": "blender.records",
             "BlendRecord": "blender.records",
             "Description": "blender.records",
             "ExplainedRow": "blender.records",
             "Batch": "blender.batch",
-            "BlendDataset": "blender.torch",
-            "BlendLoader": "blender.torch",
-            "tensors": "blender.torch",
-            "block_diagonal": "blender.torch",
+            "BlendDataset": "blender.trainer.torch",
+            "BlendLoader": "blender.trainer.torch",
+            "tensors": "blender.trainer.torch",
+            "block_diagonal": "blender.trainer.torch",
         },
     )

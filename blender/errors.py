@@ -1,6 +1,6 @@
 """What can go wrong with a blend: one class for each reaction of a caller.
 
-`blender.protocol.status` maps each class to a gRPC status and back, so that callers of the client catch the
+`blender.wire.status` maps each class to a gRPC status and back, so that callers of the client catch the
 same classes as callers of the core.
 """
 

@@ -29,10 +29,10 @@ from factory.ingest.installation import installation_bytes
 from factory.ingest.readers import Ingested, Ingests
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
-from factory.orchestration.chain.dedup import dedup_group
+from factory.orchestration.chain.dedup.group import dedup_group
 from factory.orchestration.chain.ingest import source
-from factory.orchestration.chain.models import tokenizer, tokenizer_from
-from factory.orchestration.chain.models_classifier import classifier
+from factory.orchestration.chain.models.classifier import classifier
+from factory.orchestration.chain.models.tokenizer import tokenizer, tokenizer_from
 from factory.orchestration.chain.refine import refine, variant
 from factory.orchestration.host.definitions import definitions
 from factory.settings import settings

@@ -1,7 +1,7 @@
 """The typed errors of the platform: one class for each reaction of a caller.
 
 A message is one sentence of fact with names and numbers, then one of remedy. The platform catches errors by
-class; at its edges they become a gRPC status (`blender.protocol.status`) or an exit code without a stack
+class; at its edges they become a gRPC status (`blender.wire.status`) or an exit code without a stack
 trace (`factory.cli`).
 """
 

@@ -14,9 +14,9 @@ import dagster as dg
 
 from factory.lake import names
 from factory.lake.names import TableName
-from factory.orchestration.asset.declaration import FilesOf
-from factory.orchestration.asset.table_asset import declaration_of
 from factory.orchestration.datasets.partition_paths import keys_at, path_of
+from factory.orchestration.table.declaration import FilesOf
+from factory.orchestration.table.table_asset import declaration_of
 
 
 @dataclass(frozen=True)

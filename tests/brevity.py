@@ -14,9 +14,9 @@ from factory.explain.stages.stage import Section
 from factory.explain.stages.verdicts import VerdictView
 from factory.lake.names import STAGE_OF_NAMESPACE, TableName
 from factory.lake.schemas.filters import FILTERED
-from factory.orchestration.asset.charts.counting import counts
-from factory.orchestration.asset.charts.registry import CHARTS
 from factory.orchestration.chain.link import Chain, staying
+from factory.orchestration.table.charts.counting import counts
+from factory.orchestration.table.charts.registry import CHARTS
 
 BREVITY = "brevity"
 CHART = f"{BREVITY}.kept"

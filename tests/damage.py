@@ -20,7 +20,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from blender.local import open_blend
+from blender.trainer.local import open_blend
 from factory.cli import main
 from factory.cli.doctor import _lake
 from factory.errors import FactoryError

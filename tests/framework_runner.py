@@ -59,7 +59,7 @@ def main(program: str, framework: str, *arguments: str) -> None:
             strategy = "lightning.pytorch.strategies.strategy"
             listen(strategy, "Strategy", "training_step", lambda given: given[1]["tokens"])
         case "loop":
-            listen_to_loop("blender.torch", "BlendLoader")
+            listen_to_loop("blender.trainer.torch", "BlendLoader")
         case "torchdata":
             listen_to_loop("torchdata.stateful_dataloader", "StatefulDataLoader")
     sys.argv = [program, *arguments]

@@ -32,13 +32,13 @@ from factory.dedup.config import DedupConfig
 from factory.filters.rounds import Round
 from factory.ingest.readers import Fields
 from factory.lake.schemas.ingest import RAW, REJECTED
-from factory.orchestration.asset import progress
-from factory.orchestration.asset.declaration import Tables
-from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.dedup import DedupGroup, Kind, dedup_group
-from factory.orchestration.chain.models import tokenizer
+from factory.orchestration.chain.dedup.group import DedupGroup, Kind, dedup_group
+from factory.orchestration.chain.models.tokenizer import tokenizer
 from factory.orchestration.chain.refine import refine
 from factory.orchestration.host.definitions import definitions
+from factory.orchestration.table import progress
+from factory.orchestration.table.declaration import Tables
+from factory.orchestration.table.table_asset import table_asset
 from factory.packing.pack import PackConfig
 from factory.settings import Settings, settings
 

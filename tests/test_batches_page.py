@@ -13,7 +13,7 @@ import pytest
 from blender.catalog.blends import open_blends
 from blender.global_batches import BatchReader, StepRange
 from blender.records import Source
-from tests.blender.global_batches.protocol.dropped_rules import RULES
+from tests.blender.global_batches.log.dropped_rules import RULES
 from tests.blender.lakes import CODE, PROSE, make_lake
 from tests.pages import commands, fenced, is_shown
 

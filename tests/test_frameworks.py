@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from blender.catalog.blends import open_blends
-from blender.local import LocalBlender
 from blender.records import Source
+from blender.trainer.local import LocalBlender
 from factory.lake.schemas.packing import VOCABULARY_SIZE
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, ROOT, packed_rows, serving, write_table

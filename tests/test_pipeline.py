@@ -18,8 +18,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from blender.catalog.blends import open_blends
-from blender.local import LocalBlender
 from blender.records import Source
+from blender.trainer.local import LocalBlender
 from factory.cli import root
 from factory.errors import DamagedFile, NotFound
 from factory.explain.find import find_ids

@@ -28,13 +28,13 @@ from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
-from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.dedup import Deduplication, dedup_group
+from factory.orchestration.chain.dedup.group import Deduplication, dedup_group
 from factory.orchestration.chain.filters import Filters
 from factory.orchestration.chain.link import Chain, linked
-from factory.orchestration.chain.models import tokenizer
+from factory.orchestration.chain.models.tokenizer import tokenizer
 from factory.orchestration.chain.packing import Packing
 from factory.orchestration.host.instance import open_instance
+from factory.orchestration.table.table_asset import table_asset
 from factory.packing.pack import PackConfig
 from factory.settings import Settings
 from tests.brevity import BREVITY, Brevity, registered

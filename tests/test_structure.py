@@ -20,7 +20,7 @@ STAGES = {stage for stage in STAGE_OF_NAMESPACE.values() if (ROOT / "factory" / 
 SHARED_KERNELS = {"blend", "lake", "loading", "pages"}
 NATIVE_USERS = (
     "factory/lake",
-    "factory/orchestration/asset/code_version.py",
+    "factory/orchestration/table/code_version.py",
     *(f"factory/{stage}/" for stage in STAGES),
     "spark_udfs",
     "blender",
@@ -92,18 +92,18 @@ def test_a_stage_imports_no_other_and_nothing_below_imports_one(path: Path) -> N
 
 
 def test_the_charts_of_a_stage_know_no_other_stages() -> None:
-    folder = ROOT / "factory" / "orchestration" / "asset" / "charts"
+    folder = ROOT / "factory" / "orchestration" / "table" / "charts"
     for path in folder.glob("*.py"):
         if path.stem in STAGES:
-            imported = {name for name in imports(path) if ".asset.charts." in name}
+            imported = {name for name in imports(path) if ".table.charts." in name}
             assert {name.split(".charts.")[1].split(".")[0] for name in imported} <= {"counting", "totals"}
 
 
-FACES = ("lake/schemas", "orchestration/chain", "orchestration/asset/charts", "explain/stages")
+FACES = ("lake/schemas", "orchestration/chain", "orchestration/table/charts", "explain/stages")
 FILES_TO_TOUCH = {  # besides a stage's own, as CONTRIBUTING counts them
     "factory/lake/names.py",
     "factory/orchestration/chain/refine.py",
-    "factory/orchestration/asset/charts/registry.py",
+    "factory/orchestration/table/charts/registry.py",
     "factory/explain/stages/registry.py",
 }
 
@@ -127,12 +127,12 @@ def test_a_stage_is_named_in_four_files_besides_its_own() -> None:
 def test_a_kind_of_model_has_four_files_and_touches_three() -> None:
     """Counted at `onnx`, the youngest kind; CONTRIBUTING.md tells what each holds."""
     own = {
-        *("factory/filters/onnx_score.py", "factory/models/onnx_model.py"),
-        *("factory/orchestration/chain/models_onnx.py", "spark_udfs/models/onnx_model.py"),
+        *("factory/filters/rules/onnx_score.py", "factory/models/onnx_model.py"),
+        *("factory/orchestration/chain/models/onnx.py", "spark_udfs/models/onnx_model.py"),
     }
     assert files_naming(re.compile("onnx", re.IGNORECASE)) - own == {
         "factory/lake/schemas/models.py",
-        "factory/orchestration/asset/charts/models.py",
+        "factory/orchestration/table/charts/models.py",
         "factory/orchestration/datasets/models.py",
     }
 
@@ -142,7 +142,7 @@ def test_every_face_of_a_stage_has_the_name_of_one(face: str) -> None:
     shared = {  # modules of a face that several stages use
         "lake/schemas": {"base"},
         "orchestration/chain": {"link", "texts", "refine"},
-        "orchestration/asset/charts": {"counting", "totals", "registry"},
+        "orchestration/table/charts": {"counting", "totals", "registry"},
         "explain/stages": {
             "stage",
             "removals",
@@ -150,11 +150,11 @@ def test_every_face_of_a_stage_has_the_name_of_one(face: str) -> None:
             "verdicts",
             "rounds",
             "serving",
-            "served_version",
             "registry",
         },
     }
-    modules = {path.stem for path in (ROOT / "factory" / face).glob("*.py")} - {"__init__"} - shared[face]
+    entries = {path.stem for path in (ROOT / "factory" / face).iterdir()} - shared[face]
+    modules = {name for name in entries if not name.startswith("__")}
     assert {name.partition("_")[0] for name in modules} == STAGES - (
         {"models"} if face == "explain/stages" else set()
     )

@@ -24,7 +24,7 @@ import pytest
 import zstandard
 
 from factory.errors import ConfigurationError
-from factory.orchestration.chain.models import tokenizer
+from factory.orchestration.chain.models.tokenizer import tokenizer
 from factory.orchestration.datasets.assets import corpus
 from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.host.definitions import definitions

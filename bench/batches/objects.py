@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from blender.global_batches.protocol.operations import Creation
+from blender.global_batches.log.operations import Creation
 from blender.global_batches.store.folder import Folder
 
 

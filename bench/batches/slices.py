@@ -20,8 +20,8 @@ from bench.batches.stores import PLACES, Place
 from bench.harness import Report, Row, at_most, table
 from blender.global_batches.follower import Follower
 from blender.global_batches.format.footer import Footer
+from blender.global_batches.log.state import Descriptor
 from blender.global_batches.namespace import Namespace, create_namespace
-from blender.global_batches.protocol.state import Descriptor
 from blender.global_batches.rank_slice import read_footer, read_slice
 from blender.global_batches.store.namespace_store import NamespaceStore
 from blender.global_batches.store.objects import Objects

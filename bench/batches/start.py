@@ -18,10 +18,10 @@ from rich.console import Console
 
 from bench.batches.objects import Calls, CountedFolder, Memory
 from bench.harness import Report, Row, table
-from blender.global_batches.protocol import checkpoints, log, names
-from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.log import StoredBatch
-from blender.global_batches.protocol.state import Descriptor, LogState
+from blender.global_batches.log import checkpoints, log, names
+from blender.global_batches.log.client import Client
+from blender.global_batches.log.log import StoredBatch
+from blender.global_batches.log.state import Descriptor, LogState
 from blender.global_batches.store.namespace_store import NamespaceStore
 
 # Just after a checkpoint, and just before the next one, when a start reads most versions.

@@ -27,11 +27,11 @@ from factory.lake.names import TableName
 from factory.lake.schemas.filters import FILTERED
 from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
-from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.dedup import DedupGroup, dedup_group
+from factory.orchestration.chain.dedup.group import DedupGroup, dedup_group
 from factory.orchestration.chain.refine import refine
 from factory.orchestration.host.definitions import definitions
 from factory.orchestration.keys import key_of, table_of
+from factory.orchestration.table.table_asset import table_asset
 from factory.settings import Settings
 
 DEDUPLICATED = "deduplicated"

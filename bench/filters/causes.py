@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
 
-from factory.filters import c4, fineweb, gopher_quality, gopher_repetition
 from factory.filters.rule import TextRule
+from factory.filters.rules import c4, fineweb, gopher_quality, gopher_repetition
 from factory.filters.text import Text, duplicate_chars, duplicate_share, has_letter, is_terminal, ratio
 
 Switches = frozenset[str]

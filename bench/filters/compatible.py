@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.filters.causes import REASONS
-from factory.filters.datatrove import gopher, web
+from factory.filters.rules.datatrove import gopher, web
 from factory.filters.text import Text
 
 COMPATIBLE = {

@@ -33,7 +33,7 @@ from datatrove.utils.text import (
 
 from bench.filters.causes import FILTERS, NONE, REASONS, Theirs
 from bench.filters.compatible import COMPATIBLE, first_failing, rule_of
-from factory.filters.datatrove.tokenizer import english
+from factory.filters.rules.datatrove.tokenizer import english
 
 STEPS = {
     "gopher_repetition": GopherRepetitionFilter,

@@ -1,8 +1,8 @@
 """Record the tables of the sets `datatrove_*` and the answers of their tests; run in datatrove's environment.
 
-`tables` prints `factory/filters/datatrove/english.json`: the patterns and exceptions of spaCy's blank English
-pipeline (MIT license) and datatrove's sets of characters (Apache 2.0). `answers` prints
-`tests/filters/datatrove/answers.json`: datatrove's verdicts on texts from Python's documentation (PSF
+`tables` prints `factory/filters/rules/datatrove/english.json`: the patterns and exceptions of spaCy's blank
+English pipeline (MIT license) and datatrove's sets of characters (Apache 2.0). `answers` prints
+`tests/filters/rules/datatrove/answers.json`: datatrove's verdicts on texts from Python's documentation (PSF
 license), and its words and numbers of sentences for strings of spaCy's exceptions, marks and spaces.
 
     FACTORY_CACHE/bench/datatrove/bin/python -m bench.filters.record tables > english.json

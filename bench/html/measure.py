@@ -28,7 +28,7 @@ from bench.html.sentences import sentences
 from bench.peers import DATATROVE_WARC, HTML
 from spark_udfs.ingest.rows import BadRecord
 from spark_udfs.ingest.web.page import page_of
-from spark_udfs.ingest.web.records import records
+from spark_udfs.ingest.web.warc_records import records
 
 MB = 1e6
 PAGES = 120  # of a package

@@ -16,10 +16,10 @@ from rich.console import Console
 from bench.harness import Report, Row, at_least, at_most, table
 from bench.loading.corpus import PackedRows, file_lengths, packed
 from blender.loading.balance import v_shape
+from blender.loading.bin_order import BARRIERS, Barrier, ordered
 from blender.loading.costs import Backbone, Costs
 from blender.loading.figures import times
 from blender.loading.graph import DGraph
-from blender.loading.order import BARRIERS, Barrier, ordered
 from blender.loading.plan import Plan
 from blender.loading.spec import LoadingSpec
 from blender.loading.strategies import llm_balance

@@ -34,7 +34,7 @@ from blender.records import ExplainedRow
 from blender.spec.config import blend_config
 from blender.spec.mesh import Mesh
 from blender.spec.mixture import Mixture
-from blender.spec.order import BlendOrder, Origins
+from blender.spec.row_order import BlendOrder, Origins
 
 Item = TypeVar("Item")
 

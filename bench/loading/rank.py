@@ -51,7 +51,7 @@ def constructor(reading: Reading) -> Iterator[Any]:
 
 def blender(reading: Reading) -> Iterator[Any]:
     """Whole steps from a Blender, as a rank reads them that knows of no other rank of its bucket."""
-    from blender.client import BlenderClient
+    from blender.trainer.client import BlenderClient
 
     return BlenderClient(reading.address).open(reading.blend).fetch(0, reading.end)
 
@@ -75,7 +75,7 @@ def tensors_of_embedded(reading: Reading) -> Iterator[Any]:
 
 def _tensors(loading: Any, reading: Reading) -> Iterator[Any]:
     from blender.loading.torch import LoadingDataset
-    from blender.torch import BlendLoader
+    from blender.trainer.torch import BlendLoader
 
     dataset = LoadingDataset(loading, rank=reading.rank)
     if reading.ahead == 0:
@@ -86,7 +86,7 @@ def _tensors(loading: Any, reading: Reading) -> Iterator[Any]:
 
 def open_blend(reading: Reading) -> Iterator[Any]:
     """A rank's rows of a blend that it opens by itself, of the lake in its settings."""
-    from blender.local import open_blend
+    from blender.trainer.local import open_blend
 
     return open_blend(reading.blend).fetch(rank=reading.rank, ranks=reading.ranks)
 

@@ -19,10 +19,10 @@ from bench.first_batch.data import write
 from bench.harness import Report, Row, at_most, table
 from bench.lakes import own_lake
 from blender.catalog.blends import open_blends
-from blender.client import BlenderClient
 from blender.serving.server import BlenderServer
 from blender.serving.service import blend_services
 from blender.spec.mixture import Mixture
+from blender.trainer.client import BlenderClient
 
 UPDATES, TOLD, PART, STEPS = 10_000, 1_000, 100, 100
 """Updates in all, at each end, per timed part; and steps between two updates."""

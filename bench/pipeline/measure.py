@@ -39,9 +39,9 @@ from factory.cli.runs import execute
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
-from factory.orchestration.asset import progress
 from factory.orchestration.host.definitions import definitions
 from factory.orchestration.keys import table_of
+from factory.orchestration.table import progress
 from factory.settings import Settings, settings
 
 START, TOTAL = "start", "total"

@@ -56,7 +56,7 @@ def constant(address: str) -> Iterator[np.ndarray]:
 
 def blocks(address: str, blend: str, ranks: str) -> Iterator[np.ndarray]:
     """Tokens of the batches of rank 0, through the client."""
-    from blender.client import BlenderClient
+    from blender.trainer.client import BlenderClient
 
     for batch in BlenderClient(address).fetch(blend, rank=0, ranks=int(ranks)):
         yield batch.tokens

@@ -30,8 +30,8 @@ def direct(layout: str) -> Callable[[Path, Any], Stream]:
 
 
 def _direct(home: Path, layout: str, done: list[int]) -> Iterator[Tokens]:
-    from blender.local import BLOCK_BYTES
     from blender.spec.step_range import StepRange
+    from blender.trainer.local import BLOCK_BYTES
 
     blend = opened_blend(home, layout)
     per_step = STEP_ROWS // BATCH

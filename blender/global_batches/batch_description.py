@@ -15,8 +15,8 @@ from blender.errors import InvalidRequest
 from blender.global_batches.follower import Follower
 from blender.global_batches.format.columns import Column
 from blender.global_batches.json_values import Json
+from blender.global_batches.log import names
 from blender.global_batches.namespace import open_namespace
-from blender.global_batches.protocol import names
 from blender.global_batches.rank_slice import read_footer
 from blender.global_batches.store.namespace_store import PATIENCE_S, open_store
 from blender.spec.whole_number import whole_number

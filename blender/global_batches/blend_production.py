@@ -21,9 +21,9 @@ from blender.global_batches.json_values import Json
 from blender.global_batches.namespace import Namespace
 from blender.global_batches.producer import ProducedBatch, Production
 from blender.global_batches.stored_rows import packed_slices, require_layout
-from blender.reader import BlendHandle
 from blender.spec.ranks import WHOLE_STEP, RankSlice
 from blender.spec.step_range import StepRange
+from blender.trainer.reader import BlendHandle
 
 
 class BlendProduction(Production):

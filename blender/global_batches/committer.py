@@ -15,11 +15,11 @@ from blender.errors import CallCancelled
 from blender.global_batches.commit_figures import CommitFigures
 from blender.global_batches.errors import LaneClosed, WriterClosed
 from blender.global_batches.json_values import Json
+from blender.global_batches.log import checkpoints, log
+from blender.global_batches.log.client import Client
+from blender.global_batches.log.log import Claim, StoredBatch
+from blender.global_batches.log.state import Descriptor, Lane, LogState
 from blender.global_batches.policies import LaneActivity, Policy
-from blender.global_batches.protocol import checkpoints, log
-from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.log import Claim, StoredBatch
-from blender.global_batches.protocol.state import Descriptor, Lane, LogState
 from blender.global_batches.store.namespace_store import NamespaceStore
 from factory.errors import MachineError
 

@@ -6,10 +6,10 @@ import os
 
 from blender.errors import InvalidRequest
 from blender.global_batches.errors import Fenced
+from blender.global_batches.log import checkpoints, log
+from blender.global_batches.log.client import incarnation_of_process
+from blender.global_batches.log.state import END
 from blender.global_batches.namespace import open_namespace
-from blender.global_batches.protocol import checkpoints, log
-from blender.global_batches.protocol.client import incarnation_of_process
-from blender.global_batches.protocol.state import END
 from blender.global_batches.store.namespace_store import PATIENCE_S, open_store
 from blender.global_batches.writer import BatchWriter
 from factory.counted import counted

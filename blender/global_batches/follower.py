@@ -23,9 +23,9 @@ from concurrent.futures import Future
 from functools import partial
 
 from blender.call_context import current_context
-from blender.global_batches.protocol import checkpoints, log
-from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.state import Descriptor, LogState, content_of
+from blender.global_batches.log import checkpoints, log
+from blender.global_batches.log.client import Client
+from blender.global_batches.log.state import Descriptor, LogState, content_of
 from blender.global_batches.store.namespace_store import NamespaceStore
 
 LONGEST_PAUSE_S = 1.0

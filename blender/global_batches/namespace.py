@@ -18,10 +18,10 @@ from blender.errors import InvalidRequest
 from blender.global_batches.errors import DamagedLog, NamespaceDiffers, NamespaceNotFound
 from blender.global_batches.format.cut import ChunkLayout
 from blender.global_batches.json_values import compact_json
-from blender.global_batches.protocol import names
-from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.operations import ensure, get
-from blender.global_batches.protocol.order import Arrival, Assigned
+from blender.global_batches.log import names
+from blender.global_batches.log.client import Client
+from blender.global_batches.log.operations import ensure, get
+from blender.global_batches.log.step_order import Arrival, Assigned
 from blender.global_batches.store.namespace_store import PATIENCE_S, NamespaceStore, open_store
 from blender.global_batches.store.probe import StoreFacts, probe
 from blender.rows.checksummed_json import verified_content, with_checksum
@@ -36,7 +36,7 @@ FORMAT = 1
 MOST_LANES = 10_000  # each is a process or a thread that commits, and a line for whoever looks
 
 OrderName = Literal["arrival", "assigned"]
-"""How steps are numbered: `blender.global_batches.protocol.order`."""
+"""How steps are numbered: `blender.global_batches.log.step_order`."""
 
 
 @dataclass(frozen=True)

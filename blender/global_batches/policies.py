@@ -14,7 +14,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from blender.global_batches.protocol.state import Lane, LogState
+from blender.global_batches.log.state import Lane, LogState
 from factory.errors import ConfigurationError
 
 _LIVE_GAPS = 3

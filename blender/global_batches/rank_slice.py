@@ -19,8 +19,8 @@ from blender.global_batches.format.columns import Array
 from blender.global_batches.format.cut import chunks_of, joined
 from blender.global_batches.format.footer import Footer
 from blender.global_batches.json_values import Json
+from blender.global_batches.log.state import Descriptor
 from blender.global_batches.namespace import Namespace
-from blender.global_batches.protocol.state import Descriptor
 from blender.global_batches.store.namespace_store import NamespaceStore
 from blender.spec.mesh import Coordinate
 

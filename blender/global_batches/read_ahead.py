@@ -22,8 +22,8 @@ from blender.errors import CallCancelled, EndOfData
 from blender.global_batches.byte_budget import ByteBudget
 from blender.global_batches.follower import Follower
 from blender.global_batches.format.footer import Footer
+from blender.global_batches.log.state import Descriptor
 from blender.global_batches.namespace import Namespace
-from blender.global_batches.protocol.state import Descriptor
 from blender.global_batches.rank_slice import GlobalBatchSlice, bytes_while_read, read_footer, read_slice
 from blender.global_batches.store.namespace_store import NamespaceStore
 from blender.spec.mesh import Coordinate

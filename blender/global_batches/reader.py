@@ -25,12 +25,12 @@ from blender.global_batches.namespace import open_namespace, require_unchanged
 from blender.global_batches.rank_slice import GlobalBatchSlice
 from blender.global_batches.read_ahead import ReadAhead, held_bytes
 from blender.global_batches.store.namespace_store import open_store
-from blender.prefetch import Prefetcher
 from blender.spec.mesh import Coordinate, Mesh
 from blender.spec.step_range import StepRange
 from blender.spec.whole_number import whole_number
-from blender.states import DURABLE_BATCHES
-from blender.step_source import StepSource
+from blender.trainer.prefetch import Prefetcher
+from blender.trainer.states import DURABLE_BATCHES
+from blender.trainer.step_source import StepSource
 from factory.counted import counted
 from factory.errors import MachineError
 from factory.settings import Settings

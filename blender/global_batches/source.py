@@ -14,9 +14,9 @@ from collections.abc import Mapping
 
 from blender.global_batches.errors import DamagedLog, NamespaceDiffers
 from blender.global_batches.json_values import Json, compact_json
+from blender.global_batches.log import names
+from blender.global_batches.log.operations import ensure, get
 from blender.global_batches.namespace import Namespace
-from blender.global_batches.protocol import names
-from blender.global_batches.protocol.operations import ensure, get
 from blender.global_batches.store.namespace_store import NamespaceStore
 from blender.rows.checksummed_json import verified_content, with_checksum
 

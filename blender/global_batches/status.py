@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from blender.global_batches.json_values import Json
+from blender.global_batches.log import log
+from blender.global_batches.log.state import END, LogState
 from blender.global_batches.namespace import Namespace, open_namespace
-from blender.global_batches.protocol import log
-from blender.global_batches.protocol.state import END, LogState
 from blender.global_batches.source import read_source
 from blender.global_batches.store.namespace_store import PATIENCE_S, open_store
 from factory.settings import Settings

@@ -20,9 +20,9 @@ from blender.errors import InvalidRequest
 from blender.global_batches.rank_slice import GlobalBatchSlice
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.stored_rows import is_packed_rows, packed_rows
-from blender.launch import launched_rank
-from blender.step_dataset import StepDataset
-from blender.torch import FIELDS
+from blender.trainer.launch import launched_rank
+from blender.trainer.step_dataset import StepDataset
+from blender.trainer.torch import FIELDS
 
 
 def slice_tensors(step: GlobalBatchSlice) -> dict[str, Any]:

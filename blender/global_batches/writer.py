@@ -28,12 +28,12 @@ from blender.global_batches.errors import InvalidBatch, LaneClosed, WriterClosed
 from blender.global_batches.format.columns import Array
 from blender.global_batches.format.slices import EncodedBatch, Slices, encode
 from blender.global_batches.json_values import Json, small_json
+from blender.global_batches.log import checkpoints, log, names
+from blender.global_batches.log.client import incarnation_of_process
+from blender.global_batches.log.operations import put as put_object
+from blender.global_batches.log.state import Descriptor
 from blender.global_batches.namespace import open_namespace, require_unchanged
 from blender.global_batches.policies import AdaptiveCommit, Policy
-from blender.global_batches.protocol import checkpoints, log, names
-from blender.global_batches.protocol.client import incarnation_of_process
-from blender.global_batches.protocol.operations import put as put_object
-from blender.global_batches.protocol.state import Descriptor
 from blender.global_batches.store.namespace_store import PATIENCE_S, open_store
 from factory.settings import Settings
 

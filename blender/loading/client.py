@@ -24,17 +24,17 @@ from blender.errors import EndOfData, InvalidRequest
 from blender.loading.constructors import ConstructorAnswer, ConstructorClient, Constructors
 from blender.loading.handle import LoadingHandle
 from blender.loading.step import PLAN, LoadedStep
-from blender.prefetch import Prefetcher
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.protocol.address import checked_address
-from blender.protocol.credentials import Tls
-from blender.protocol.keepalive import SILENCE_S
-from blender.protocol.patience import Endpoint, Patience
-from blender.protocol.resume import Resumed
-from blender.reader import PREFETCH_BYTES, BlendHandle
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
 from blender.steps import StepRows, batches
+from blender.trainer.prefetch import Prefetcher
+from blender.trainer.reader import PREFETCH_BYTES, BlendHandle
+from blender.wire.address import checked_address
+from blender.wire.credentials import Tls
+from blender.wire.keepalive import SILENCE_S
+from blender.wire.patience import Endpoint, Patience
+from blender.wire.resume import Resumed
 
 PREFETCH_STEPS = 16
 """The most messages, of a step or more than one a step, that a rank holds before it reads them.

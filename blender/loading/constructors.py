@@ -20,9 +20,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from blender.client import BlenderClient
 from blender.errors import BlenderUnavailable, InvalidRequest, PlanChanged
 from blender.proto.blender.v1 import blender_pb2 as pb
+from blender.trainer.client import BlenderClient
 
 EACH_S = 5.0
 """Patience with one of several addresses before the next one is asked."""

@@ -27,7 +27,7 @@ from blender.arrays import as_numpy
 from blender.errors import CorruptPage, InvalidRequest
 from blender.loading.costs import Costs
 from blender.rows.snapshot_reader import SEGMENTS, TOKENS, RowRequest, SnapshotReader, gather
-from blender.spec.order import Origins
+from blender.spec.row_order import Origins
 from blender.spec.source import SEGMENT_LENGTHS
 from factory.atomic_file import drop_abandoned, replacing
 from factory.errors import MachineError, first_line

@@ -23,10 +23,10 @@ from blender.loading.handle import LoadingHandle
 from blender.loading.loader import Loader
 from blender.loading.spec import LoadingSpec
 from blender.loading.step import LoadedStep
-from blender.local import LocalBlender
-from blender.reader import BlendHandle
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
+from blender.trainer.local import LocalBlender
+from blender.trainer.reader import BlendHandle
 from factory.settings import Settings
 from factory.settings import settings as default_settings
 

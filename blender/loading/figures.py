@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from blender.loading.bin_order import BARRIERS, Barrier
 from blender.loading.costs import Costs, total_cost
-from blender.loading.order import BARRIERS, Barrier
 from blender.loading.pipeline import BACKWARD, pipelined, time_of_equal
 
 

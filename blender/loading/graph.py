@@ -24,10 +24,10 @@ import numpy.typing as npt
 
 from blender.errors import InvalidRequest
 from blender.loading.balance import NoRoom
+from blender.loading.bin_order import BARRIERS, Barrier
 from blender.loading.columns import StepColumns
 from blender.loading.costs import MOST_TOTAL, CostFunction, Costs, total_cost
 from blender.loading.draw import DrawingLanguage, drawing
-from blender.loading.order import BARRIERS, Barrier
 from blender.loading.placement import Balance, Grid, Moves, Placement, as_given, sums_as_given
 from blender.loading.plan import Plan
 from blender.loading.tree import LEVELS, Broadcast, ClientPlaceTree, Level

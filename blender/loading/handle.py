@@ -8,10 +8,10 @@ from typing import Any
 
 from blender.errors import InvalidRequest, UnknownLength
 from blender.loading.step import LoadedStep
-from blender.reader import BlendHandle
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
-from blender.step_source import StepSource
+from blender.trainer.reader import BlendHandle
+from blender.trainer.step_source import StepSource
 
 
 class LoadingHandle(StepSource[int]):

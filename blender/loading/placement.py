@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from blender.errors import InvalidRequest
-from blender.loading import order
+from blender.loading import bin_order
 from blender.loading.balance import Method, NoRoom, OverLimit, RowGroups, balancer
+from blender.loading.bin_order import Barrier
 from blender.loading.costs import Costs, sums
 from blender.loading.figures import duration
-from blender.loading.order import Barrier
 from blender.spec.whole_number import MOST
 
 Ints = npt.NDArray[np.int64]
@@ -145,8 +145,8 @@ class Balance:
         """The placement with its bins in the order of the barrier, or the rows as given."""
         grid = self.grid
         loads = self._of_bins(self.costs, placement)
-        new_bin = order.ordered(loads, self.barrier, grid.stages)
-        planned = duration(order.moved(loads, new_bin), self.barrier, grid.stages)
+        new_bin = bin_order.ordered(loads, self.barrier, grid.stages)
+        planned = duration(bin_order.moved(loads, new_bin), self.barrier, grid.stages)
         given = duration(sums_as_given(self.costs, grid.buckets, grid.bins), self.barrier, grid.stages)
         if given < planned and self._keeps_limit_as_given():
             return as_given(len(placement.bucket), grid)
@@ -178,7 +178,7 @@ class Balance:
         """The bucket of each bin of groups of one size; `first` is the first bucket of each."""
         by_group = loads.reshape(-1, group_size * self.grid.bins)
         begins = first + group_size * np.arange(len(by_group))[:, None]
-        return (begins + order.dealt(by_group, group_size, self.barrier)).reshape(-1)
+        return (begins + bin_order.dealt(by_group, group_size, self.barrier)).reshape(-1)
 
     def _group_of_row(self, bins_of_bucket: int, limit: int | None) -> Ints:
         """The group of each row: groups are balanced with each other as buckets of as many bins."""

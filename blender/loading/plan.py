@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from blender.errors import InvalidRequest
+from blender.loading.bin_order import Barrier
 from blender.loading.columns import StepColumns
 from blender.loading.costs import Costs, sums
 from blender.loading.figures import StepTimes, bounds, times
-from blender.loading.order import Barrier
 from blender.loading.placement import sums_as_given
 from blender.loading.tree import Consumer
 from blender.spec.whole_number import whole_number

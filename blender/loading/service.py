@@ -23,12 +23,12 @@ from blender.loading.roles.shared import MEMORY_BYTES
 from blender.loading.spec import LoadingSpec
 from blender.opened.blend import BLOCK_BYTES, Blend
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.protocol.wire import OutgoingBlock, serialize
 from blender.serving.calls import CallLimiter
 from blender.serving.request_bytes import deserializer, require_wellformed
 from blender.serving.server import Service
 from blender.serving.service import SENT, answering, unary_methods
 from blender.spec.step_range import StepRange
+from blender.wire.wire import OutgoingBlock, serialize
 
 LOADING = pb.DESCRIPTOR.services_by_name["BlendLoading"].full_name
 

@@ -18,15 +18,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from blender.chunks import Chunking
 from blender.errors import InvalidRequest
+from blender.loading.bin_order import Barrier
 from blender.loading.costs import Backbone
-from blender.loading.order import Barrier
 from blender.loading.placement import MOST_BINS, Grid
 from blender.loading.tree import Broadcast
-from blender.reader import Blender
 from blender.records import Schedule
 from blender.spec.mesh import Mesh
 from blender.spec.validated import sentences
 from blender.spec.whole_number import MOST
+from blender.trainer.reader import Blender
 from factory.errors import first_line
 
 FORMAT = 2  # of a plan's rows; another way to balance the same spec needs another format

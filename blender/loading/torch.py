@@ -18,11 +18,11 @@ from typing import Any
 import torch
 
 from blender.errors import InvalidRequest, PlanChanged
-from blender.launch import launched_rank
 from blender.loading.handle import LoadingHandle
 from blender.loading.step import LoadedStep
-from blender.step_dataset import StepDataset
-from blender.torch import FIELDS
+from blender.trainer.launch import launched_rank
+from blender.trainer.step_dataset import StepDataset
+from blender.trainer.torch import FIELDS
 
 NEED_TOKENS = ("tokens", "targets")
 

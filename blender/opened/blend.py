@@ -1,6 +1,6 @@
 """An open blend: the rows of any step, without a port and without state.
 
-    step, rank slice -> source, epoch, ordinal of every row    `blender.spec.order`
+    step, rank slice -> source, epoch, ordinal of every row    `blender.spec.row_order`
     ordinal          -> row of the table                       `blender.rows.snapshot_reader`
 
 A live source may lack rows of a step; a read then waits for them.
@@ -25,8 +25,8 @@ from blender.rows.live.live_reader import LiveReader
 from blender.rows.snapshot_reader import RowRequest, SnapshotReader, gather
 from blender.spec.config import BlendConfig
 from blender.spec.mixture import MAX_OFFSET, Mixture
-from blender.spec.order import BlendOrder, Origins
 from blender.spec.ranks import WHOLE_STEP, RankSlice
+from blender.spec.row_order import BlendOrder, Origins
 from blender.spec.source import PROVENANCE
 from blender.spec.step_range import StepRange
 

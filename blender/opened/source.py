@@ -16,7 +16,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class OpenedSource:
-    """A source of a blend with its reader; `blender.spec.order` says which of its rows are read when."""
+    """A source of a blend with its reader; `blender.spec.row_order` says which of its rows are read when."""
 
     config: Source
     source_reader: SnapshotReader | LiveReader = field(compare=False)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import grpc
 
-from blender.protocol.credentials import AUTHORIZATION
+from blender.wire.credentials import AUTHORIZATION
 
 ClientOf = Callable[[grpc.ServicerContext], str]
 

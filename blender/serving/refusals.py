@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 
 import grpc
 
-from blender.protocol.status import ERROR_KEY, to_status
 from blender.serving.access_log import RefusedCalls
+from blender.wire.status import ERROR_KEY, to_status
 from factory.errors import FactoryError
 
 

@@ -16,8 +16,8 @@ import grpc
 from grpc_health.v1 import health
 
 from blender.errors import Unauthenticated
-from blender.protocol.credentials import AUTHORIZATION, BEARER, TOKEN, read_file, read_secret
 from blender.serving.refusals import refusal
+from blender.wire.credentials import AUTHORIZATION, BEARER, TOKEN, read_file, read_secret
 from factory.errors import ConfigurationError
 
 

@@ -1,6 +1,6 @@
 """The gRPC services over `Blends`: convert, delegate, convert.
 
-`blender.protocol.status` maps deliberate errors to statuses and keeps their sentences. The service logs any
+`blender.wire.status` maps deliberate errors to statuses and keeps their sentences. The service logs any
 other error whole under an id and sends the caller the id alone.
 """
 
@@ -20,9 +20,6 @@ from blender.catalog.blends import Blends, StoredBlend
 from blender.catalog.description import blend_record, description
 from blender.ipc import IpcStreams
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.protocol.records import to_message, to_record
-from blender.protocol.status import to_status
-from blender.protocol.wire import OutgoingBlock, serialize
 from blender.records import Schedule, Source
 from blender.rows.counts import Counts
 from blender.serving.access_log import LoggedCall
@@ -33,6 +30,9 @@ from blender.serving.request_bytes import deserializer, require_wellformed
 from blender.serving.server import Service
 from blender.spec.ranks import RankSlice
 from blender.spec.step_range import StepRange
+from blender.wire.messages import to_message, to_record
+from blender.wire.status import to_status
+from blender.wire.wire import OutgoingBlock, serialize
 from factory.errors import FactoryError
 
 log = logging.getLogger("blender")

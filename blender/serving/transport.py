@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import resource
 
-from blender.protocol import keepalive
 from blender.serving.request_bytes import MAX_REQUEST_BYTES
+from blender.wire import keepalive
 
 # Per call; gRPC enforces it only on clients that confirmed the server's settings.
 MAX_METADATA_BYTES = 16 << 10

@@ -16,7 +16,6 @@ from rich.table import Table
 
 from blender.catalog.namespaces import register_namespace
 from blender.chunks import Chunking
-from blender.client import BlenderClient
 from blender.global_batches.blend_production import BlendProduction
 from blender.global_batches.format.slices import Slices
 from blender.global_batches.namespace import Namespace, open_namespace
@@ -25,9 +24,10 @@ from blender.global_batches.producer_metrics import FAMILIES, samples
 from blender.global_batches.store.namespace_store import open_store
 from blender.loading.durable import PlannedProduction
 from blender.loading.options import spec_of
-from blender.local import LocalBlender
 from blender.named_function import named_function
 from blender.serving.metrics import serve_metrics
+from blender.trainer.client import BlenderClient
+from blender.trainer.local import LocalBlender
 from factory.cli import error_boundary
 from factory.cli.batches_tables import counted, seconds, size
 from factory.settings import Settings

@@ -113,7 +113,7 @@ def update(
 
     The old blend stays as it is. Trainers go on with the new id at the offset where they are.
     """
-    from blender.local import LocalBlender
+    from blender.trainer.local import LocalBlender
     from factory.cli.blend_file import WrittenUpdate
     from factory.cli.blend_tables import show_blend
 
@@ -134,7 +134,7 @@ def retire(blend: BlendId, as_json: Json = False) -> None:
 
     It can be read until they are dropped; `factory blend create` with the same file revives it.
     """
-    from blender.local import LocalBlender
+    from blender.trainer.local import LocalBlender
 
     record = LocalBlender(root.lake_settings()).retire(blend)
     if as_json:

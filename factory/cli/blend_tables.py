@@ -13,9 +13,9 @@ from rich.table import Table
 
 from blender.catalog.blends import StoredBlend, open_blends
 from blender.catalog.description import blend_record
-from blender.local import LocalBlender
 from blender.opened.agreement import shown
 from blender.records import BlendRecord, Description, Schedule
+from blender.trainer.local import LocalBlender
 from factory.lake.names import TableName, is_validation
 from factory.settings import Settings
 

@@ -12,7 +12,7 @@ import dagster as dg
 from rich.console import Console
 from rich.markup import escape
 
-from factory.orchestration.asset.checks import said
+from factory.orchestration.table.checks import said
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from factory.counted import counted
 from factory.lake.names import TableName
-from factory.orchestration.asset.forecast import Expectation, Forecast
+from factory.orchestration.table.forecast import Expectation, Forecast
 
 _MOST_NAMED = 2  # tables of a line that have their names in it
 _MOST_ALIKE = 4  # owners of tables with the same reason that have a line each

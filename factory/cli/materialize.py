@@ -17,11 +17,11 @@ from factory.counted import counted
 from factory.explain.summary import stage_rows
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
-from factory.orchestration.asset.forecast import forecast
 from factory.orchestration.host.instance import open_instance
 from factory.orchestration.host.partition_span import Span
 from factory.orchestration.host.partitions import batches
 from factory.orchestration.keys import key_of
+from factory.orchestration.table.forecast import forecast
 from factory.settings import Settings
 from jobs.definitions import CORPUS, WATCHED, defs
 from jobs.watched import notice

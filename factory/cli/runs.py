@@ -36,13 +36,13 @@ from factory.cli.streams import OfThisThread, no_traces_of_a_dead_jvm
 from factory.counted import counted
 from factory.lake.lock import writing
 from factory.lake.names import TableName
-from factory.orchestration.asset import progress
-from factory.orchestration.asset.spark_failure import require_jvm
 from factory.orchestration.host.execution import RunOutcome, run_assets
 from factory.orchestration.host.instance import open_instance
 from factory.orchestration.host.partition_span import Span
 from factory.orchestration.host.partitions import RunBatch, batches
 from factory.orchestration.host.resources import NAMED_TAG, REUSE_TAG
+from factory.orchestration.table import progress
+from factory.orchestration.table.spark_failure import require_jvm
 from factory.settings import Settings
 from factory.spark.session import kill_jvm
 from jobs.watched import Watched, notice

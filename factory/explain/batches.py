@@ -9,8 +9,8 @@ from blender.catalog.namespaces import RegisteredNamespace, registered_namespace
 from blender.errors import InvalidRequest
 from blender.global_batches.batch_description import BatchDescription, describe_batch
 from blender.global_batches.follower import Follower
+from blender.global_batches.log import names
 from blender.global_batches.namespace import open_namespace
-from blender.global_batches.protocol import names
 from blender.global_batches.store.namespace_store import open_store
 from factory.errors import DamagedFile, FactoryError
 from factory.explain.steps import StepTrace, trace_step

@@ -45,7 +45,7 @@ def _page(
 ) -> tuple[bytes, str | None]:
     """The bytes of a page, and the charset that its header declares."""
     from spark_udfs.ingest.web.http_message import page_of_record
-    from spark_udfs.ingest.web.records import record_at
+    from spark_udfs.ingest.web.warc_records import record_at
 
     if parent := facts.get(DERIVED_FROM):
         for upstream, snapshot_id in lake.published(table).lineage.upstream.items():

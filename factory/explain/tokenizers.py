@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from blender.local import LocalBlender
 from blender.rows.snapshot_facts import facts_of
+from blender.trainer.local import LocalBlender
 from factory.errors import ConfigurationError, NotFound, TableNotFound
 from factory.lake import names
 from factory.lake.identity import tokenizer_id

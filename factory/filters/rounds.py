@@ -21,12 +21,12 @@ from pydantic import ConfigDict, Field, GetPydanticSchema, ValidationInfo, WithJ
 from pydantic_core import core_schema
 
 from factory.errors import ConfigurationError
-from factory.filters.classified import Category
-from factory.filters.language import SCORE, LanguageScore
 from factory.filters.limits import Limit, Requirement, parse_requirement
 from factory.filters.metadata import predicate
 from factory.filters.python_rule import load_rule
 from factory.filters.rule import Rule
+from factory.filters.rules.classified import Category
+from factory.filters.rules.language import SCORE, LanguageScore
 from factory.filters.sets import rules
 from factory.frozen_model import FrozenModel
 from factory.suggestions import suggestion

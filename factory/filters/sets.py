@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from factory.errors import ConfigurationError
-from factory.filters import advertising, c4, code, fineweb, gopher_quality, gopher_repetition, language
-from factory.filters.datatrove import gopher, web
 from factory.filters.python_rule import require_rule
 from factory.filters.rule import Rule, TextRule
+from factory.filters.rules import advertising, c4, code, fineweb, gopher_quality, gopher_repetition, language
+from factory.filters.rules.datatrove import gopher, web
 from factory.suggestions import unknown_name
 
 RULE_SETS: dict[str, tuple[TextRule, ...]] = {

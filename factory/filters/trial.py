@@ -17,7 +17,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from factory.filters.language import LanguageScore
 from factory.filters.limits import Bottom, Top, bounds
 from factory.filters.metadata import (
     FACTS,
@@ -28,6 +27,7 @@ from factory.filters.metadata import (
     WrittenNumberPredicate,
 )
 from factory.filters.rule import Rule, TextRule
+from factory.filters.rules.language import LanguageScore
 from factory.filters.text import Text
 from spark_udfs.filters import python_rules, signals, verdicts
 

@@ -18,11 +18,11 @@ class Lineage:
 
     `upstream` maps `namespace.table` to the snapshot id that was read; `content` is the table's content
     fingerprint; `config` is the hash of the asset's configuration, and `values` are its values as text
-    (`factory.orchestration.asset.configuration`). `partitions` maps each replaced partition
+    (`factory.orchestration.table.configuration`). `partitions` maps each replaced partition
     to the fingerprint of its rows; it is empty if the snapshot replaced the whole table or appended rows.
     `inputs` maps each partition that a source read, or "" for the whole table, to the state of its files, and
     `listings` to their listing as text (`factory.ingest.state`). `code` has the parts of the code as text
-    (`factory.orchestration.asset.code_parts`).
+    (`factory.orchestration.table.code_parts`).
     """
 
     asset: str

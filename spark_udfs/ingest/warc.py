@@ -20,7 +20,7 @@ from spark_udfs.ingest.rows import BadRecord, Origin, Row, document, rejection
 
 if TYPE_CHECKING:
     from spark_udfs.ingest.web.page import WebPage
-    from spark_udfs.ingest.web.records import WarcRecord
+    from spark_udfs.ingest.web.warc_records import WarcRecord
 
 _PAGES = ("text/html", "application/xhtml+xml")
 _CUT = "unspecified"  # the word of WARC for a record that was cut for a reason that nobody tells
@@ -29,7 +29,7 @@ _MAX_KEY_LETTERS = 1_000
 
 def warc_file(source: Input, options: WebPages) -> Iterator[Row]:
     """Yield one row per record of an archive, and one for each damaged range."""
-    from spark_udfs.ingest.web.records import records  # needs an extra
+    from spark_udfs.ingest.web.warc_records import records  # needs an extra
 
     n_bytes = n_records = 0
     try:

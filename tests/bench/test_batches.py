@@ -10,9 +10,9 @@ from rich.console import Console
 
 from bench.batches import commits, slices, start, stores
 from bench.batches.objects import Calls
-from blender.global_batches.protocol import names
-from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.state import Lane
+from blender.global_batches.log import names
+from blender.global_batches.log.client import Client
+from blender.global_batches.log.state import Lane
 
 
 def client() -> Client:

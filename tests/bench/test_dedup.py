@@ -33,7 +33,7 @@ from bench.minhash.corpus import counted
 from bench.processes import ByKind, Span
 from factory.dedup.banding import Banding
 from factory.lake.schemas.ingest import RAW
-from factory.orchestration.chain.dedup import dedup_group
+from factory.orchestration.chain.dedup.group import dedup_group
 
 Bag = dict[int, float]
 bags = st.dictionaries(st.integers(0, 30), st.sampled_from([0.5, 1.0, 1.5, 4.0]), max_size=12)

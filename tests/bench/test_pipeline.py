@@ -26,7 +26,7 @@ from factory.lake.schemas.filters import FILTERED
 from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.lake.schemas.packing import PACKED, TOKENIZED
 from factory.lake.tables import Lake
-from factory.orchestration.asset.progress import emit
+from factory.orchestration.table.progress import emit
 from factory.settings import Settings
 
 SPANS = [

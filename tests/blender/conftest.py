@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from blender.catalog.blends import Blends, open_blends
-from blender.client import BlenderClient
 from blender.serving.server import BlenderServer
 from blender.serving.service import blend_services
+from blender.trainer.client import BlenderClient
 from factory.settings import Settings
 from tests.blender.lakes import make_lake
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from blender.errors import EndOfData, InvalidRequest
 from blender.spec.step_range import StepRange
-from blender.step_dataset import StepDataset
-from blender.step_source import StepSource
-from blender.torch import tensors
+from blender.trainer.step_dataset import StepDataset
+from blender.trainer.step_source import StepSource
+from blender.trainer.torch import tensors
 
 
 @dataclass

@@ -19,8 +19,8 @@ from blender.catalog.blends import open_blends
 from blender.catalog.namespaces import registered_namespaces
 from blender.global_batches import BatchReader, BatchWriter, StepRange
 from blender.global_batches.stored_rows import packed_rows
-from blender.local import open_blend
 from blender.records import Source
+from blender.trainer.local import open_blend
 from factory.settings import Settings
 from tests.blender.lakes import CODE, make_lake, serving
 from tests.cli.command import factory_at, process

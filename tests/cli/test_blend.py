@@ -11,8 +11,8 @@ from obstore.exceptions import GenericError
 from typer.testing import Result
 
 from blender.catalog.blends import open_blends
-from blender.local import LocalBlender
 from blender.records import Source
+from blender.trainer.local import LocalBlender
 from factory.cli import root
 from factory.settings import Settings
 from tests.blender.lakes import make_lake

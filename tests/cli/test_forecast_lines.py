@@ -17,11 +17,11 @@ from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.schemas.dedup import COMPONENTS
 from factory.lake.tables import Lake
-from factory.orchestration.asset.forecast import Forecast, forecast
-from factory.orchestration.asset.reuse import listings_of
-from factory.orchestration.asset.table_asset import declaration_of
 from factory.orchestration.datasets.assets import corpus
 from factory.orchestration.host.partitions import batches
+from factory.orchestration.table.forecast import Forecast, forecast
+from factory.orchestration.table.reuse import listings_of
+from factory.orchestration.table.table_asset import declaration_of
 from factory.settings import Settings
 
 DATASETS = """\

@@ -28,7 +28,7 @@ WITHIN_S = 600  # the machine may be busy; alone it takes less than one
 HELD = """
 import time
 from factory.cli.main import main
-from factory.orchestration.asset import progress
+from factory.orchestration.table import progress
 
 
 def hold(event):

@@ -10,14 +10,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from factory.orchestration.asset.spark_failure import JVM_DIED
+from factory.orchestration.table.spark_failure import JVM_DIED
 from factory.settings import Settings
 from factory.spark.scratch import drop_dead_scratch
 
 KILLED = """
 from pyspark import SparkContext
 from factory.cli.main import main
-from factory.orchestration.asset import progress
+from factory.orchestration.table import progress
 
 
 def kill(event):

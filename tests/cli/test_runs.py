@@ -20,10 +20,10 @@ from factory.cli.failures import RunFailed
 from factory.cli.runs import RunReport, execute
 from factory.errors import LakeLocked
 from factory.lake.lock import writing
-from factory.orchestration.asset.checks import alarm, holds, layout
-from factory.orchestration.asset.progress import Progress
-from factory.orchestration.asset.spark_failure import WORKER_DIED
 from factory.orchestration.host.definitions import definitions
+from factory.orchestration.table.checks import alarm, holds, layout
+from factory.orchestration.table.progress import Progress
+from factory.orchestration.table.spark_failure import WORKER_DIED
 from factory.settings import Settings
 from jobs.watched import Watched
 from tests.orchestration.runs import COLUMNS, component_table

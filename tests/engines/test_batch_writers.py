@@ -13,11 +13,11 @@ import pytest
 from blender.errors import StoreUnavailable
 from blender.global_batches.errors import UnsafeStore
 from blender.global_batches.format.footer import Footer
+from blender.global_batches.log import log
+from blender.global_batches.log.client import Client
+from blender.global_batches.log.operations import list_names
 from blender.global_batches.namespace import create_namespace
 from blender.global_batches.policies import AdaptiveCommit, Naive
-from blender.global_batches.protocol import log
-from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.operations import list_names
 from blender.global_batches.store import outage
 from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.writer import BatchWriter

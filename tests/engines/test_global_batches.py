@@ -14,10 +14,7 @@ import pytest
 from blender.errors import StoreUnavailable
 from blender.global_batches.blend_production import BlendProduction
 from blender.global_batches.errors import UnsafeStore
-from blender.global_batches.namespace import create_namespace
-from blender.global_batches.policies import Naive
-from blender.global_batches.producer import Producer
-from blender.global_batches.protocol.operations import (
+from blender.global_batches.log.operations import (
     Create,
     Creation,
     Put,
@@ -29,11 +26,14 @@ from blender.global_batches.protocol.operations import (
     get_all,
     list_names,
 )
+from blender.global_batches.namespace import create_namespace
+from blender.global_batches.policies import Naive
+from blender.global_batches.producer import Producer
 from blender.global_batches.store import outage
 from blender.global_batches.store.namespace_store import NamespaceStore, open_store
 from blender.global_batches.store.probe import probe
-from blender.local import LocalBlender, open_blend
 from blender.records import Source
+from blender.trainer.local import LocalBlender, open_blend
 from factory.errors import ConfigurationError, FactoryError
 from factory.lake.servers import BucketMissing
 from factory.settings import Settings

@@ -16,9 +16,9 @@ from obstore.exceptions import AlreadyExistsError
 from typer.testing import CliRunner, Result
 
 from blender.catalog.blends import open_blends
-from blender.client import BlenderClient
 from blender.errors import BlendNotFound, StoreUnavailable
 from blender.records import Source
+from blender.trainer.client import BlenderClient
 from factory.cli import main, root
 from factory.cli.serving import blender_process
 from factory.errors import ConfigurationError, FactoryError, MachineError

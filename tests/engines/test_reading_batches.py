@@ -12,8 +12,8 @@ import pytest
 
 from blender.errors import StoreUnavailable
 from blender.global_batches.errors import DamagedBatch
+from blender.global_batches.log.operations import delete
 from blender.global_batches.namespace import create_namespace
-from blender.global_batches.protocol.operations import delete
 from blender.global_batches.reader import BatchReader
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange

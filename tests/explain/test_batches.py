@@ -19,8 +19,8 @@ from blender.global_batches.blend_production import BlendProduction
 from blender.global_batches.namespace import OrderName
 from blender.global_batches.policies import Naive
 from blender.global_batches.producer import Producer
-from blender.local import open_blend
 from blender.records import Source
+from blender.trainer.local import open_blend
 from factory.cli.trace import document_tree, show_batch
 from factory.explain.batches import add_stored_steps, trace_batch
 from factory.explain.steps import served_by

@@ -19,9 +19,9 @@ from factory.lake import names
 from factory.lake.tables import Lake
 from factory.orchestration.chain.filters import Filters
 from factory.orchestration.chain.link import Chain, linked
-from factory.orchestration.chain.models_classifier import classifier
-from factory.orchestration.chain.models_rule import RuleModel
-from factory.orchestration.chain.models_word_list import word_list
+from factory.orchestration.chain.models.classifier import classifier
+from factory.orchestration.chain.models.rule import RuleModel
+from factory.orchestration.chain.models.word_list import word_list
 from factory.settings import Settings
 from tests.orchestration.chain.test_signal_parts import (
     LANGUAGES,

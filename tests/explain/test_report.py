@@ -18,10 +18,10 @@ from factory.lake.names import TableName
 from factory.lake.schemas.dedup import DECISIONS, DEDUPLICATED
 from factory.lake.schemas.ingest import REJECTED
 from factory.lake.tables import Lake
-from factory.orchestration.asset.drawing import bars
 from factory.orchestration.host.history import LEFT_OUT
 from factory.orchestration.host.instance import open_instance
 from factory.orchestration.keys import key_of
+from factory.orchestration.table.drawing import bars
 from factory.settings import Settings
 from tests.explain.lakes import document, documents, pack, publish, verdicts
 

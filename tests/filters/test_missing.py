@@ -9,15 +9,15 @@ import pytest
 from pydantic import ValidationError
 
 from factory.errors import ConfigurationError
-from factory.filters.classified import Category, ClassifierScore
-from factory.filters.language import LanguageScore
 from factory.filters.limits import AtLeast, AtMost, Between, Bottom, Requirement, Top
-from factory.filters.listed_words import ListedWords
 from factory.filters.metadata import WordPredicate, predicate
-from factory.filters.onnx_score import OnnxScore
-from factory.filters.perplexity import BitsPerByte
 from factory.filters.rounds import Round
 from factory.filters.rule import Rule
+from factory.filters.rules.classified import Category, ClassifierScore
+from factory.filters.rules.language import LanguageScore
+from factory.filters.rules.listed_words import ListedWords
+from factory.filters.rules.onnx_score import OnnxScore
+from factory.filters.rules.perplexity import BitsPerByte
 from factory.filters.shares import with_bounds
 from factory.orchestration.chain.filters import implies
 from factory.orchestration.datasets.models import ClassifierEntry, OnnxModelEntry

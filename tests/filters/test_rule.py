@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from factory.errors import ConfigurationError
-from factory.filters.gopher_quality import word_count
 from factory.filters.limits import AtLeast, AtMost, Between, Limit
+from factory.filters.rules.gopher_quality import word_count
 
 
 @pytest.mark.parametrize(

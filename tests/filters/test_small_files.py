@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from factory.filters.code import RULES
+from factory.filters.rules.code import RULES
 from factory.filters.text import Text
 from factory.lake.schemas.filters import signals_table
 from spark_udfs.filters.signals import measure

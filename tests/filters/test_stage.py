@@ -11,15 +11,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError, NotFound
-from factory.filters.gopher_quality import word_count
 from factory.filters.limits import AtLeast, AtMost, Between
 from factory.filters.rounds import Round
 from factory.filters.rule import TextRule
+from factory.filters.rules.gopher_quality import word_count
 from factory.filters.sets import RULE_SETS, rules
 from factory.filters.stage import decide, join_parts, measure, signals_schema
 from factory.filters.text import Text
 from factory.lake.schemas.filters import FILTERED
-from factory.orchestration.asset.spark_failure import explained
+from factory.orchestration.table.spark_failure import explained
 from tests.frames import assert_declared
 
 pytestmark = pytest.mark.spark

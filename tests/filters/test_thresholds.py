@@ -17,8 +17,8 @@ from factory.lake.schemas.filters import FILTERED
 from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from factory.lake_spark.read import read_at
-from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.host.resources import REUSE_TAG, resources
+from factory.orchestration.table.table_asset import table_asset
 from factory.settings import Settings
 
 pytestmark = pytest.mark.spark

@@ -23,8 +23,8 @@ from factory.ingest.left_out import (
 )
 from factory.ingest.listing import UNWANTED
 from factory.ingest.readers import Ingests
-from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.datasets.remedies import left_out_sentence, remedies
+from factory.orchestration.table.declaration import Tables
 from spark_udfs.ingest.archive import archive_file
 from spark_udfs.ingest.files import NOTEBOOK_REMEDY, text_file
 from spark_udfs.ingest.json_document import is_json_document

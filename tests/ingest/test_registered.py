@@ -32,12 +32,12 @@ from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.lake.tables import Lake
 from factory.lake_spark.documents import kept_documents, located, map_texts
 from factory.lake_spark.read import read_at
-from factory.orchestration.asset import progress
-from factory.orchestration.asset.declaration import Tables
-from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.host.partitions import RANGE_FIRST, RANGE_LAST
 from factory.orchestration.host.resources import resources
 from factory.orchestration.keys import table_of
+from factory.orchestration.table import progress
+from factory.orchestration.table.declaration import Tables
+from factory.orchestration.table.table_asset import table_asset
 from factory.settings import Settings
 
 pytestmark = pytest.mark.spark

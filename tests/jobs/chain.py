@@ -13,9 +13,9 @@ from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.schemas.dedup import COMPONENTS
 from factory.lake.tables import Lake
-from factory.orchestration.asset.declaration import OnDemand
-from factory.orchestration.asset.table_asset import declaration_of, table_asset
 from factory.orchestration.host.definitions import definitions
+from factory.orchestration.table.declaration import OnDemand
+from factory.orchestration.table.table_asset import declaration_of, table_asset
 from factory.settings import Settings
 
 

@@ -13,10 +13,10 @@ from dagster._utils.tags import TagConcurrencyLimitsCounter  # what the queue as
 from factory.ingest.state import listing, state
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
-from factory.orchestration.asset.declaration import OnDemand
 from factory.orchestration.host.instance import IN_TURN_TAG, open_instance
 from factory.orchestration.host.partitions import RANGE_FIRST, RANGE_LAST
 from factory.orchestration.host.resources import REUSE_TAG
+from factory.orchestration.table.declaration import OnDemand
 from factory.settings import Settings
 from jobs.sensors import downstream, new_input
 from jobs.watched import Watched

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame
 from factory.ingest.readers import Ingested
 from factory.lake.schemas.dedup import COMPONENTS
 from factory.lake.schemas.ingest import RAW, REJECTED
-from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.host.definitions import definitions
+from factory.orchestration.table.table_asset import table_asset
 from factory.settings import settings
 from jobs.sensors import new_input
 from jobs.watched import Watched

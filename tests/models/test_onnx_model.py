@@ -18,7 +18,7 @@ from factory.lake import names
 from factory.lake.tables import Lake
 from factory.models.hashing import features
 from factory.models.onnx_model import onnx_table
-from factory.orchestration.chain.models_onnx import onnx_model
+from factory.orchestration.chain.models.onnx import onnx_model
 from factory.settings import Settings
 from spark_udfs.models import onnx_model as udf
 from tests.orchestration.chain.test_signal_parts import TEXTS, filters, raw

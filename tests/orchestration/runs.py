@@ -9,10 +9,10 @@ from typing import Any
 import dagster as dg
 
 from factory.lake.schemas.dedup import COMPONENTS
-from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.host.partition_span import Span
 from factory.orchestration.host.partitions import RunBatch
 from factory.orchestration.host.resources import REUSE_TAG, resources
+from factory.orchestration.table.table_asset import table_asset
 from factory.settings import Settings
 
 COLUMNS = "doc_id string, component string"

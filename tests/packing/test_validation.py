@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
 from factory.lake.identity import draw
-from factory.orchestration.chain.dedup import dedup_group
+from factory.orchestration.chain.dedup.group import dedup_group
 from factory.orchestration.chain.packing import Packing
 from factory.orchestration.chain.refine import refine, variant
 from factory.packing.pack import PackConfig

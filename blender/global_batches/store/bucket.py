@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 
-from blender.global_batches.protocol.operations import Creation
+from blender.global_batches.log.operations import Creation
 from blender.global_batches.store.cloud import Cloud
 from blender.global_batches.store.objects import NoAnswer
 from factory.errors import ConfigurationError, FactoryError, MachineError

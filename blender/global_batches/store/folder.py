@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from io import BufferedWriter
 from pathlib import Path
 
-from blender.global_batches.protocol.operations import Creation
+from blender.global_batches.log.operations import Creation
 from blender.global_batches.store.objects import NoAnswer
 from factory.errors import ConfigurationError, FactoryError, MachineError
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from blender.call_context import current_context
-from blender.global_batches.protocol.operations import (
+from blender.global_batches.log.operations import (
     Create,
     Creation,
     Delete,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from blender.global_batches.protocol.operations import Creation
+from blender.global_batches.log.operations import Creation
 
 
 class NoAnswer(Exception):

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 
 from blender.global_batches.errors import UnsafeStore
-from blender.global_batches.protocol.operations import (
+from blender.global_batches.log.operations import (
     Create,
     Creation,
     Routine,

@@ -18,7 +18,7 @@ import pyarrow as pa
 from blender.loading.plan import Plan
 from blender.loading.runtime.threads import Mailbox
 from blender.opened.blend import Blend
-from blender.spec.order import Origins
+from blender.spec.row_order import Origins
 
 Ints = npt.NDArray[np.int64]
 

@@ -14,11 +14,11 @@ from pyiceberg.expressions import In
 
 from blender.opened.blend import Blend
 from blender.records import RowPosition
-from factory.errors import DamagedFile
+from factory.errors import DamagedFile, TableNotFound
 from factory.explain.stages.document_trace import DocumentTrace, Serving
 from factory.explain.stages.packing import PACKED
 from factory.explain.stages.removals import Read
-from factory.explain.stages.served_version import served_version
+from factory.explain.upstream import made_of
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas.ingest import RAW
@@ -57,7 +57,7 @@ class Served:
     def version(self, head: Head) -> Read | None:
         """Return the tables behind a packed table at a snapshot; None if they cannot be read any more."""
         if head not in self._versions:
-            self._versions[head] = served_version(self.lake, *head)
+            self._versions[head] = _served_version(self.lake, *head)
         return self._versions[head]
 
     def versions(self, tables: Collection[TableName] | None = None) -> Iterator[Read]:
@@ -176,3 +176,27 @@ def _ordinals(
         for row in sorted(rows, key=lambda row: row["doc_offset"]):
             ordinals[row["doc_id"]].append(row["ordinal"])
     return ordinals
+
+
+def _served_version(lake: Lake, table: TableName, snapshot_id: int) -> Read | None:
+    """Return the tables behind a packed table at the snapshots that its rows were made from.
+
+    A blend keeps its rows when their source changes, so the newest tables may hold another text of a
+    document, or none. Return None for a table that was not made from a raw table, and if one of these
+    snapshots has expired or is damaged.
+    """
+    if table.namespace != "packed":
+        return None
+    dataset = names.dataset_of_packed(table)
+    snapshots = dict(made_of(lake, table, snapshot_id)) | {table: snapshot_id}
+    if names.raw(dataset) not in snapshots:
+        return None
+    placements = names.placements(table.name)
+    try:
+        beside = lake.published_by(placements, lake.published_at(table, snapshot_id).lineage.run_id)
+    except (TableNotFound, DamagedFile):
+        return None
+    if beside is None:
+        return None
+    snapshots[placements] = beside.snapshot_id
+    return Read(lake, snapshots.keys(), snapshots, dataset)

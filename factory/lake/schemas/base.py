@@ -26,7 +26,7 @@ class TableSchema:
     files and rows are written; `properties` are default Iceberg table properties. With `may_shrink` a
     nullable column that is no longer declared stays in the table, null in new rows. `about` and
     `descriptions` describe the rows and each column; no table depends on their wording. `chart` and `figures`
-    name what Dagster shows of the rows (`factory.orchestration.asset.charts`).
+    name what Dagster shows of the rows (`factory.orchestration.table.charts`).
     """
 
     columns: pa.Schema

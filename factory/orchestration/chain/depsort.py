@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame
 from factory.depsort.stage import dependencies, sorted_documents, symbols
 from factory.lake import names
 from factory.lake.schemas.depsort import DEPENDENCIES, SORTED, SYMBOLS
-from factory.orchestration.asset.checks import aggregate
 from factory.orchestration.chain.link import Chain, staying
+from factory.orchestration.table.checks import aggregate
 
 UNIQUE_POSITIONS = aggregate(
     "unique_positions",

@@ -40,8 +40,8 @@ from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas.filters import FILTERED, LIMITS
 from factory.lake_spark.documents import kept_documents
-from factory.orchestration.asset.checks import Check, alarm, holds
 from factory.orchestration.chain.link import Chain
+from factory.orchestration.table.checks import Check, alarm, holds
 from factory.suggestions import unknown_name
 
 A_VERDICT_HAS_ITS_REASONS = holds(

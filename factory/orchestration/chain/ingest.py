@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame
 from factory.ingest.readers import Ingested
 from factory.lake import names
 from factory.lake.schemas.ingest import RAW, REJECTED
-from factory.orchestration.asset.checks import Check
-from factory.orchestration.asset.declaration import FilesOf
-from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.groups import dataset_group
+from factory.orchestration.table.checks import Check
+from factory.orchestration.table.declaration import FilesOf
+from factory.orchestration.table.table_asset import table_asset
 
 
 def source(

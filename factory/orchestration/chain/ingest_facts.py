@@ -20,8 +20,8 @@ from factory.ingest.facts import facts_of, first_of_each, rejected_rows, rows_ab
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas.ingest import FACT_ROWS, FACTS, REJECTED
-from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.chain.link import Chain
+from factory.orchestration.table.declaration import Tables
 
 
 @dataclass(frozen=True)

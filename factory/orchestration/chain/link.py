@@ -22,8 +22,8 @@ from pyspark.sql import DataFrame
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake_spark.documents import kept_documents
-from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.groups import dataset_group
+from factory.orchestration.table.table_asset import table_asset
 
 VERDICTS = "verdicts"  # the argument of an asset that gets the verdicts on its documents, if there are any
 

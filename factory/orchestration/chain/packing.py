@@ -26,10 +26,10 @@ from factory.lake.schemas.packing import (
     VOCABULARY_SIZE,
 )
 from factory.lake.tables import Published
-from factory.orchestration.asset.checks import aggregate, holds, layout
-from factory.orchestration.asset.declaration import Tables
 from factory.orchestration.chain.link import Chain, staying
 from factory.orchestration.groups import packed_group
+from factory.orchestration.table.checks import aggregate, holds, layout
+from factory.orchestration.table.declaration import Tables
 from factory.packing.pack import PackConfig, pack, placements, totals
 from factory.packing.tokenize import TokenizeConfig, tokenize
 from factory.packing.validation import training_part, validation_part

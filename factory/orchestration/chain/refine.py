@@ -25,7 +25,7 @@ from factory.dedup.decisions import Keep
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
 from factory.lake import names
-from factory.orchestration.chain.dedup import DedupGroup, Deduplication, dedup_group, dedup_variant
+from factory.orchestration.chain.dedup.group import DedupGroup, Deduplication, dedup_group, dedup_variant
 from factory.orchestration.chain.depsort import DependencyOrder
 from factory.orchestration.chain.filters import Filters
 from factory.orchestration.chain.link import Chain, Link, linked

@@ -20,11 +20,11 @@ from factory.errors import ConfigurationError
 from factory.ingest.derived import read_again
 from factory.ingest.readers import Ingested, Ingests
 from factory.ingest.unsupported_paths import why_missing, why_unreadable
-from factory.orchestration.chain.dedup import DedupGroup
+from factory.orchestration.chain.dedup.group import DedupGroup
 from factory.orchestration.chain.ingest import made_from, source
 from factory.orchestration.chain.ingest_facts import Facts
 from factory.orchestration.chain.link import Chain
-from factory.orchestration.chain.models import tokenizer, tokenizer_from
+from factory.orchestration.chain.models.tokenizer import tokenizer, tokenizer_from
 from factory.orchestration.chain.refine import refine, variant
 from factory.orchestration.datasets.column_types import misfit_checks
 from factory.orchestration.datasets.corpus import Corpus

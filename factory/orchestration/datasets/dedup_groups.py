@@ -10,7 +10,7 @@ from factory.dedup.config import DedupConfig
 from factory.dedup.repository_config import RepositoryConfig
 from factory.errors import ConfigurationError
 from factory.lake import names
-from factory.orchestration.chain.dedup import DedupGroup, Kind, dedup_group, dedup_variant
+from factory.orchestration.chain.dedup.group import DedupGroup, Kind, dedup_group, dedup_variant
 from factory.orchestration.chain.filters import Filters
 from factory.orchestration.chain.texts import Quality
 from factory.orchestration.datasets.dataset import Variant

@@ -24,7 +24,7 @@ from factory.ingest.left_out import count_endings
 from factory.ingest.listing import UNWANTED, files_below
 from factory.ingest.vendored import HIDDEN_NAMES, INSTALLED, INSTALLED_FOLDERS, Exclusion
 from factory.lake import names
-from factory.orchestration.chain.dedup import Kind
+from factory.orchestration.chain.dedup.group import Kind
 from factory.orchestration.datasets.formats import CLASS_OF_FORMAT, FORMATS, RecordFiles
 from factory.orchestration.datasets.guess_texts import MOST_FILES, is_checkout, text_files
 from factory.orchestration.datasets.record_guess import (

@@ -13,7 +13,7 @@ from factory.ingest.git_ignored import FILE as IGNORE_FILE
 from factory.ingest.git_ignored import ignored_patterns
 from factory.ingest.listing import UNWANTED, files_below
 from factory.ingest.vendored import INSTALLED, Exclusion, exclusions, pattern_reasons
-from factory.orchestration.chain.dedup import Kind
+from factory.orchestration.chain.dedup.group import Kind
 from spark_udfs.ingest.file_types import CODE, kind_of
 
 MOST_FILES = 100_000  # listed of a folder; a larger one is guessed from its first files

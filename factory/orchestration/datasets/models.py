@@ -12,18 +12,18 @@ from pydantic import Field, field_validator, model_validator
 from factory.errors import ConfigurationError
 from factory.filters.examples import Examples
 from factory.filters.limits import Missing, parse_limit
-from factory.filters.listed_words import ListedWords
-from factory.filters.onnx_score import OnnxScore
-from factory.filters.perplexity import BitsPerByte
 from factory.filters.rounds import PlainLimit
 from factory.filters.rule import Rule
+from factory.filters.rules.listed_words import ListedWords
+from factory.filters.rules.onnx_score import OnnxScore
+from factory.filters.rules.perplexity import BitsPerByte
 from factory.frozen_model import FrozenModel
 from factory.models.ngram_model import VOCABULARY
-from factory.orchestration.chain.models_classifier import classifier, classifier_rule
-from factory.orchestration.chain.models_ngram import language_model
-from factory.orchestration.chain.models_onnx import onnx_model
-from factory.orchestration.chain.models_rule import RuleModel
-from factory.orchestration.chain.models_word_list import word_list
+from factory.orchestration.chain.models.classifier import classifier, classifier_rule
+from factory.orchestration.chain.models.ngram import language_model
+from factory.orchestration.chain.models.onnx import onnx_model
+from factory.orchestration.chain.models.rule import RuleModel
+from factory.orchestration.chain.models.word_list import word_list
 
 
 class ModelEntry(FrozenModel):

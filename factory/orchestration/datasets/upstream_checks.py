@@ -12,9 +12,9 @@ from factory.filters.rounds import Round
 from factory.filters.rule import Rule
 from factory.lake import names
 from factory.lake.names import TableName
-from factory.orchestration.asset.table_asset import declaration_of
 from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.datasets.located_yaml import InvalidValue, YamlPath
+from factory.orchestration.table.table_asset import declaration_of
 from factory.suggestions import unknown_name
 
 _OF_DOCUMENTS = ("raw.", "deduplicated.", "filtered.")

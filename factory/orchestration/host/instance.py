@@ -68,8 +68,8 @@ def prepare_home(settings: Settings) -> None:
         _configure(settings.files.dagster_config, settings)
         if not settings.dagster_uri:
             # Dagster's storages bring SQLAlchemy and Alembic, which declaring assets does not need.
+            from factory.orchestration.host.databases import make_records
             from factory.orchestration.host.engines import reuse_engines
-            from factory.orchestration.host.records import make_records
 
             reuse_engines()
             make_records(home)

@@ -14,9 +14,9 @@ from blender.catalog.blends import Blends, open_blends
 from blender.catalog.pinning import SnapshotKeeper
 from blender.catalog.store import open_store
 from blender.catalog.tags import tag_name
-from blender.client import BlenderClient
 from blender.errors import BlenderUnavailable, CallCancelled, SourceGone, Stalled
 from blender.records import Source
+from blender.trainer.client import BlenderClient
 from factory.lake.tables import Lake
 from factory.settings import Settings
 from tests.blender.lakes import (

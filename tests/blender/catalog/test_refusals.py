@@ -18,10 +18,10 @@ from blender.catalog.blends import Blends
 from blender.catalog.namespaces import register_namespace
 from blender.catalog.refusals import naming_folder
 from blender.catalog.tags import tag
-from blender.client import BlenderClient
 from blender.errors import StoreUnavailable
-from blender.protocol.status import to_status
 from blender.records import Source
+from blender.trainer.client import BlenderClient
+from blender.wire.status import to_status
 from factory.errors import MachineError
 from factory.lake.names import TableName
 from factory.lake.tables import Lake

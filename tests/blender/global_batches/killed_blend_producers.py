@@ -17,15 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from blender.batch import Batch
+from blender.global_batches.log import log
+from blender.global_batches.log.state import LogState
 from blender.global_batches.namespace import create_namespace, open_namespace
-from blender.global_batches.protocol import log
-from blender.global_batches.protocol.state import LogState
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.stored_rows import packed_rows
-from blender.local import open_blend
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
+from blender.trainer.local import open_blend
 from factory.errors import FactoryError
 from factory.settings import Settings
 from tests.blender.global_batches.killed_processes import Run, Running, is_at_work, note, notes_of, tend_for

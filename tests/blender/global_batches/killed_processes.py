@@ -26,10 +26,10 @@ import numpy as np
 from blender.errors import EndOfData
 from blender.global_batches.format.footer import footer_hash
 from blender.global_batches.format.slices import Slices, encode
+from blender.global_batches.log import checkpoints, log
+from blender.global_batches.log.client import Client
+from blender.global_batches.log.state import Descriptor, LogState, content_of, numbered
 from blender.global_batches.namespace import create_namespace
-from blender.global_batches.protocol import checkpoints, log
-from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.state import Descriptor, LogState, content_of, numbered
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.store.namespace_store import NamespaceStore, open_store
 from blender.global_batches.writer import BatchWriter

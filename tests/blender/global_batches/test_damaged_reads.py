@@ -12,7 +12,7 @@ from blender.global_batches.errors import (
     DamagedBatch,
     DamagedLog,
 )
-from blender.global_batches.protocol import names
+from blender.global_batches.log import names
 from blender.global_batches.rank_slice import GlobalBatchSlice, read_footer, read_slice
 from blender.global_batches.reader import BatchReader
 from blender.spec.mesh import Mesh

@@ -22,7 +22,7 @@ from blender.global_batches.errors import (
     NamespaceDiffers,
     NamespaceNotFound,
 )
-from blender.global_batches.protocol import log, names
+from blender.global_batches.log import log, names
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.store.folder import Folder
 from blender.global_batches.store.namespace_store import open_store

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("torch")
 
 from blender.global_batches import BatchDataset, BatchReader, Mesh, create_namespace
-from blender.torch import BlendLoader
+from blender.trainer.torch import BlendLoader
 from tests.blender.lakes import ROOT
 
 pytestmark = pytest.mark.process

@@ -10,8 +10,8 @@ from blender.global_batches.blend_production import BlendProduction
 from blender.global_batches.namespace import create_namespace
 from blender.global_batches.policies import Naive
 from blender.global_batches.producer import Producer
-from blender.local import LocalBlender, open_blend
 from blender.records import Source
+from blender.trainer.local import LocalBlender, open_blend
 from factory.settings import Settings
 from tests.blender.global_batches.killed_blend_producers import LANES, MESH, check_blend_run, state_of
 from tests.blender.global_batches.killed_processes import check_run

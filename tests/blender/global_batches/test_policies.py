@@ -10,8 +10,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from blender.global_batches.log.state import Delta, Lane, LogState
 from blender.global_batches.policies import AdaptiveCommit, LaneActivity, Naive
-from blender.global_batches.protocol.state import Delta, Lane, LogState
 from factory.errors import ConfigurationError
 
 WINDOWS = st.floats(1e-4, 10)

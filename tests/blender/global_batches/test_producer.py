@@ -24,11 +24,11 @@ from blender.global_batches.policies import Naive
 from blender.global_batches.producer import ProducedBatch, Producer, Production
 from blender.global_batches.producer_metrics import FAMILIES, samples
 from blender.global_batches.stored_rows import packed_rows
-from blender.local import LocalBlender, open_blend
-from blender.reader import BlendHandle
 from blender.records import Source
 from blender.serving.metrics import serve_metrics
 from blender.spec.mesh import Mesh
+from blender.trainer.local import LocalBlender, open_blend
+from blender.trainer.reader import BlendHandle
 from factory.errors import FactoryError
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, make_lake

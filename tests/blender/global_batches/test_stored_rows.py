@@ -28,10 +28,10 @@ from blender.global_batches.rank_slice import GlobalBatchSlice
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.stored_rows import is_packed_rows, packed_rows, packed_slices, require_layout
-from blender.local import LocalBlender, open_blend
-from blender.reader import BlendHandle
 from blender.records import Source
 from blender.spec.mesh import Coordinate, Mesh
+from blender.trainer.local import LocalBlender, open_blend
+from blender.trainer.reader import BlendHandle
 from factory.settings import Settings
 from tests.blender.drawn_rows import packed
 from tests.blender.drawn_rows import packed_rows as drawn_rows
@@ -198,7 +198,7 @@ def test_a_dataset_of_stored_steps_equals_one_of_the_blend_tensor_for_tensor(
 ) -> None:
     torch = pytest.importorskip("torch")
     from blender.global_batches.torch import BatchDataset
-    from blender.torch import BlendDataset
+    from blender.trainer.torch import BlendDataset
 
     mesh = Mesh(dp=3, tp=2)
     reader = stored(tmp_path, blend, mesh)

@@ -18,14 +18,14 @@ pytest.importorskip("torch")
 import torch
 from torch.utils.data import DataLoader
 
-from blender.dataloader import JoinedSteps
 from blender.errors import EndOfData, InvalidRequest
 from blender.global_batches.errors import OtherHistory
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.torch import BatchDataset, slice_tensors
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
-from blender.torch import BlendLoader
+from blender.trainer.dataloader import JoinedSteps
+from blender.trainer.torch import BlendLoader
 from factory.errors import MachineError
 from tests.blender.global_batches.written import Lane, batch, new_namespace
 from tests.blender.programs import end_workers

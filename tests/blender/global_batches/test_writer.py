@@ -22,12 +22,12 @@ from blender.global_batches.errors import (
 from blender.global_batches.format.cut import cut
 from blender.global_batches.format.footer import Footer
 from blender.global_batches.format.slices import Slices
+from blender.global_batches.log import log, names
+from blender.global_batches.log.client import Client
+from blender.global_batches.log.operations import get
+from blender.global_batches.log.state import LogState
 from blender.global_batches.namespace import create_namespace
 from blender.global_batches.policies import Naive
-from blender.global_batches.protocol import log, names
-from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.operations import get
-from blender.global_batches.protocol.state import LogState
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.writer import BatchWriter

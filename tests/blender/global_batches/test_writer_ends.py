@@ -21,10 +21,10 @@ from blender.global_batches.errors import (
     NamespaceNotFound,
     WriterClosed,
 )
+from blender.global_batches.log import log, names
+from blender.global_batches.log.client import Client
 from blender.global_batches.namespace import create_namespace
 from blender.global_batches.policies import Naive
-from blender.global_batches.protocol import log, names
-from blender.global_batches.protocol.client import Client
 from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.writer import BatchWriter
 from blender.spec.mesh import Mesh

@@ -12,12 +12,12 @@ import pytest
 from blender.global_batches.format.cut import ChunkLayout, cut
 from blender.global_batches.format.slices import encode
 from blender.global_batches.json_values import Json
+from blender.global_batches.log import checkpoints, log, names
+from blender.global_batches.log.client import Client
+from blender.global_batches.log.log import StoredBatch
+from blender.global_batches.log.operations import Put, Routine
+from blender.global_batches.log.state import END, Descriptor
 from blender.global_batches.namespace import Namespace, create_namespace, open_namespace
-from blender.global_batches.protocol import checkpoints, log, names
-from blender.global_batches.protocol.client import Client
-from blender.global_batches.protocol.log import StoredBatch
-from blender.global_batches.protocol.operations import Put, Routine
-from blender.global_batches.protocol.state import END, Descriptor
 from blender.global_batches.store.namespace_store import open_store
 from blender.spec.mesh import Mesh
 from factory.settings import Settings

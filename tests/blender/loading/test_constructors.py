@@ -216,7 +216,7 @@ def test_a_loader_opens_by_a_spec_or_its_id_and_nothing_else(shared_lake: Settin
 def test_errors_of_a_loading_client_name_its_command(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("blender.protocol.patience.NOTICE_S", 0.2)
+    monkeypatch.setattr("blender.wire.patience.NOTICE_S", 0.2)
     (address,) = closed_addresses(1)
     client = LoadingClient(address, patience_s=1)
     with pytest.raises(BlenderUnavailable, match=r"Start it with `factory loading serve`, or correct"):

@@ -34,13 +34,13 @@ from blender.loading.spec import LoadingSpec
 from blender.loading.step import LoadedStep
 from blender.opened.blend import Blend
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.protocol.status import to_error
-from blender.protocol.wire import parse
 from blender.records import Source
 from blender.serving.server import BlenderServer
 from blender.serving.service import blend_services
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
+from blender.wire.status import to_error
+from blender.wire.wire import parse
 from factory.settings import Settings
 from tests.blender.lakes import CODE, LENGTH, PROSE
 from tests.blender.programs import end_workers, eventually
@@ -485,7 +485,7 @@ def by_hand(step: Any, tree: Any, spec: LoadingSpec) -> Any:
 def test_workers_of_a_torch_loader_read_the_steps_in_order(opened: Any, blend: str, context: str) -> None:
     pytest.importorskip("torch")
     from blender.loading.torch import LoadingDataset
-    from blender.torch import BlendLoader
+    from blender.trainer.torch import BlendLoader
 
     loading = opened(spec_of(blend))
     if context == "fork" and isinstance(loading, EmbeddedLoading):

@@ -24,13 +24,13 @@ from blender.loading.costs import Backbone
 from blender.loading.embedded import open_loading
 from blender.loading.service import loading_service, served_loader
 from blender.loading.spec import LoadingSpec
-from blender.local import open_blend
 from blender.records import Source
 from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer
 from blender.serving.service import blend_services
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
+from blender.trainer.local import open_blend
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, ROOT, serving
 from tests.blender.programs import eventually
@@ -250,7 +250,7 @@ def rows_of_ranks(datasets: Iterator[Iterable[Any]], stop: int) -> list[list[tup
 def test_a_run_goes_on_with_other_ranks_and_as_a_blend(shared_lake: Settings, blend: str) -> None:
     pytest.importorskip("torch")
     from blender.loading.torch import LoadingDataset
-    from blender.torch import BlendDataset
+    from blender.trainer.torch import BlendDataset
 
     state: dict[str, Any] = {"blend": blend, "offset": 0}
     read: list[list[tuple[int, int, int]]] = []

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from blender.loading.bin_order import hill, moved, ordered
 from blender.loading.figures import bounds, times
-from blender.loading.order import hill, moved, ordered
 from blender.loading.pipeline import BACKWARD, pipelined
 
 loads = st.integers(1, 5).flatmap(

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from blender.errors import InvalidBlend, InvalidRequest
 from blender.loading import strategies
 from blender.loading.balance import register_balancer
+from blender.loading.bin_order import BARRIERS
 from blender.loading.costs import Backbone, tokens
 from blender.loading.figures import times
 from blender.loading.graph import DGraph
-from blender.loading.order import BARRIERS
 from blender.loading.plan import Plan
 from blender.loading.spec import LoadingSpec
 from blender.loading.tree import ClientPlaceTree

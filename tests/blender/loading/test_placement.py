@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from blender.errors import InvalidRequest
 from blender.loading.balance import register_balancer
+from blender.loading.bin_order import BARRIERS, Barrier
 from blender.loading.columns import StepColumns
 from blender.loading.costs import Columns, Costs
 from blender.loading.graph import DGraph
-from blender.loading.order import BARRIERS, Barrier
 from blender.loading.placement import Grid, Moves, as_given, sums_as_given
 from blender.loading.plan import Plan
 from blender.loading.tree import ClientPlaceTree

@@ -25,11 +25,11 @@ from blender.loading.planner import Planner
 from blender.loading.spec import LoadingSpec
 from blender.loading.strategies import plain
 from blender.loading.tree import ClientPlaceTree, Level
-from blender.local import LocalBlender
 from blender.opened.blend import Blend
 from blender.records import Schedule, Source
 from blender.rows.counts import BYTES, COUNTS
 from blender.spec.mesh import Mesh
+from blender.trainer.local import LocalBlender
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, ROOT
 

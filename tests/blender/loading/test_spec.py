@@ -13,9 +13,9 @@ from blender.errors import InvalidRequest
 from blender.loading.costs import Backbone
 from blender.loading.options import buckets_of
 from blender.loading.spec import LoadingSpec
-from blender.local import LocalBlender
 from blender.records import Schedule, Source
 from blender.spec.mesh import Mesh
+from blender.trainer.local import LocalBlender
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE
 

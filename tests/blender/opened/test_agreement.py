@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 
 from blender.call_context import CallContext
 from blender.catalog.blends import Blends, open_blends
-from blender.client import BlenderClient
 from blender.errors import InvalidBlend, InvalidRequest, SourceGone
-from blender.local import LocalBlender
 from blender.records import Schedule, Source
 from blender.serving.server import BlenderServer
 from blender.serving.service import blend_services
 from blender.spec.step_range import StepRange
+from blender.trainer.client import BlenderClient
+from blender.trainer.local import LocalBlender
 from factory.cli import main, root
 from factory.lake.schemas.packing import N_TOKENS, SEQUENCE_LENGTH, TOKENIZER_ID, VOCABULARY_SIZE
 from factory.settings import Settings

@@ -18,10 +18,10 @@ from blender.errors import (
     StoreUnavailable,
     UnsupportedPageLayout,
 )
-from blender.protocol.status import to_status
 from blender.records import Source
 from blender.rows.lake_pages import LakePages, reading
 from blender.rows.snapshot_files import _kind
+from blender.wire.status import to_status
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings
 from tests.blender.equality_deletes import delete_equal

@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 
 from blender.catalog.blends import Blends, open_blends
-from blender.client import BlenderClient
 from blender.errors import BlenderFailure, BlendNotFound, EndOfData, Unauthenticated
 from blender.loading.client import LoadingClient
-from blender.protocol.credentials import Tls
 from blender.records import Source
 from blender.serving import access_log
 from blender.serving.server import BlenderServer
 from blender.serving.service import blend_services
 from blender.spec.step_range import StepRange
+from blender.trainer.client import BlenderClient
+from blender.wire.credentials import Tls
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, Server, serving
 from tests.blender.papers import Papers

@@ -20,8 +20,6 @@ from blender import BlenderClient, Source
 from blender.catalog.blends import Blends
 from blender.errors import BlenderUnavailable, Busy
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.protocol.status import is_transient, to_error
-from blender.protocol.stubs import stub
 from blender.serving import transport
 from blender.serving.admission import MESSAGE_SLOTS
 from blender.serving.calls import Limits
@@ -29,6 +27,8 @@ from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer
 from blender.serving.service import blend_services
 from blender.serving.waiting_room import WAITS_ENDED
+from blender.wire.status import is_transient, to_error
+from blender.wire.stubs import stub
 from factory.settings import Settings
 from tests.blender.lakes import CODE, make_lake, serving
 from tests.blender.programs import eventually

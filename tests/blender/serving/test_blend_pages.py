@@ -10,10 +10,10 @@ from blender.catalog.blends import Blends, StoredBlend
 from blender.catalog.store import Pins
 from blender.errors import InvalidRequest
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.protocol.stubs import stub
 from blender.serving.blend_pages import page_of_blends
 from blender.serving.server import BlenderServer
 from blender.spec.config import blend_config
+from blender.wire.stubs import stub
 from factory.settings import Settings
 from tests.blender.lakes import CODE
 

@@ -11,18 +11,18 @@ import pytest
 
 from blender.call_context import CallContext
 from blender.catalog.blends import Blends
-from blender.client import BlenderClient
 from blender.errors import BlendNotFound, Busy, InvalidRequest, ServerStopping, Stalled
 from blender.opened.blend import Blend, StepBlock
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.protocol.status import to_error
-from blender.protocol.stubs import stub
 from blender.records import Source
 from blender.serving.calls import Limits
 from blender.serving.request_bytes import MAX_REQUEST_BYTES
 from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer
 from blender.serving.service import blend_services
+from blender.trainer.client import BlenderClient
+from blender.wire.status import to_error
+from blender.wire.stubs import stub
 from factory.settings import Settings
 from tests.blender.lakes import CODE
 from tests.blender.programs import eventually

@@ -15,13 +15,13 @@ import pytest
 from blender import Source
 from blender.catalog.blends import Blends
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.protocol.stubs import stub
 from blender.serving.calls import Limits
 from blender.serving.request_bytes import MAX_REQUEST_BYTES
 from blender.serving.security import ServerSecurity
 from blender.serving.server import BlenderServer
 from blender.serving.service import blend_services
 from blender.serving.transport import MAX_METADATA_BYTES
+from blender.wire.stubs import stub
 from factory.settings import Settings
 from tests.blender.lakes import CODE, ROOT
 from tests.blender.raw_http2 import END_HEADERS, HEADERS, RawConnection, frame, headers

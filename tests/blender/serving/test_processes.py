@@ -20,7 +20,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from blender import Batch, BlenderClient, Source
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.protocol.stubs import stub
+from blender.wire.stubs import stub
 from tests.blender.lakes import CODE, Server, make_lake, serving
 from tests.blender.programs import eventually
 from tests.ports import free_ports
@@ -168,7 +168,7 @@ def test_many_readers_of_a_repeatedly_killed_server_get_each_row_once(
     make_lake(tmp_path, code=40)
     steps, rows = kills[-1] + 500, 300  # the server is a few MiB ahead, and 500 steps have 8
     program = (
-        "import hashlib, sys; from blender.client import BlenderClient\n"
+        "import hashlib, sys; from blender.trainer.client import BlenderClient\n"
         "sums, seen = hashlib.blake2b(digest_size=16), []\n"
         "with BlenderClient(sys.argv[1], patience_s=120, prefetch_bytes=1) as client:\n"
         "    for batch in client.fetch(sys.argv[2], 0, int(sys.argv[3])):\n"

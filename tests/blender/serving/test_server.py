@@ -17,7 +17,7 @@ import pytest
 
 from blender import Batch, BlenderClient, Source
 from blender.errors import BlenderUnavailable, CorruptPage, InvalidRequest
-from blender.protocol import keepalive
+from blender.wire import keepalive
 from factory.errors import FactoryError, MachineError
 from factory.settings import Settings
 from tests.blender.lakes import CODE, ROOT, Server, make_lake, packed_rows, serving, write_table
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.process
 
 # A Blender whose pings, and the answers to them, come five times as often as by default.
 FREQUENT_PINGS = """
-from blender.protocol import keepalive
+from blender.wire import keepalive
 keepalive.SERVER_OPTIONS[:] = [
     (name, value // 5 if name.endswith("_ms") else value) for name, value in keepalive.SERVER_OPTIONS
 ]
@@ -202,7 +202,7 @@ def test_a_server_that_cannot_start_says_why_in_one_sentence(
 
 def test_the_first_batch_waits_for_no_import_of_pandas(server: Server) -> None:
     program = (
-        "import sys; from blender.client import BlenderClient; "
+        "import sys; from blender.trainer.client import BlenderClient; "
         "batch = next(BlenderClient(sys.argv[1]).fetch(sys.argv[2])); "
         "batch.tokens, batch.position_ids, batch.cu_seqlens, batch.source, batch.ordinal, batch.epoch; "
         "print(len(batch), 'pandas' in sys.modules)"

@@ -24,12 +24,12 @@ from blender.errors import (
     InvalidRequest,
 )
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.protocol.status import to_error
-from blender.protocol.stubs import stub
 from blender.serving.calls import Limits
 from blender.serving.server import BlenderServer
 from blender.serving.service import CONFIGS, DATA, blend_services
 from blender.spec.step_range import StepRange
+from blender.wire.status import to_error
+from blender.wire.stubs import stub
 from factory.errors import ConfigurationError, FactoryError, MachineError, TableNotFound
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from blender.catalog.blends import Blends, open_blends
-from blender.client import BlenderClient
 from blender.errors import EndOfData, InvalidBlend, InvalidRequest
 from blender.opened.blend import Blend
 from blender.records import Schedule, Source
 from blender.spec.ranks import RankSlice
 from blender.spec.step_range import StepRange
+from blender.trainer.client import BlenderClient
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, serving
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from blender.catalog.blends import open_blends
 from blender.catalog.moved_progress import move_progress
-from blender.local import open_blend
 from blender.records import Source
+from blender.trainer.local import open_blend
 from factory.lake.fingerprint import fingerprint
 from factory.lake.relocation.relocate import Relocated, relocate
 from factory.lake.schemas.packing import PACKED

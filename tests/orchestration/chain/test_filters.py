@@ -20,12 +20,12 @@ from factory.filters.text import Text
 from factory.lake import names
 from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
-from factory.orchestration.asset.table_asset import table_asset
-from factory.orchestration.chain.dedup import DedupGroup, Deduplication, dedup_group, dedup_variant
+from factory.orchestration.chain.dedup.group import DedupGroup, Deduplication, dedup_group, dedup_variant
 from factory.orchestration.chain.filters import implies
 from factory.orchestration.chain.link import Chain
 from factory.orchestration.chain.refine import refine, variant
 from factory.orchestration.keys import table_of
+from factory.orchestration.table.table_asset import table_asset
 from factory.settings import Settings
 from tests.orchestration.runs import reads, run
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from factory.filters.rounds import Round
-from factory.orchestration.chain.dedup import Deduplication, dedup_group
+from factory.orchestration.chain.dedup.group import Deduplication, dedup_group
 from factory.orchestration.chain.depsort import DependencyOrder
 from factory.orchestration.chain.filters import Filters
 from factory.orchestration.chain.link import Chain, linked
-from factory.orchestration.chain.models import tokenizer
+from factory.orchestration.chain.models.tokenizer import tokenizer
 from factory.orchestration.chain.packing import Packing
 from factory.orchestration.chain.refine import refine, variant
 from tests.brevity import Brevity, registered

@@ -10,9 +10,9 @@ from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.schemas.packing import TOKENIZER_ID
 from factory.lake.tables import Published
-from factory.orchestration.asset.checks import violations
 from factory.orchestration.chain.depsort import UNIQUE_POSITIONS
 from factory.orchestration.chain.packing import require_tokens_of
+from factory.orchestration.table.checks import violations
 
 
 @pytest.mark.spark

@@ -10,18 +10,18 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from factory.filters.classified import Category, ClassifierScore
 from factory.filters.limits import AtMost, Limit, Top
 from factory.filters.rounds import Round
+from factory.filters.rules.classified import Category, ClassifierScore
 from factory.lake import names
 from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
-from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.chain.filters import Filters
 from factory.orchestration.chain.link import Chain, linked
-from factory.orchestration.chain.models_classifier import classifier
-from factory.orchestration.chain.models_word_list import word_list
+from factory.orchestration.chain.models.classifier import classifier
+from factory.orchestration.chain.models.word_list import word_list
 from factory.orchestration.keys import key_of
+from factory.orchestration.table.table_asset import table_asset
 from factory.settings import Settings
 from tests.orchestration.runs import reads, run
 

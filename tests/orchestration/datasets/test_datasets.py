@@ -8,11 +8,11 @@ import dagster as dg
 import pytest
 
 from factory.errors import ConfigurationError
-from factory.orchestration.asset.table_asset import declaration_of
 from factory.orchestration.datasets.assets import corpus
 from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.datasets.located_yaml import LocatedYaml
 from factory.orchestration.host.definitions import definitions
+from factory.orchestration.table.table_asset import declaration_of
 from factory.settings import Settings
 from tests.orchestration.declared import GOOD, assert_refused, declared, refusal, tables
 

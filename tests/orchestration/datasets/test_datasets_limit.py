@@ -10,10 +10,10 @@ import pytest
 from factory.lake import names
 from factory.lake.schemas.ingest import LIMIT
 from factory.lake.tables import Lake
-from factory.orchestration.asset import progress
 from factory.orchestration.datasets.check import check
 from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.datasets.located_yaml import LocatedYaml
+from factory.orchestration.table import progress
 from factory.settings import Settings
 from tests.orchestration.declared import declared, refusal
 from tests.orchestration.runs import run

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from factory.errors import ConfigurationError
-from factory.filters.classified import Category
 from factory.filters.limits import AtLeast, AtMost, Limit
+from factory.filters.rules.classified import Category
 from factory.orchestration.datasets.assets import corpus
 from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.datasets.located_yaml import LocatedYaml

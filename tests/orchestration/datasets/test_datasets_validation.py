@@ -14,7 +14,7 @@ from factory.lake import names
 from factory.lake.identity import doc_id, draw
 from factory.lake.schemas.packing import VALIDATION
 from factory.lake.tables import Lake
-from factory.orchestration.asset import progress
+from factory.orchestration.table import progress
 from factory.settings import Settings
 from tests.orchestration.declared import declared, refusal, tables
 from tests.orchestration.runs import run

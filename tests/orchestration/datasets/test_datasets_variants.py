@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from factory.orchestration.asset.table_asset import declaration_of
 from factory.orchestration.datasets.file import DatasetsFile
 from factory.orchestration.datasets.located_yaml import LocatedYaml
 from factory.orchestration.host.definitions import definitions
+from factory.orchestration.table.table_asset import declaration_of
 from factory.settings import Settings
 from tests.orchestration.declared import GOOD, declared, refusal, tables
 

@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame
 from factory.lake.names import TableName
 from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
-from factory.orchestration.asset.table_asset import table_asset
 from factory.orchestration.host.input_size import input_bytes
+from factory.orchestration.table.table_asset import table_asset
 from factory.settings import Settings
-from tests.orchestration.asset.published import component, publish
+from tests.orchestration.table.published import component, publish
 
 SOURCE, BEHIND = component("source"), component("upper", "source")
 

@@ -16,13 +16,13 @@ from factory.lake.names import TableName
 from factory.lake.publish import AUDIT, FAILED
 from factory.lake.schemas.dedup import COMPONENTS
 from factory.lake.tables import Lake
-from factory.orchestration.asset import partition_groups
-from factory.orchestration.asset.checks import holds
-from factory.orchestration.asset.declaration import Tables
-from factory.orchestration.chain.dedup import dedup_group
+from factory.orchestration.chain.dedup.group import dedup_group
 from factory.orchestration.chain.refine import refine, variant
 from factory.orchestration.host.reap import leftovers
 from factory.orchestration.keys import key_of, table_of
+from factory.orchestration.table import partition_groups
+from factory.orchestration.table.checks import holds
+from factory.orchestration.table.declaration import Tables
 from factory.settings import Settings
 from tests.orchestration.runs import COLUMNS, component_table, run, violations
 

@@ -1,6 +1,6 @@
 //! What adverts are full of: calls to act, prices, contact lines and links.
 //!
-//! `factory/filters/advertising.py` is the readable definition.
+//! `factory/filters/rules/advertising.py` is the readable definition.
 
 use std::sync::LazyLock;
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from blender.global_batches.protocol.operations import Verdict, create, get
+from blender.global_batches.log.operations import Verdict, create, get
 from blender.global_batches.store.namespace_store import NamespaceStore, open_store
 
 ROOT = Path(__file__).parents[4]

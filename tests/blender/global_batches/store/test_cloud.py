@@ -9,8 +9,7 @@ import pytest
 
 from blender.errors import StoreUnavailable
 from blender.global_batches.errors import NamespaceNotFound
-from blender.global_batches.namespace import create_namespace, open_namespace
-from blender.global_batches.protocol.operations import (
+from blender.global_batches.log.operations import (
     Create,
     Creation,
     Routine,
@@ -21,6 +20,7 @@ from blender.global_batches.protocol.operations import (
     list_names,
     put,
 )
+from blender.global_batches.namespace import create_namespace, open_namespace
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.writer import BatchWriter

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from blender.global_batches.protocol.operations import Creation
+from blender.global_batches.log.operations import Creation
 from blender.global_batches.store.folder import Folder
 from factory.errors import ConfigurationError, FactoryError, MachineError, error_from_text
 

@@ -19,7 +19,7 @@ import pytest
 
 from blender.call_context import CallContext, use_context
 from blender.errors import CallCancelled, Stalled, StoreUnavailable
-from blender.global_batches.protocol.operations import (
+from blender.global_batches.log.operations import (
     Create,
     Creation,
     Put,
@@ -253,7 +253,7 @@ def test_a_wait_ends_with_its_call(nobody: Settings) -> None:
 
 def test_an_interrupt_ends_a_wait(nobody: Settings) -> None:
     code = (
-        "from blender.global_batches.protocol.operations import get\n"
+        "from blender.global_batches.log.operations import get\n"
         "from blender.global_batches.store.namespace_store import open_store\n"
         "store = open_store('s3://bucket/run')\n"
         "print('waiting', flush=True)\n"
@@ -279,7 +279,7 @@ def test_an_interrupt_ends_a_wait(nobody: Settings) -> None:
 def test_a_forked_process_is_told_that_it_cannot_use_a_bucket(nobody: Settings, routine: str) -> None:
     code = (
         "import os\n"
-        "from blender.global_batches.protocol.operations import get, get_all\n"
+        "from blender.global_batches.log.operations import get, get_all\n"
         "from blender.global_batches.store.namespace_store import open_store\n"
         "store = open_store('s3://bucket/run', patience_s=0.1)\n"
         "for _ in range(2):\n"
@@ -296,7 +296,7 @@ def test_a_forked_process_is_told_that_it_cannot_use_a_bucket(nobody: Settings, 
 def test_a_bucket_is_read_while_the_interpreter_shuts_down(nobody: Settings, names: list[str]) -> None:
     code = (
         "import atexit\n"
-        "from blender.global_batches.protocol.operations import get_all\n"
+        "from blender.global_batches.log.operations import get_all\n"
         "from blender.global_batches.store.namespace_store import open_store\n"
         "@atexit.register\n"
         "def read():\n"

@@ -12,8 +12,8 @@ from typing import cast
 import pytest
 
 from blender.global_batches.errors import UnsafeStore
+from blender.global_batches.log.operations import Creation, list_names
 from blender.global_batches.namespace import create_namespace
-from blender.global_batches.protocol.operations import Creation, list_names
 from blender.global_batches.store import namespace_store
 from blender.global_batches.store import probe as probe_module
 from blender.global_batches.store.folder import Folder

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from blender.catalog.blends import open_blends
-from blender.client import BlenderClient
 from blender.errors import SourceGone
 from blender.records import Source
 from blender.rows.index import index_files
 from blender.serving.server import BlenderServer
 from blender.serving.service import blend_services
+from blender.trainer.client import BlenderClient
 from factory.settings import Settings
 from tests.blender.lakes import CODE, PROSE, open_reader, packed_rows, write_table
 

@@ -13,16 +13,16 @@ import pytest
 from blender.call_context import CallContext
 from blender.catalog.blends import Blends, open_blends
 from blender.catalog.store import open_store
-from blender.client import BlenderClient
 from blender.errors import InvalidBlend, SourceGone, Stalled
 from blender.opened.blend import Blend
 from blender.proto.blender.v1 import blender_pb2 as pb
-from blender.protocol.status import to_error
-from blender.protocol.stubs import stub
 from blender.records import Schedule, Source
 from blender.rows.live.live_progress import LiveProgress, hashes
 from blender.spec.source import wellformed
 from blender.spec.step_range import StepRange
+from blender.trainer.client import BlenderClient
+from blender.wire.status import to_error
+from blender.wire.stubs import stub
 from factory.explain.stages.serving import serving_positions
 from factory.lake.catalog import open_catalog
 from factory.settings import Settings

@@ -1,0 +1,46 @@
+"""A process's knowledge of a namespace's log between two routines."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from dataclasses import dataclass, field
+
+from blender.global_batches.log.objects import Floor
+from blender.global_batches.log.state import SEGMENT_STEPS
+from blender.global_batches.log.step_order import Arrival, Order
+
+CHECKPOINT_VERSIONS = 100
+
+
+@dataclass
+class Client:
+    """The newest record of the chain of floors that this process has read; for one thread at a time."""
+
+    floor: Floor = field(default_factory=Floor)
+    floor_index: int = 0
+    """The index of that record; 0 before the first."""
+    namespace: str | None = None
+    """The id of the namespace that the process has opened; None reads the log of any."""
+    order: Order = field(default_factory=Arrival)
+    """Which lanes the namespace has, and which steps their batches get."""
+    checkpoint_versions: int = CHECKPOINT_VERSIONS
+    """Versions between two checkpoints, the same for all processes."""
+    segment_steps: int = SEGMENT_STEPS
+    """Steps of a segment, the same for all processes."""
+    longest_tail: int = field(default=0, init=False)
+    """Steps after the segments that a state may have before it is read anew."""
+
+    def __post_init__(self) -> None:
+        self.note_tail(0)
+
+    def note_tail(self, steps: int) -> None:
+        """Note the length of a tail that was just read anew; it is long where checkpoints are missing."""
+        usual = 2 * self.segment_steps
+        self.longest_tail = 2 * steps if steps > usual else usual
+
+
+def incarnation_of_process() -> str:
+    """A name for what this process does with a lane, never used again: `host:process:random`."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"

@@ -1,0 +1,361 @@
+"""One asset's run: write its tables to audit branches, check them there, publish, then report to Dagster.
+
+1. The run keeps tables and partitions that it has no reason to write (`factory.orchestration.table.reuse`).
+2. Spark writes every output to its audit branch.
+3. The checks of every output run on its branch. One failure keeps the branches for inspection, leaves every
+   main branch untouched and ends the asset.
+4. Every branch is sealed with its lineage and content fingerprint, then published, the main table last.
+
+The function of a partitioned asset is called once per partition, so a range of partitions holds the same rows
+as its partitions one by one. They are written, checked and published together; other partitions stay.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Any
+
+import dagster as dg
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from factory.errors import CheckFailed, DamagedFile
+from factory.ingest.state import MOST_BYTES
+from factory.lake.fingerprint import Fingerprint
+from factory.lake.lineage import Lineage
+from factory.lake.names import TableName, raw, registered
+from factory.lake.publish import Audit, drop_branches, publish, seal, set_aside
+from factory.lake.registration import forget, register
+from factory.lake.schemas.base import TableSchema
+from factory.lake.schemas.ingest import REJECTED, TEXT_AT, thin
+from factory.lake.tables import Lake, Published
+from factory.lake_spark import audit as spark_audit
+from factory.lake_spark.read import read_at
+from factory.orchestration.host.history import SQL
+from factory.orchestration.host.resources import LakeRun
+from factory.orchestration.keys import key_of
+from factory.orchestration.table import code_parts
+from factory.orchestration.table.branch import Branch
+from factory.orchestration.table.charts.totals import NOTE
+from factory.orchestration.table.checks import Check, in_files, said, unique, violations
+from factory.orchestration.table.declaration import (
+    AssetResult,
+    Declaration,
+    Output,
+    PartitionSelection,
+    Tables,
+)
+from factory.orchestration.table.materialization import leave_out, results, shown_of
+from factory.orchestration.table.partition_groups import PartitionGroup, call
+from factory.orchestration.table.progress import emit
+from factory.orchestration.table.rejections import count_rejections, facts, n_rejected, require_documents
+from factory.orchestration.table.reuse import (
+    DAMAGED,
+    NEW,
+    Listings,
+    Request,
+    listings_of,
+    omission,
+    phrase,
+    reasons,
+    stale_lasting,
+)
+from factory.orchestration.table.rows import Rows
+from factory.spark.session import batches_of
+
+_MAX_SENTENCES = 20  # of a file check, shown in Dagster
+
+
+def materialize(
+    context: dg.AssetExecutionContext,
+    declared: Declaration,
+    function: Callable[[str | None], AssetResult],
+    parts: PartitionSelection,
+) -> Iterator[Any]:
+    """Run the steps above; yield check results, then materializations.
+
+    `function` returns the rows of the partition with the given key, or of the whole table for None.
+    """
+    run: LakeRun = context.resources.lake
+    spark: SparkSession = context.resources.pyspark.spark_session
+    began = time.monotonic()
+    keys = context.job_def.asset_layer.selected_asset_keys
+    if key_of(declared.table) not in keys:  # somebody runs checks of a table that is there
+        for output in declared.outputs:
+            run.lake.published(output.table)
+            names = {check.name for check in context.selected_asset_check_keys}
+            checks = _checks_of_reused(spark, run, output)
+            yield from (check for check in checks if check.check_name in names)
+        return
+    emit(str(declared.table), "started")
+    upstream = {str(table): run.pin(table) for table in declared.upstream.values()}
+    request = Request.of(declared, keys, reuse=run.reuse, named_tables=run.named_tables)
+    listings = listings_of(declared, parts.keys)
+    found = reasons(run.lake, declared, upstream, parts, request, listings)
+    too_few = omission(run.lake, declared, request)
+    if too_few is not None and NEW in found.values():
+        leave_out(context, declared.outputs, too_few)
+        return
+    # What only people read and is there stays, unless it is damaged.
+    made = parts.only(key for key, why in found.items() if too_few is None or why == DAMAGED)
+    if not made.keys:
+        current = [run.lake.published(output.table) for output in declared.outputs]
+        kept_despite = stale_lasting(run.lake, declared, upstream)
+        emit(
+            str(declared.table),
+            "reused",
+            current[-1].rows,
+            n_rejected(run.lake, declared.outputs),
+            kept_despite,
+        )
+        for output in declared.outputs:
+            yield from _checks_of_reused(spark, run, output)
+        yield from results(context, current, parts, {"reused": True})
+        return
+    try:
+        tables, groups = call(function, made, declared)
+        published, written, rejected = yield from _write_audit_publish(
+            spark, run, declared, made, tables, groups, upstream, listings
+        )
+    except BaseException:
+        emit(str(declared.table), "failed")
+        raise
+    seconds = time.monotonic() - began
+    shown = [
+        shown_of(output, rows, run.lake.table(output.table).properties)
+        for output, rows in zip(declared.outputs, written, strict=True)
+    ]
+    note = "; ".join(filter(None, [tables.note, *(str(figures.get(NOTE, "")) for figures in shown)]))
+    emit(str(declared.table), "published", published[-1].rows, rejected.get("rejected"), phrase(found), note)
+    of_all = {"seconds": seconds, "made because": phrase(found) or NEW, **tables.facts, **rejected}
+    yield from results(context, published, parts, of_all, shown)
+
+
+def _write_audit_publish(
+    spark: SparkSession,
+    run: LakeRun,
+    declared: Declaration,
+    parts: PartitionSelection,
+    tables: Tables,
+    groups: Sequence[PartitionGroup],
+    upstream: dict[str, Published],
+    listings: Listings,
+) -> Generator[dg.AssetCheckResult, None, tuple[list[Published], list[Rows], dict[str, int]]]:
+    """Run steps 2 to 4; return the published tables, their rows, and the rejection figures of a source.
+
+    An error drops the begun branches, except those that a failed check keeps.
+    """
+    audits: dict[TableName, Audit] = {}
+    try:
+        _write(spark, run, declared, parts, tables, groups, audits)
+        emit(str(declared.table), "written")
+        branches = [
+            Branch(spark, run.lake, audits[output.table], output, parts.partitions)
+            for output in declared.outputs
+        ]
+        yield from _check(run, branches)
+        rejected = _require_documents(run, branches, tables)
+        emit(str(declared.table), "checked")
+        lineage = Lineage(
+            asset=str(declared.table),
+            run_id=run.run_id,
+            code_version=declared.code_version,
+            config=declared.config,
+            upstream={table: published.snapshot_id for table, published in upstream.items()},
+            inputs=_states(tables, listings),
+            values=dict(declared.values),
+            code=code_parts.text_of(declared.code),
+            listings=_listing_texts(listings, parts.keys),
+        )
+        published = _publish(run, declared, branches, lineage, tables)
+        tables.release()
+        return published, [branch.read for branch in branches], rejected
+    except BaseException:
+        for audit in audits.values():
+            drop_branches(run.lake, audit.table, audit.branch)
+        # A dead JVM holds no scratch, and its error must not hide the first one.
+        with contextlib.suppress(Py4JError, ConnectionError):
+            tables.release()
+        raise
+
+
+def _listing_texts(listings: Listings, keys: Sequence[str | None]) -> dict[str, str]:
+    """The listing of each partition; they stand together in the summary of one snapshot."""
+    most_bytes = MOST_BYTES // max(len(keys), 1)
+    return {key or "": listings[key].to_text(most_bytes) for key in keys if key in listings}
+
+
+def _states(tables: Tables, listings: Listings) -> dict[str, str]:
+    """The state of the files of each partition, as the source declares or reports them."""
+    of_reader = {key: ingested.state for key, ingested in tables.inputs.items() if ingested.state}
+    of_listing = {key: listings[key].state for key in listings.keys() & tables.inputs.keys()}
+    return {key or "": state for key, state in (of_reader | of_listing).items()}
+
+
+def _write(
+    spark: SparkSession,
+    run: LakeRun,
+    declared: Declaration,
+    parts: PartitionSelection,
+    tables: Tables,
+    groups: Sequence[PartitionGroup],
+    audits: dict[TableName, Audit],
+) -> None:
+    """Write every output to its branch, the main table first, because side tables may derive from its rows.
+
+    `audits` receives each branch as soon as it exists.
+    """
+    for output in reversed(declared.outputs):
+        is_main = output.table == declared.table
+        schema = _stored(run.lake, output, tables) if is_main else output.schema
+        audit = spark_audit.begin(spark, run.lake, output.table, schema, run.run_id, replaced=parts.every)
+        audits[output.table] = audit
+        for group in groups:
+            if is_main:
+                rows = group.rows()
+            else:
+                written = spark_audit.read_branch(spark, run.lake, audits[declared.table])
+                rows = group.side_rows(output.table.name.removeprefix(f"{declared.table.name}_"), written)
+            with batches_of(spark, declared.rows_per_batch):
+                properties = tables.said if is_main else {}
+                spark_audit.replace_rows(rows, audit, schema, run.run_id, group.partitions, properties)
+
+
+def _stored(lake: Lake, output: Output, tables: Tables) -> TableSchema:
+    """Return the stored columns of the main table: as declared, and `text_at` for registered texts."""
+    try:
+        before = lake.table(output.table).schema().column_names if lake.exists(output.table) else []
+    except DamagedFile:  # the table is recreated, or the error is raised where its branch begins
+        before = []
+    return thin(output.schema) if tables.registered or TEXT_AT.name in before else output.schema
+
+
+def _check(run: LakeRun, branches: Sequence[Branch]) -> Iterator[dg.AssetCheckResult]:
+    failed: list[str] = []
+    for branch in branches:
+        output, found, sentences = branch.output, branch.violations(), branch.in_files()
+        for check in output.checks:
+            figure = len(sentences[check.name]) if check.files else found[check.name]
+            result = _result(output, check, figure, sentences.get(check.name))
+            if not result.passed and check.blocking:
+                is_key = check == unique(*output.schema.key)
+                shown = f", for example {branch.repeated()}" if is_key else ""
+                failed.append(f"{output.table}: {check.name} ({said(check.figures(figure))}{shown})")
+            yield result
+    if failed:
+        raise dg.Failure(
+            description=f"Checks failed: {'; '.join(failed)}. {_kept(run, branches)}", allow_retries=False
+        )
+
+
+def _require_documents(run: LakeRun, branches: Sequence[Branch], tables: Tables) -> dict[str, int]:
+    """Return the rejection figures of a source, none for other tables; raise Failure above the limit."""
+    rejected = next((branch for branch in branches if branch.output.schema.columns == REJECTED.columns), None)
+    if rejected is None:
+        return {}
+    documents = branches[-1]
+    lost = rejected.count_by()
+    files = {key: found.count_files() for key, found in tables.inputs.items() if lost[(key,)]}
+    found = count_rejections(documents, rejected, files)
+    try:
+        require_documents(documents.audit.table, found, rejected, tables.max_rejected)
+    except CheckFailed as error:
+        raise dg.Failure(
+            description=f"{error} {_kept(run, branches)} Fix the files or their declaration, or raise "
+            "`max_rejected`.",
+            allow_retries=False,
+        ) from error
+    return facts(list(found.values()))
+
+
+def _kept(run: LakeRun, branches: Sequence[Branch]) -> str:
+    """Set the branches aside and return a sentence with their names."""
+    kept = [
+        f"{branch.audit.table}.branch_{set_aside(run.lake, branch.audit)}" for branch in reversed(branches)
+    ]
+    return f"Main is as it was; the rows are in {', '.join(kept)} (`factory sample` shows them)."
+
+
+def _publish(
+    run: LakeRun, declared: Declaration, branches: Sequence[Branch], lineage: Lineage, tables: Tables
+) -> list[Published]:
+    for branch in branches:
+        if branch.keys is None:
+            sealed = lineage.with_content(str(branch.content()))
+        else:
+            sealed = _of_partitions(run, branch, lineage)
+        seal(run.lake, branch.audit, sealed, tables.properties | tables.said)
+    emit(str(declared.table), "sealed")
+    published = []
+    for branch in branches:
+        published.append(publish(run.lake, branch.audit, tables.properties))
+        if branch.audit.table != declared.table:
+            emit(str(declared.table), "publishing")
+    # Readers take texts from the registered files, not through the registered table, so it may follow later.
+    files = registered(declared.table.name)
+    if tables.registered:
+        register(run.lake, files, tables.registered.files, tables.registered.columns, lineage)
+    elif declared.table == raw(declared.table.name):
+        forget(run.lake, files)
+    return published
+
+
+def _of_partitions(run: LakeRun, branch: Branch, lineage: Lineage) -> Lineage:
+    """Add the content of the replaced partitions, and of the whole table, to the lineage.
+
+    The rows of main are read only if its snapshots do not record the previous content of the partitions.
+    """
+    table, replaced = branch.audit.table, branch.replaced()
+    before = run.lake.partitions(table)
+    held = [before.content(key) for key in replaced]
+    main = run.lake.table(table).current_snapshot()
+    recorded = run.lake.published(table).lineage.content if main is not None else str(Fingerprint())
+    if recorded and None not in held:
+        kept = Fingerprint.parse(recorded) - sum((of for of in held if of is not None), Fingerprint())
+        content = sum(replaced.values(), kept)
+    else:
+        content = branch.content()
+    return lineage.with_content(str(content), {key: str(of) for key, of in replaced.items()})
+
+
+def _checks_of_reused(spark: SparkSession, run: LakeRun, output: Output) -> Iterator[dg.AssetCheckResult]:
+    """Blocking checks passed when the table was published; alarms run again."""
+    alarms = [check for check in output.checks if not check.blocking]
+    found: dict[str, float] = {}
+    sentences: dict[str, list[str]] = {}
+    if alarms:
+        at = run.lake.published(output.table).snapshot_id
+        found = violations(read_at(spark, output.table, at), alarms)
+        sentences = in_files(run.lake.table(output.table), at, alarms)
+    for check in output.checks:
+        figure = found.get(check.name, len(sentences.get(check.name, ())))
+        yield _result(output, check, figure, sentences.get(check.name), {"reused": True})
+
+
+def _result(
+    output: Output,
+    check: Check,
+    figure: float,
+    sentences: Sequence[str] | None,
+    of_all: Mapping[str, Any] | None = None,
+) -> dg.AssetCheckResult:
+    return dg.AssetCheckResult(
+        asset_key=key_of(output.table),
+        check_name=check.name,
+        passed=check.passes(figure),
+        severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
+        description=check.description,
+        metadata={**check.figures(figure), **(of_all or {}), **_excerpt(sentences), **_sql(check)},
+    )
+
+
+def _sql(check: Check) -> dict[str, dg.MetadataValue]:
+    """Return the aggregate that counts the violations, for those who want to look for them."""
+    return {} if check.files else {SQL: dg.MetadataValue.text(check.violations)}
+
+
+def _excerpt(sentences: Sequence[str] | None) -> dict[str, dg.MetadataValue]:
+    """Return the first sentences of a file check as Dagster metadata."""
+    return {"found": dg.MetadataValue.text("\n".join(sentences[:_MAX_SENTENCES]))} if sentences else {}

@@ -1,0 +1,150 @@
+"""The rules of the protocol, each as the lines that hold it and the lines that a world without it has.
+
+    rule = RULES["epochs"]
+    with without(rule.changes):
+        World(rule.seed).run()                      # breaks an invariant
+
+A test of the test: were an interleaving unable to tell a protocol without a rule from the whole, its silence
+would prove nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TypeAlias
+
+from blender.global_batches.log import checkpoints, floors, log
+
+Changes: TypeAlias = tuple[tuple[ModuleType, str, str], ...]
+"""Modules, with lines of each and what stands there instead."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The lines that hold a rule, and what stands there without it."""
+
+    seed: int
+    """The first world of arrival order that breaks an invariant without the rule."""
+    changes: Changes
+
+
+RULES = {
+    "read-back": Rule(
+        seed=1,
+        changes=(
+            (log, "verdict = yield from create(", "verdict = yield from _believed("),
+            (
+                log,
+                "def _claimed_lane(",
+                "def _believed(name, body):\n"
+                "    from blender.global_batches.log.operations import Create, Creation\n\n"
+                "    stored = (yield Create(name, body)) is Creation.STORED\n"
+                "    return Verdict.OURS if stored else Verdict.NOT_OURS\n\n\n"
+                "def _claimed_lane(",
+            ),
+            (
+                log,
+                "        return (yield from advance(client, state))\n    floor",
+                "        newer, before = (yield from advance(client, state)), state.lane(lane)\n"
+                "        if newer.lane(lane).epoch == before.epoch:  # it believes that it added nothing\n"
+                "            newer = replace(newer, lanes={**newer.lanes, lane: before})\n"
+                "        return newer\n"
+                "    floor",
+            ),
+        ),
+    ),
+    "floor after a create": Rule(seed=0, changes=((log, "if delta.version <= floor.version:", "if False:"),)),
+    "floor after a create, off by one": Rule(
+        seed=12, changes=((log, "if delta.version <= floor.version:", "if delta.version < floor.version:"),)
+    ),
+    "epochs": Rule(
+        seed=2,
+        changes=(
+            (log, "if (lane.epoch, lane.incarnation) != (claim.epoch, claim.incarnation):", "if False:"),
+        ),
+    ),
+    "incarnations": Rule(
+        seed=1,
+        changes=(
+            (
+                log,
+                "if (lane.epoch, lane.incarnation) != (claim.epoch, claim.incarnation):",
+                "if lane.epoch != claim.epoch:",
+            ),
+            (
+                log,
+                "if (after.epoch, after.incarnation) == (claim.epoch, incarnation):",
+                "if after.epoch == claim.epoch:",
+            ),
+        ),
+    ),
+    "fence rebuilt after a lost race": Rule(
+        seed=3,
+        changes=(
+            (
+                log,
+                "    while True:\n        before = state.lane(lane)\n",
+                "    before = state.lane(lane)\n    while True:\n",
+            ),
+        ),
+    ),
+    "checkpoint read before its floor": Rule(
+        seed=1,
+        changes=(
+            (checkpoints, "if version <= 0 or (yield from read(version)) is None:", "if version <= 0:"),
+        ),
+    ),
+    "segment read back before its checkpoint": Rule(
+        seed=9,
+        changes=(
+            (checkpoints, "import Routine, delete,", "import Routine, create, delete,"),
+            (checkpoints, "yield from ensure(segment_name(", "yield from create(segment_name("),
+        ),
+    ),
+    "walk confirmed by the floor": Rule(
+        seed=0, changes=((log, "if floor.version > state.version:", "if False:"),)
+    ),
+    "floor after a poll that read nothing": Rule(
+        seed=1,
+        changes=((log, "if floor.version > state.version:", "if deltas and floor.version > state.version:"),),
+    ),
+    "floor as a chain": Rule(
+        seed=2,
+        changes=(
+            (floors, "import Routine, create\n", "import Put, Routine, get\n"),
+            (
+                floors,
+                "index, body = yield from chain.head(names.floor, client.floor_index)",
+                "index, body = 1, (yield from get(names.floor(1)))",
+            ),
+            (
+                floors,
+                "yield from create(names.floor(client.floor_index + 1), raised)",
+                "yield Put(names.floor(1), raised)",
+            ),
+        ),
+    ),
+}
+
+
+@contextmanager
+def without(changes: Changes) -> Iterator[None]:
+    """Run the changed modules in place of the package's."""
+    sources: dict[ModuleType, str] = {}
+    for module, old, new in changes:
+        source = sources.get(module) or Path(module.__file__ or "").read_text()
+        assert source.count(old) == 1, f"{module.__name__} no longer has the lines of this rule: {old}"
+        sources[module] = source.replace(old, new)
+    originals = {module: dict(vars(module)) for module in sources}
+    try:
+        for module, source in sources.items():
+            exec(compile(source, f"{module.__name__}, changed", "exec"), module.__dict__)
+        yield
+    finally:
+        for module, original in originals.items():
+            vars(module).clear()
+            vars(module).update(original)
