@@ -178,7 +178,8 @@ def test_the_wheel_holds_every_file_of_the_packages_and_no_other(wheel: Path) ->
 
 def test_pip_learns_what_the_wheel_needs_and_who_may_use_it(wheel: Path, metadata: Message) -> None:
     project = PROJECT["project"]
-    assert re.fullmatch(r"corpus_factory-0\.1\.0-cp311-abi3-manylinux_2_\d+_\w+\.whl", wheel.name)
+    version = re.escape(project["version"])
+    assert re.fullmatch(rf"corpus_factory-{version}-cp311-abi3-manylinux_2_\d+_\w+\.whl", wheel.name)
     assert metadata["License-Expression"] == project["license"]
     assert metadata["Requires-Python"] == project["requires-python"]
     required = [it for it in metadata.get_all("Requires-Dist", []) if "extra ==" not in it]
