@@ -10,6 +10,7 @@ tests may hold one invariant: their marks have the same text.
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,9 +18,11 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "invariants.md"
 _HEAD = """# Invariants
 
-Reference: the rules that always hold, and the tests that hold them. [ARCHITECTURE.md](../ARCHITECTURE.md)
-explains those that shape the code. `python -m tests.invariants > docs/invariants.md` writes this page from
-the marks `@pytest.mark.invariant` on the tests.
+*Reference for contributors: the rules that always hold, and the tests that hold them.*
+
+[ARCHITECTURE.md](../ARCHITECTURE.md) explains the invariants that shape the code.
+`python -m tests.invariants > docs/invariants.md` writes this page from the marks `@pytest.mark.invariant`
+on the tests.
 """
 
 
@@ -47,8 +50,9 @@ def page() -> str:
     for text, tests in invariants().items():
         folder = tests[0].split("/")[1]
         heading = "the whole system" if folder.partition("::")[0].endswith(".py") else folder
+        rule = textwrap.fill(f"- {text}", 126, subsequent_indent="  ", break_on_hyphens=False)
         held = "\n".join(f"  - `{test}`" for test in tests)
-        by_folder.setdefault(heading, []).append(f"- {text}\n{held}\n")
+        by_folder.setdefault(heading, []).append(f"{rule}\n{held}\n")
     sections = (f"\n## {heading}\n\n{''.join(lines)}" for heading, lines in sorted(by_folder.items()))
     return _HEAD + "".join(sections)
 

@@ -32,6 +32,8 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=IDS)
 LOGGER = re.compile(r'getLogger\("([\w.]+)"\)')
 FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"[\w.-]*(?:/[\w.-]+)*\.(?:py|pyi|rs|toml|txt|md|proto|yaml|svg|sh)")
+KIND = re.compile(r"\*(?:Tutorial|Guide|Reference|Concept) for [^*:]+: [^*]+\.\*")
+MOST_LINES = {"README.md": 140, "ARCHITECTURE.md": 340}
 SETTINGS = {f"FACTORY_{name.upper()}": field for name, field in Settings.model_fields.items()}
 
 
@@ -61,6 +63,25 @@ def anchors(page: Path) -> set[str]:
 def section(page: Path, heading: str) -> str:
     """The text below a heading, up to the next one of its level."""
     return page.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+@every_page
+def test_every_page_says_its_kind_and_its_readers(page: Path) -> None:
+    title, kind, _ = page.read_text().split("\n\n", 2)
+    assert title.startswith("# ")
+    assert KIND.fullmatch(kind), "Begin with a line such as `*Guide for operators: remake tables.*`."
+
+
+@pytest.mark.parametrize("name", MOST_LINES)
+def test_the_first_pages_of_a_reader_stay_short(name: str) -> None:
+    assert len((ROOT / name).read_text().splitlines()) <= MOST_LINES[name]
+
+
+def test_the_newest_version_of_the_changelog_is_the_version_of_the_package() -> None:
+    newest, *_ = re.findall(
+        r"^## (\S+) \(\d{4}-\d\d-\d\d\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
+    assert newest == tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
 
 @every_page

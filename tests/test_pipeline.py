@@ -135,8 +135,8 @@ def test_every_file_and_line_of_the_corpus_is_accounted_for(lake: Lake, corpus: 
 
 
 @pytest.mark.invariant(
-    "No verified edge joins two kept documents, and every removed document names what it duplicates with "
-    "their similarity, and the kept one."
+    "No verified edge joins two kept documents, and every removed document names the document it duplicates, "
+    "their similarity, and the kept document."
 )
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_no_kept_documents_are_similar_and_removed_ones_have_a_kept_like(lake: Lake, dataset: str) -> None:

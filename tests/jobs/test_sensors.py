@@ -215,8 +215,8 @@ def test_a_new_partition_is_not_in_the_run_of_one_that_failed(
 
 
 @pytest.mark.invariant(
-    "The sensor requests one run per range of changed partitions, and none for files from which the "
-    "tables were made."
+    "The sensor requests one run per range of changed partitions, and none for files that the "
+    "tables were made of."
 )
 @pytest.mark.parametrize(
     "partitions, keys, expected",
@@ -270,8 +270,8 @@ def test_changes_of_several_datasets_are_one_run_of_the_tables_without_partition
 
 
 @pytest.mark.invariant(
-    "The sensor requests one run per range of changed partitions, and none for files from which the "
-    "tables were made."
+    "The sensor requests one run per range of changed partitions, and none for files that the "
+    "tables were made of."
 )
 @pytest.mark.parametrize("partitions", [None, DAYS, FOLDERS], ids=["whole", "days", "folders"])
 def test_the_first_look_asks_for_nothing_where_tables_were_made_from_the_same_files(

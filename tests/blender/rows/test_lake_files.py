@@ -19,7 +19,7 @@ from blender.rows.lake_files import LakeFiles
 from tests.blender.lakes import store_settings
 
 
-@pytest.mark.invariant("No wait outlasts its call, and a call that times out names what it waited for.")
+@pytest.mark.invariant("No wait outlasts its call, and a call that times out names the cause of the wait.")
 def test_a_file_that_never_comes_is_named_at_the_deadline(tmp_path: Path) -> None:
     (tmp_path / "here").write_bytes(b"0123456789")
     with socket.socket() as silent:  # a store that takes connections and says nothing

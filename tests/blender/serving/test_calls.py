@@ -157,7 +157,7 @@ def stuck(blends: Blends) -> tuple[str, list[CallContext]]:
     return blend.id, blend.calls  # type: ignore[attr-defined]
 
 
-@pytest.mark.invariant("No wait outlasts its call, and a call that times out names what it waited for.")
+@pytest.mark.invariant("No wait outlasts its call, and a call that times out names the cause of the wait.")
 def test_a_call_that_waits_too_long_names_the_source(
     blends: Blends, stuck: tuple[str, list[CallContext]]
 ) -> None:
@@ -188,7 +188,7 @@ def test_a_wait_ends_before_the_deadline_and_names_the_source(
             reading.result()
 
 
-@pytest.mark.invariant("No wait outlasts its call, and a call that times out names what it waited for.")
+@pytest.mark.invariant("No wait outlasts its call, and a call that times out names the cause of the wait.")
 def test_a_reader_that_goes_away_ends_the_wait_for_its_rows(
     blends: Blends, stuck: tuple[str, list[CallContext]]
 ) -> None:
