@@ -72,7 +72,7 @@ class Measured:
 class Filters:
     """Filter in `rounds`, each with the rules of its declaration.
 
-    `measured` are existing signals that the rounds may read, those of the base dataset of a variant.
+    `measured` are existing signals that the rounds may read; a variant reads its dataset's.
     """
 
     rounds: Sequence[Round]

@@ -33,11 +33,10 @@ def source(
 
     The function takes `ingests`, the readers of raw material, and with `partitions_def` also `partition`, the
     key to read. Its documents become `raw.<name>`, its bad records `raw.<name>_rejected`. `config` holds
-    everything besides the code that decides which documents are read. `owners` are mail addresses and
-    `team:name`s. `files` returns the files and folders that the function reads, those of the given partition
-    if it has any, so that `--changed` keeps the dataset while they are as they were. Without `files`,
-    `input_bytes` returns the size of what the function reads, by which a run chooses its JVM. `checks` are of
-    the documents.
+    everything but the code that decides which documents are read. `owners` are mail addresses and
+    `team:name`s. `files` returns the files and folders that the function reads, for a partition if there are
+    any, so that `--changed` keeps the dataset while they are unchanged. Without `files`, `input_bytes`
+    returns the size of the input, so that a run can choose its JVM. `checks` check the documents.
 
     Raises ConfigurationError at decoration for an invalid name.
     """
@@ -69,8 +68,8 @@ def made_from(
 ) -> Callable[[Callable[[DataFrame], Ingested]], dg.AssetsDefinition]:
     """Declare the decorated function as the source of dataset `name`, made from the documents of another.
 
-    The function takes the raw `documents` of `parent` and returns those of its own, such as
-    `factory.ingest.derived.read_again` gives, each with the id of the one that it is made from in
+    The function takes the raw `documents` of `parent` and returns its own, as
+    `factory.ingest.derived.read_again` does. Each has the id of its parent document in
     `metadata.derived_from`, which `factory trace` follows both ways. A parent with partitions needs the same
     `partitions_def`.
     """

@@ -1,9 +1,9 @@
-"""The link of facts: tables beside the raw documents, which predicates read as `facts.<name>`.
+"""The link of facts: tables of facts on raw documents, which predicates read as `facts.<name>`.
 
     files -> facts.<dataset>_rows -> facts.<dataset> <- raw.<dataset>
 
-The files are read in every run. Where they are as they were, nothing else is made again; where they changed,
-facts are joined to the documents and predicates decide anew, and no text is read.
+Every run reads the files. If they are unchanged, the run makes nothing else again; if they changed, it joins
+facts to the documents and predicates decide anew, without reading a text.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Facts:
 
 
 def _written(source: FactFiles) -> dict[str, object]:
-    """What decides the rows of some files besides the files."""
+    """Everything that decides the rows of fact files, except their content."""
     name = ", ".join(path.name for path in source.paths)
     paths = [str(path) for path in source.paths]
     return {

@@ -51,10 +51,10 @@ class Extension:
 
 @dataclass(frozen=True)
 class Chain:
-    """The assets of a dataset so far, and what the next link reads. Iterating gives the assets.
+    """The assets of a dataset so far, and the tables for the next link. Iterating gives the assets.
 
     `documents` is the table of whole documents. `verdicts` is the table that says which of them stay (`kept`
-    by `doc_id`), None if all do. `further` are tables that a later link may read besides, by their role, such
+    by `doc_id`), None if all do. `further` are other tables that a later link may read, by their role, such
     as `dependencies`. With `partitions_def` raw documents have partitions, and so have the tables of links
     that look at one document at a time. `graph_group` is the group of the next tables in Dagster's graph, or
     None before deduplication.

@@ -55,7 +55,7 @@ _CHECKS = (
 
 @dataclass(frozen=True)
 class _Part:
-    """A part of a dataset's documents, packed under a name: those that `select` chooses, by a share."""
+    """A part of a dataset's documents, packed under a name; `select` chooses them by a share."""
 
     noun: str
     name: str

@@ -47,14 +47,15 @@ def refine(
     owners: Sequence[str] = (),
     partitions_def: dg.PartitionsDefinition[str] | None = None,
 ) -> Chain:
-    """Every asset of `dataset` after `raw.<dataset>`, except those of its dedup group.
+    """Every asset of `dataset` after `raw.<dataset>`; the assets of its dedup group are declared apart.
 
-    Each of `rounds` filters what the earlier rounds kept. A code dataset is sorted by dependency before it is
-    tokenized; the tokens of `around` enclose each document. A share `validation` of its repositories, and of
-    its documents without one, is packed apart, also in its variants. With the `partitions_def` of
-    `raw.<dataset>`, signals and verdicts are made partition by partition, because they need one document at a
-    time; later tables compare documents, so they are made as a whole. `owners` are mail addresses and
-    `team:name`s. Raises ConfigurationError for a rule, a name or a group that does not fit.
+    Each of `rounds` filters the documents that earlier rounds kept. A code dataset is sorted by dependency
+    before it is tokenized; the tokens of `around` enclose each document. A share `validation` of its
+    repositories, and of its documents without one, is packed apart, also in its variants. With the
+    `partitions_def` of `raw.<dataset>`, signals and verdicts are made partition by partition, because they
+    need one document at a time; later tables compare documents, so they are made as a whole. `owners` are
+    mail addresses and `team:name`s. Raises ConfigurationError for a rule, a name or a group that does not
+    fit.
     """
     if names.VARIANT in dataset:
         raise ConfigurationError(
@@ -111,7 +112,7 @@ def variant(
 
 
 def _before_deduplication(chain: Chain, dataset: str, rounds: Sequence[Round] | None) -> Chain:
-    """The links of a variant before its group: those of `chain`, or the same with other `rounds`."""
+    """The links of a variant before its group: the links of `chain`, perhaps with other `rounds`."""
     if rounds is None:
         return replace(chain.extension(Deduplication).before, dataset=dataset, assets=())
     filters = chain.extension(Filters)

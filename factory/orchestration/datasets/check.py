@@ -70,7 +70,7 @@ class CheckedFile:
     warnings: tuple[str, ...] = ()
 
     def left_out(self, folders: Iterable[Path], exclude: Sequence[str] = UNWANTED) -> Mapping[str, int]:
-        """Return how many files of the folders no dataset reads, by ending, without those of `exclude`."""
+        """Return how many files of the folders no dataset reads or excludes, by ending."""
         tops = dict.fromkeys(path.resolve() for path in folders)
         return count_endings(name for top in tops for name in self._left_out(top, exclude))
 
@@ -86,11 +86,11 @@ class CheckedFile:
 
 
 def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedFile:
-    """Return the corpus of a file, the number of files of each dataset, and what their first records suggest.
+    """Return the corpus of a file, the number of files of each dataset, and advice from their first records.
 
     `progress` is called with the name of each dataset before its files are read. Raises ConfigurationError
-    with a sentence for each mistake, for each dataset without a file to read, and for each whose first
-    records do not fit its declaration.
+    with a sentence for each mistake, for each dataset without a file to read, and for each declaration that
+    does not fit the first records.
     """
     declared = corpus(path)
     located = LocatedYaml.read(path)
@@ -166,7 +166,7 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
 
 
 def _searched_folders(file_corpus: Corpus, entry: Dataset) -> list[Path]:
-    """The folders of which a dataset reads all files of its format; `include` and `limit` choose some.
+    """The folders that a dataset searches for all files of its format; `include` and `limit` choose some.
 
     There are none for a format that reads every file.
     """

@@ -66,7 +66,7 @@ def column_misfits(entry: RecordFiles, rows: Sequence[Row]) -> Iterator[Misfit]:
 
 
 def misfit_checks(entry: Dataset) -> Iterator[Check]:
-    """Yield the checks that count the documents whose value does not fit its column."""
+    """Yield the checks that count the documents with a value that does not fit its column."""
     if not isinstance(entry, RecordFiles):
         return
     for column, field in entry.columns.items():
@@ -90,7 +90,7 @@ def literal(text: str) -> str:
 
 
 def _is_gap(text: str) -> bool:
-    """Whether the text of a field that `metadata` lists stands for no value, such as NaN of a data frame."""
+    """Whether the text of a field in `metadata` means a missing value, such as NaN of a data frame."""
     return re.fullmatch(_GAP, text) is not None
 
 

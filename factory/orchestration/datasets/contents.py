@@ -1,4 +1,4 @@
-"""What a file holds by its first bytes, and what to do with one that a reader cannot read."""
+"""The content of a file by its first bytes, and the remedy for a file that a reader cannot read."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ _REMEDIES = {  # by reason for rejection
 
 
 def trouble(source: Input, entry: Dataset, row: Row) -> str:
-    """Return why a file has no document, or why its rest has none, and what to do.
+    """Return why a file, or the rest of it, has no document, and the remedy.
 
-    `row` is the rejected record that says it; what the file holds is said instead where that is known better.
+    `row` is the rejected record with the reason. If the first bytes explain more, the sentence names the
+    content of the file instead.
     """
     reason, detail = row["reason"], row["detail"]
     head, tail = _ends(source)

@@ -189,7 +189,7 @@ class Dataset(FilterOptions):
 
     @property
     def markup_choice(self) -> Markup:
-        """What becomes of web pages among its texts: what the dataset says, or what its kind implies."""
+        """The treatment of web pages among its texts: the declared one, or the default of its kind."""
         return self.markup or ("reject" if self.kind == "prose" else "keep")
 
     @property
@@ -245,7 +245,7 @@ class Dataset(FilterOptions):
 
     @staticmethod
     def advice(content: bytes) -> str | None:  # noqa: ARG004 (for formats that know some)
-        """What to do with a file whose content begins like this and holds no document; None if unknown."""
+        """The remedy for a file without a document that begins with `content`; None if unknown."""
         return None
 
     @property
@@ -300,7 +300,7 @@ def _table_name(name: str) -> str:
 
 
 def _over(dataset: Mapping[str, Any], variant: Any) -> Any:
-    """A variant's values over those of its dataset."""
+    """The values of a dataset, replaced by its variant's."""
     variant = {} if variant is None else variant
     options = [name for name in ("threshold", "keep") if isinstance(variant, Mapping) and name in variant]
     if options:

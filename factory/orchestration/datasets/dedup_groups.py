@@ -52,7 +52,7 @@ def _group(
     kind: Kind,
     variants: Mapping[str, Variant],
 ) -> DedupGroup:
-    """The dedup group of `datasets`, whose sweep holds the thresholds of `variants`."""
+    """The dedup group of `datasets`; its sweep holds the thresholds of `variants`."""
     options_of = name if name in file.groups else names.base(name)
     place: YamlPath = ("groups", options_of)
     options = {**file.groups.get(options_of, {}), "kind": kind}

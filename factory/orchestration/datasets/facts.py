@@ -42,7 +42,7 @@ class FactsEntry(FrozenModel):
         return self
 
     def source(self, folder: Path) -> FactFiles | FactTable:
-        """What is joined; paths are relative to `folder`."""
+        """The files or the table to join; paths are relative to `folder`."""
         column = self.column or self.by
         if self.table is not None:
             facts = {name.removeprefix(METADATA): name for name in self.columns}

@@ -159,7 +159,7 @@ class RecordFiles(Dataset):
     @staticmethod
     @abstractmethod
     def first_records(source: Input, n_records: int) -> FirstRecords:
-        """What the first records of a file hold; nothing of a file that cannot be read."""
+        """The fields and values of the first records of a file; empty for an unreadable file."""
 
 
 class Jsonl(RecordFiles):

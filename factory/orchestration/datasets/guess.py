@@ -48,7 +48,7 @@ MOST_LISTED = 100  # paths of one dataset, where the folder above would read the
 class Guess:
     """A dataset as a datasets file would declare it; `paths` are relative to the folder.
 
-    `license` is the one that the card of a dataset names. `note` says what the paths do not show.
+    `license` comes from the card of the dataset. `note` adds facts that the paths do not show.
     """
 
     name: str
@@ -95,7 +95,7 @@ def guess(folder: Path) -> list[Guess]:
 
 
 def _no_dataset(folder: Path) -> str:
-    """Say that no file of a folder is of a known format, what it holds, and what to do about it."""
+    """Return the error for a folder without a file of a known format: its contents and the remedy."""
     *nouns, last_noun = ("text", "code", *filter(None, (format.noun for format in FORMATS)))
     names = list(islice(files_below(folder, ("**/*",), UNWANTED), MOST_FILES))
     examples = ", ".join(map(os.fsdecode, names[:3]))
@@ -190,7 +190,7 @@ def _records(
 
 
 def _about(card: Card) -> str:
-    """Say what a run takes from the card of a dataset."""
+    """Name the fields that a run takes from the card of a dataset."""
     facts = {"name": card.name, "license": card.license, "language": card.language}
     defaults = conjunction(
         [f"{field} {json.dumps(text, ensure_ascii=False)}" for field, text in facts.items() if text]
@@ -219,10 +219,10 @@ def _named_once(found: Iterable[Guess]) -> Iterator[Guess]:
 
 
 def join_alike(folder: Path, name: str, loose: Sequence[Guess], of_folders: Sequence[Guess]) -> list[Guess]:
-    """Return the guesses of the loose files and of the folders, one for many folders that are read alike.
+    """Return the guesses of the loose files and of the folders; many folders read alike share one.
 
-    The one lists the folders as its paths, so each document has the source and key that a dataset of its own
-    would give it. Folders that are read in other ways keep their datasets, however many there are.
+    The shared dataset lists the folders as its paths, so each document has the source and key that a dataset
+    per folder would give it. Folders that are read in other ways keep a dataset each.
     """
     alike: dict[tuple[object, ...], list[Guess]] = {}
     for dataset in of_folders:

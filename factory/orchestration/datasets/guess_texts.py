@@ -36,8 +36,7 @@ class TextFiles:
 def text_files(folder: Path, *, deep: bool = True, has_records: bool = False) -> Iterator[TextFiles]:
     """Yield the texts of a folder: its code, or its prose and its web pages.
 
-    Installed and vendored files, those that git ignores and hidden ones are left out, and a README beside
-    records.
+    Leaves out installed, vendored, hidden and git-ignored files, and the README of a folder of records.
     """
     names = _text_names(folder, deep)
     git_patterns = ignored_patterns(folder, names) if names else []
@@ -102,7 +101,7 @@ def _chosen(
 
 
 def _below_a_repository(path: str) -> str:
-    """A path or pattern below the repository that it begins with; a file beside repositories stays."""
+    """A path or pattern relative to its repository; a path outside repositories is unchanged."""
     return path if path.startswith("**/") else path.partition("/")[2] or path
 
 

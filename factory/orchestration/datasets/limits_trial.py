@@ -1,4 +1,4 @@
-"""What the limits of a dataset would remove of its first documents, as sentences of `factory check`."""
+"""The first documents that the limits of a dataset would remove, as sentences of `factory check`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REMEDY = "Change `limits` or `rules` if they belong to the dataset (docs/filter
 
 @dataclass(frozen=True)
 class LimitsTrial:
-    """A sentence on what the limits remove, empty for nothing, and whether they remove the majority."""
+    """A sentence on the removed documents, empty without any, and whether they are the majority."""
 
     sentence: str = ""
     is_majority: bool = False
@@ -34,10 +34,10 @@ class LimitsTrial:
 def limits_trial(
     entry: Dataset, files: Sequence[tuple[Path, bytes]], first_rows: Sequence[Row]
 ) -> LimitsTrial:
-    """Return what the limits of a dataset remove of its first documents.
+    """Try the limits of a dataset on its first documents.
 
-    `first_rows` are those that a preview read. Of single files some more are read; of pages none, because
-    their main text takes long.
+    `first_rows` come from a preview. A dataset of single files reads some more; a dataset of pages is not
+    tried, because extracting the main text takes long.
     """
     if entry.reader.of_pages:
         return LimitsTrial()

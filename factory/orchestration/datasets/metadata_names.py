@@ -46,7 +46,7 @@ class MetadataNames:
 
     @classmethod
     def of_rows(cls, entry: Dataset, rows: Sequence[Row], fields: Sequence[str]) -> MetadataNames:
-        """Return the names of the first rows that its reader gives, and those that the declaration keeps."""
+        """Return the names in the first rows of its reader, and the names that its declaration keeps."""
         documents = [row for row in rows if "reason" not in row]
         own = [name for row in documents for name, _ in row.get("metadata") or ()]
         names = dict.fromkeys([*getattr(entry, "metadata", ()), *own])

@@ -21,7 +21,7 @@ def path_of(path: Path, key: str) -> Path:
 def keys_at(paths: Iterable[Path], of: dg.PartitionsDefinition[str]) -> list[str]:
     """Return the partitions at `paths`: the keys of `of`, or for dynamic partitions the folders on disk.
 
-    Hidden folders and `__pycache__` are skipped. Raises ConfigurationError for a folder whose name is not
+    Hidden folders and `__pycache__` are skipped. Raises ConfigurationError for a folder name that is not
     UTF-8, which no table can hold.
     """
     if not isinstance(of, dg.DynamicPartitionsDefinition):

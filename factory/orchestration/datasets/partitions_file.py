@@ -4,8 +4,8 @@
     paths: "web/{partition}.jsonl"     partitions: {by: day, start: 2026-01-01}
     paths: deliveries                  partitions: {by: folder}
 
-`{partition}` in a path stands for the key. Partitions by folder appear and disappear with the folders below
-the paths.
+The key replaces `{partition}` in a path. Partitions by folder appear and disappear with the folders below the
+paths.
 """
 
 from __future__ import annotations

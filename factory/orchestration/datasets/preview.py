@@ -1,9 +1,9 @@
-"""The first records of a dataset, read as a run reads them: what is wrong with its declaration, and advice.
+"""The first records of a dataset, read as a run reads them: mistakes in its declaration, and advice.
 
 A preview runs the dataset's reader on a few files, up to `FIRST_RECORDS` records or `FIRST_BYTES` of each. A
 file of records without a document, a field that no record has, a predicate on `metadata` that no document has
-and pages in prose are mistakes, which `factory check` refuses; those that would fail the whole run end it
-before it reads.
+and pages in prose are mistakes, which `factory check` refuses; a mistake that would fail the whole run ends
+it before it reads.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _REMEDIES = {
 
 @dataclass(frozen=True)
 class Mistake:
-    """What is wrong, at a place below the dataset's, and whether a run ends before it reads the files."""
+    """A mistake at a place below the dataset's, and whether it ends a run before the run reads the files."""
 
     place: YamlPath
     sentence: str
@@ -66,7 +66,7 @@ class Mistake:
 class Preview:
     """The mistakes in a declaration that the first records show, and advice that nobody has to take.
 
-    `names` are those of their metadata, `rows` the records themselves.
+    `names` are the names in their metadata, `rows` the records themselves.
     """
 
     mistakes: tuple[Mistake, ...] = ()
@@ -94,7 +94,7 @@ class FileStart:
 
 
 def preview(entry: Dataset, files: Sequence[tuple[Path, bytes]], folder: Path) -> Preview:
-    """Return what the first records of a dataset show; `files` are folders with names of files below them.
+    """Return the preview of a dataset; `files` are folders with names of files below them.
 
     Files below `folder` are named relative to it, and at most `MOST_FILES` are read. Raises
     ConfigurationError if an extra is missing.

@@ -58,7 +58,7 @@ def usual_text_field(first: FirstRecords) -> str | None:
 
 
 def template_fields(first: FirstRecords) -> tuple[str, ...] | None:
-    """Return the fields of which texts are made together, such as a question and its answer."""
+    """Return the fields that form a text together, such as a question and its answer."""
     names = {name.lower(): name for name in first.texts}
     usual = (together for together in _TOGETHER if names.keys() >= set(together))
     together = next(usual, None) if usual_text_field(first) is None else None
@@ -68,7 +68,7 @@ def template_fields(first: FirstRecords) -> tuple[str, ...] | None:
 def _has_words(first: FirstRecords, name: str) -> bool:
     """Whether values of a field have blanks between words, or letters of a script that needs none.
 
-    A field whose values could not be read counts as a text, unless it has none.
+    A field with unreadable values counts as a text, unless it has no letters.
     """
     cells = first.values.get(name, first.beginnings.get(name))
     if cells is None:
@@ -85,7 +85,7 @@ def _unknown_text(first: FirstRecords) -> str | None:
 
 
 def messages_field(first: FirstRecords) -> MessageFields | None:
-    """Return the field that holds conversations, with the names of its messages; None beside a usual text."""
+    """Return the field that holds conversations, with its messages' fields; None if there is a usual text."""
     if any(name in first.texts for name in TEXT_FIELDS):
         return None
     return next(
@@ -100,7 +100,7 @@ def messages_field(first: FirstRecords) -> MessageFields | None:
 
 
 def key_field(files: Sequence[FirstRecords], others: Iterable[str | None]) -> str | None:
-    """Return the field besides `others` whose values differ in each record, None without one.
+    """Return a field outside `others` with a distinct value in each record, None without one.
 
     A name such as `uid` or `ID#` counts from the first record on. Any other field counts with many records,
     if its values are words without blanks, or whole numbers without gaps.

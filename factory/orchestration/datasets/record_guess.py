@@ -31,7 +31,7 @@ class RecordFields:
     """The fields of records that seem to fill the columns of raw documents.
 
     `text` is a field, or a template of the fields `parts`. Records of conversations have `messages` in place
-    of a `text`. `reason` says in a sentence what was taken for the text, and why.
+    of a `text`. `reason` is a sentence that names the field taken for the text, and why.
     """
 
     text: str | None = None

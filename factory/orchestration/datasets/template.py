@@ -95,7 +95,7 @@ def _fields(fields: RecordFields) -> Iterator[str]:
 
 
 def _messages(fields: MessageFields) -> str:
-    """The field of messages with usual names, or with those that differ."""
+    """The field of messages, with its names where they are not the usual ones."""
     names = fields.model_dump(exclude_defaults=True)
     if names.keys() <= {"field"}:
         return scalar(fields.field)

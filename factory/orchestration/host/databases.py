@@ -1,9 +1,9 @@
 """Dagster's databases of an embedded lake, created atomically and repaired if found half-made.
 
 Dagster creates three SQLite files when a process first opens them. If two processes do so at once, one takes
-the other's tables for those of an old release: the file then names two versions and opens for nobody. A
-process killed meanwhile leaves a file without a version. So the files are created under a lock in a folder
-of their own and renamed.
+the other's tables for an old release's: the file then names two versions and opens for nobody. A process
+killed meanwhile leaves a file without a version. So the files are created under a lock in a folder of their
+own and renamed.
 
     history/runs.db          runs with their tags
     history/runs/index.db    asset events; dynamic partitions

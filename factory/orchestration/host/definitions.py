@@ -18,7 +18,7 @@ from factory.settings import Settings
     dg.colored_console_logger, {"log_level": dg.Field(str, is_required=False, default_value="WARNING")}
 )
 def _console_logger(config: dict[str, str]) -> dict[str, str]:
-    """Dagster's logger, whose lines of each step go to the record of a run, and not to a terminal too."""
+    """Dagster's logger from level WARNING; the lines of each step go to the record of a run alone."""
     return config
 
 

@@ -8,7 +8,7 @@ run (`kept_connections`) each file stays open: closing the only connection makes
 file, sync it and delete the log, several times an event. Each event has a transaction of its own as before:
 other processes see it at once, and it survives a kill of this process. A failing machine may lose the newest
 events, which the tables outlive. A file that was deleted is made again; do not put another file in its place
-while a run goes on, because the log beside it belongs to the old one.
+during a run, because the log next to it belongs to the old one.
 """
 
 from __future__ import annotations

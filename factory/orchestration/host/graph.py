@@ -1,10 +1,10 @@
 """The graph of groups that Dagster draws: it has no cycle, whichever groups are closed.
 
-A closed group is one box, with the arrows of all its tables. If it lies before and behind another group,
-arrows run both ways, and nobody can read the graph from left to right. The links of a chain declare groups
-without such cycles (`factory.orchestration.groups`), but a datasets file can close one: a classifier
-learns from `raw.web`, and filters read its scores of `web`. Then the group is split: `web` has the tables
-before the other group, `web_2` the tables behind it.
+A closed group is one box, with the arrows of all its tables. If some of its tables come before another group
+and some behind it, arrows run both ways, and nobody can read the graph from left to right. The links of a
+chain declare groups without such cycles (`factory.orchestration.groups`), but a datasets file can close one:
+a classifier learns from `raw.web`, and filters read its scores of `web`. Then the group is split: `web` has
+the tables before the other group, `web_2` the tables behind it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def acyclic_groups(specs: Sequence[dg.AssetSpec]) -> dict[dg.AssetKey, str | Non
 
 
 def _home(spec: dg.AssetSpec, has_readers: bool) -> Path:
-    """The path of the declared group; a diagnostic table with a reader joins what it describes."""
+    """The path of the declared group; a diagnostic table with a reader joins the group that it describes."""
     path = tuple(spec.group_name.split("/")) if spec.group_name else ()
     return path[1:] if has_readers and path[:1] == (DIAGNOSTICS,) else path
 

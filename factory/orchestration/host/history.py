@@ -52,7 +52,7 @@ class RunRecord:
 
 
 def find_run(instance: dg.DagsterInstance, run: str) -> RunRecord:
-    """Return the run whose id begins with `run`; raise NotFound with the newest ids for none or several."""
+    """Return the run with an id that begins with `run`; NotFound for none or several names the newest."""
     records = instance.get_run_records(limit=_SEARCHED_RUNS)
     found = [record for record in records if record.dagster_run.run_id.startswith(run)]
     if len(found) != 1:

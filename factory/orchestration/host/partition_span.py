@@ -1,4 +1,4 @@
-"""Ranges of partitions as people write them, read without Dagster, whose import takes a second."""
+"""Ranges of partitions as people write them, read without Dagster, because its import takes a second."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Clean up after killed runs: their records, concurrency slots, audit branches and scratch.
 
-A run tags itself when it enters and leaves the lake, and holds a lock in between (`factory.lake.presence`).
-A run tagged as inside without a lock was killed. On an embedded lake, where all runs share one machine, so
-was a run outside the lake whose process is gone.
+A run tags itself when it enters and leaves the lake, and holds a lock in between (`factory.lake.presence`). A
+run tagged as inside without a lock was killed. On an embedded lake, where all runs share one machine, a run
+outside the lake was killed if its process is gone.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _lives(pid: int, since: float) -> bool:
 
 
 def leftovers(lake: Lake, prefix: str) -> dict[TableName, list[str]]:
-    """Return the branches whose name starts with `prefix`, by table; damaged tables are left out."""
+    """Return the branches with names that start with `prefix`, by table; damaged tables are left out."""
     tables, _ = lake.readable()  # a damaged table loses its branches when it is recreated
     found = {
         name: sorted(ref for ref in table.metadata.refs if ref.startswith(prefix))

@@ -70,7 +70,7 @@ class LakeSpark(LazyPySparkResource):
 def resources(settings: Settings, input_bytes: InputBytes | None = None) -> Mapping[str, Any]:
     """Return the resources of the lake that `settings` describe, by the names that assets use.
 
-    `input_bytes` measures what a run reads, by which it chooses its JVM; without it the size is unknown.
+    `input_bytes` measures the input of a run, which then chooses its JVM; without it the size is unknown.
     """
     from factory.orchestration.host.io_manager import tables
 

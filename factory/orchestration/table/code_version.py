@@ -92,11 +92,11 @@ def _stage_version(stage: str) -> str:
 
 
 def sources(root: Path, stage: str) -> set[Path]:
-    """Return the files of `factory/<stage>`, those that write every stage's rows, and what they reach.
+    """Return the files of `factory/<stage>`, the files that write every stage's rows, and all they reach.
 
     A file reaches a module of `spark_udfs` or `factory.models`, the code that stages share, by an import
-    anywhere in it, or by a string that is the module's dotted name, as in a registry. Data files beside a
-    module count with it.
+    anywhere in it, or by a string that is the module's dotted name, as in a registry. Data files in a
+    module's folder count with it.
     """
     folders = [root / folder for folder in (f"factory/{stage}", *_EVERY_STAGE)]
     found = {path for folder in folders for path in (folder, *folder.rglob("*")) if _is_source(path)}
@@ -130,7 +130,7 @@ def _names(path: Path) -> frozenset[str]:
 
 
 def _shared_files(root: Path, name: str) -> Iterator[Path]:
-    """Yield the file of a module that stages share, its packages, and the data files beside it."""
+    """Yield the file of a module that stages share, its packages, and the data files in its folder."""
     parts = name.split(".")
     if not f"{name}.".startswith(SHARED) or not all(part.isidentifier() for part in parts):
         return

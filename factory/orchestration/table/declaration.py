@@ -36,9 +36,9 @@ class Tables:
     `side_tables` holds the side tables by suffix: a DataFrame, or a function of the main table's rows as
     written. `properties` belong to the table, `said` to the snapshot of a table written as a whole. `release`
     is called once everything is written. `registered` replaces `rows` on disk: every reader sees the same
-    rows, and the texts stay in the user's files. `facts` become metadata of the materialization, and `note`
-    stands in its line of the run. At most the share `max_rejected` of rows, or of the files of `inputs` (by
-    partition), may be rejected (`factory.orchestration.table.rejections`).
+    rows, and the texts stay in the user's files. `facts` become metadata of the materialization, and the run
+    prints `note` in the table's line. At most the share `max_rejected` of rows, or of the files of `inputs`
+    (by partition), may be rejected (`factory.orchestration.table.rejections`).
     """
 
     rows: DataFrame
@@ -94,7 +94,7 @@ class Tables:
 
 
 def note_of(facts: Mapping[str, str | int]) -> str:
-    """Return what the line of a run says of these facts: the limit, and the files that no reader takes."""
+    """Return the facts that a run prints in the table's line: the limit, and files that no reader takes."""
     counts = {name: n for name, n in facts.items() if name.startswith(_LEFT_OUT) and isinstance(n, int)}
     most_first = sorted(counts, key=lambda name: (-counts[name], name))
     n_by_ending = {name.removeprefix(_LEFT_OUT): counts[name] for name in most_first}

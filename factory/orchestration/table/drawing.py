@@ -82,7 +82,7 @@ def over(x: Sequence[float], panels: Mapping[str, Sequence[float]], title: str) 
 
 
 def on_diagonal(panels: Mapping[str, tuple[Sequence[float], Sequence[float]]], title: str) -> Drawing:
-    """Draw one small panel per name: points (x, y) from 0 to 1 beside the diagonal, where both are equal."""
+    """Draw one small panel per name: points (x, y) from 0 to 1, with the diagonal where both are equal."""
     return _panels(panels, title, dots=True, bottom=0, diagonal=True)
 
 
@@ -113,7 +113,7 @@ def _panels(
 
 @dataclass(frozen=True)
 class _Axis:
-    """The numbers beside an axis in order, at least two; the axis ends at the first and the last."""
+    """The numbers along an axis in order, at least two; the axis ends at the first and the last."""
 
     numbers: Sequence[float]
 
@@ -130,7 +130,7 @@ class _Axis:
         return cls([step * count for count in range(math.floor(low / step), math.ceil(high / step) + 1)])
 
     def marks(self) -> Iterator[tuple[float, float]]:
-        """The place of each number beside the axis, and the number, whatever its size."""
+        """Yield the place of each number along the axis, from 0 to 1, and the number."""
         for count, number in enumerate(self.numbers):
             yield count / (len(self.numbers) - 1), number
 
@@ -194,7 +194,7 @@ class _Picture:
     _elements: list[str] = field(default_factory=list)
 
     def text(self, x: float, y: float, text: str, size: float, anchor: str = "start") -> None:
-        """Write a text whose middle is at height `y`; characters that no picture can hold become '?'."""
+        """Write a text centered on height `y`; characters that no picture can hold become '?'."""
         letters = escape(_NO_XML.sub("?", text), quote=False)
         self._elements.append(
             f'<text x="{x:.1f}" y="{y + size / 3:.1f}" font-size="{size}" text-anchor="{anchor}">'

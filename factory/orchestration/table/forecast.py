@@ -39,9 +39,9 @@ Expectation = Literal["make", "maybe", "keep", "leave"]
 class Forecast:
     """The verdict on a table, and its reason; a kept table may have none.
 
-    `group` is the dataset, variant, dedup group or models that the table belongs to. `roots` are the tables
-    that the run makes and on whose content a `maybe` depends, perhaps through tables between; none if its
-    reason alone says what it depends on, as for a table on demand, which depends on the rows of another.
+    `group` is the dataset, variant, dedup group or models that the table belongs to. A `maybe` depends on the
+    content of the `roots`, tables that the run makes first, perhaps through tables between. It has no roots
+    if the reason alone names the dependency: a table on demand depends on the rows of another.
     """
 
     table: TableName

@@ -51,7 +51,7 @@ class PartitionGroup:
         return self._union("", {key: tables.rows for key, tables in self.tables.items()})
 
     def side_rows(self, suffix: str, written: DataFrame) -> DataFrame:
-        """Return the rows of a side table, given those of the main table as `written`."""
+        """Return the rows of a side table; `written` has the rows of the main table."""
         frames = {}
         for key, tables in self.tables.items():
             side_table = tables.side_tables[suffix]

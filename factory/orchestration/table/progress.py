@@ -23,9 +23,9 @@ class Progress:
     """An asset has reached a phase.
 
     `rows`, and for a source `rejected`, are the numbers of rows and rejected records; they are set once the
-    asset is `published` or `reused`. Of one that is `left out`, `rows` are those that are too few. `reason`
-    says why it was written again, which changes a kept table ignores, or when one that was left out is made;
-    `note` says what else the rows lack, such as all records behind a limit.
+    asset is `published` or `reused`. For an asset `left out`, `rows` is the number that was too small.
+    `reason` says why the table was written again, which changes a kept table ignores, or when a left-out
+    table is made; `note` says what else the rows lack, such as all records behind a limit.
     """
 
     asset: str

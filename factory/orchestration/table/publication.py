@@ -145,7 +145,7 @@ def _write_audit_publish(
 ) -> Generator[dg.AssetCheckResult, None, tuple[list[Published], list[Rows], dict[str, int]]]:
     """Run steps 2 to 4; return the published tables, their rows, and the rejection figures of a source.
 
-    An error drops the begun branches, except those that a failed check keeps.
+    An error drops the begun branches, unless a failed check keeps them.
     """
     audits: dict[TableName, Audit] = {}
     try:
@@ -352,7 +352,7 @@ def _result(
 
 
 def _sql(check: Check) -> dict[str, dg.MetadataValue]:
-    """Return the aggregate that counts the violations, for those who want to look for them."""
+    """Return the aggregate that counts the violations, for people who look for them."""
     return {} if check.files else {SQL: dg.MetadataValue.text(check.violations)}
 
 

@@ -6,9 +6,9 @@ most common reason and one example.
 
 One limit applies to two shares. A row is a document or a rejected record, also one that shares its row of the
 table with others (`factory.lake.rejected`). A file of many records is lost if none of its records is a
-document: a Parquet file without the text column is one rejected row however many rows it has, so the share of
-rows alone would hide it. Records that hold nothing to lose, such as empty ones and redirects, count in
-neither share (`spark_udfs.ingest.rows.NOTHING_LOST`).
+document: a Parquet file of a million rows without the text column is one rejected row, so the share of rows
+alone would hide it. Records that hold nothing to lose, such as empty ones and redirects, count in neither
+share (`spark_udfs.ingest.rows.NOTHING_LOST`).
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Request:
         reuse: bool,
         named_tables: Container[TableName] = (),
     ) -> Request:
-        """Return the request of a run of the `selected` assets, some of which somebody named."""
+        """Return the request of a run of the `selected` assets; the user named `named_tables`."""
         read = {key_of(table) for table in declared.upstream.values()}
         return cls(reuse, read.isdisjoint(selected), declared.table in named_tables)
 
@@ -99,9 +99,9 @@ def reasons(
 ) -> Reasons:
     """Return why the run writes each key of `parts`; it keeps a key without a reason.
 
-    `upstream` are the pinned snapshots by table, `listings` the files of a source as they are. The content of
-    `pending` tables is no reason, because the run makes them first. So it does those that are `absent`, each
-    with the words for a table that was read before: it `is new`, or it `is damaged`.
+    `upstream` has the pinned snapshots by table, `listings` the present files of a source. The content of
+    `pending` tables is no reason, because the run makes them first. It makes the `absent` tables first, too;
+    rows made from one have its phrase as reason: it `is new`, or it `is damaged`.
     """
     compared = _Comparison(lake, declared, upstream, parts.copartitioned, listings, pending, absent)
     lasts = declared.lasting and (request.reuse or not request.by_itself)
@@ -122,7 +122,7 @@ def differing_tables(
     parts: PartitionSelection,
     request: Request,
 ) -> set[TableName]:
-    """Return the upstream tables whose content differs from the one behind the rows of any key of `parts`."""
+    """Return the upstream tables with other content than when the rows of any key of `parts` were written."""
     comparison = _Comparison(lake, declaration, upstream, parts.copartitioned, {})
     lasts = declaration.lasting and (request.reuse or not request.by_itself)
     return {
@@ -150,10 +150,9 @@ def stale_lasting(
     upstream: Mapping[str, Published],
     absent: Mapping[str, str] = NONE_ABSENT,
 ) -> str:
-    """Return the changes since a lasting table, or one made on demand, was written, and the command that
-    writes it again.
+    """Return the changes since a lasting table, or one made on demand, was written, and the remedy.
 
-    Empty for other tables and if nothing changed. `upstream` and `absent` are those of `reasons`.
+    Empty for other tables and if nothing changed. For `upstream` and `absent` see `reasons`.
     """
     if not declared.lasting and declared.on_demand is None:
         return ""
@@ -168,7 +167,7 @@ def stale_lasting(
 
 
 def phrase(found: Reasons) -> str:
-    """Return the distinct reasons in one phrase, without that of new tables: only a remake needs one."""
+    """Return the distinct reasons in one phrase; a new table needs none."""
     return "; ".join(dict.fromkeys(why for why in found.values() if why != NEW))
 
 
@@ -238,7 +237,7 @@ class _Comparison:
     def _differences(
         self, lineage: Lineage, key: str | None, among: Container[TableName] | None
     ) -> Iterator[tuple[str, str]]:
-        """Yield the upstream tables (`among` some) that differ from the ones behind the rows, and how."""
+        """Yield the upstream tables (`among` some) that changed since the rows were written, and how."""
         now, before = (
             {table for table in tables if among is None or TableName.parse(table) in among}
             for tables in ({**self.upstream, **self.absent}, lineage.upstream)
@@ -283,7 +282,7 @@ def _changed_configuration(lineage: Lineage, declaration: Declaration) -> str:
 
 
 def _changed_files(lineage: Lineage, key: str | None, now: Listing) -> str | None:
-    """Return which files differ from those that the rows were read from, None if none does."""
+    """Return which files changed since the rows were read, None if none did."""
     listing_text = lineage.listings.get(key or "")
     if listing_text is None:
         return READ_EVERY_TIME

@@ -1,6 +1,6 @@
 """The rows of a snapshot: small tables are read in this process, large ones by Spark.
 
-A Spark job costs a fixed time however few rows it reads, and a pipeline has dozens of small tables.
+A Spark job has a fixed cost even for a few rows, and a pipeline has dozens of small tables.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def explained(error: BaseException) -> FactoryError | None:
 
 
 def failed_reading_parquet(error: BaseException) -> bool:
-    """Whether Spark's JVM failed in the code that reads Parquet, whose errors name no file.
+    """Whether Spark's JVM failed in the code that reads Parquet; these errors name no file.
 
     A full disk is no such failure, nor is an error of the code that writes Parquet: the files that the run
     reads are not to blame.
@@ -66,7 +66,7 @@ def failed_reading_parquet(error: BaseException) -> bool:
 
 
 def require_jvm(error: BaseException | None = None) -> None:
-    """Raise MachineError if the JVM of this process died, whatever `error` says."""
+    """Raise MachineError if the JVM of this process died; `error` may say something else."""
     if _jvm_died(error):
         raise MachineError(JVM_DIED) from error
 

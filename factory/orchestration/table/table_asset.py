@@ -96,17 +96,16 @@ def table_asset(
     """Declare the decorated function as the asset of a table.
 
     `asset_group` is the dataset, variant, dedup group or models that the table belongs to; `graph_group` is
-    its group in Dagster's graph if that is another one (`factory.orchestration.groups`). `name`
-    defaults to the function's name; `side_tables` declares further tables written with it, by suffix;
-    `upstream` maps arguments to tables that their names do not spell; `checks` run in addition to the
-    uniqueness check of the key; `config` holds everything besides code, files and upstream tables that
-    decides the rows. `files` returns the files and folders that the function reads, those of the given
-    partition if it has any: a run that keeps unchanged tables keeps this one while their names, sizes and
-    times are the same. Without `files` it reads a source every time; `input_bytes` then returns the size of
-    its input, by which the run chooses its JVM. The description defaults to the function's docstring;
-    `owners` are mail addresses and `team:name`s.
-    With `partitions_def` a run replaces partitions of the table; a backfill is a single run unless
-    `backfill_policy` says otherwise. Among runnable assets, the highest `priority` runs first. With a
+    its group in Dagster's graph if that is another one (`factory.orchestration.groups`). `name` defaults to
+    the function's name; `side_tables` declares further tables written with it, by suffix; `upstream` maps
+    arguments to tables that their names do not spell; `checks` run in addition to the uniqueness check of the
+    key; `config` holds all other inputs that decide the rows: not code, files or upstream tables. `files`
+    returns the files and folders that the function reads, for a partition if the table has any: a run that
+    keeps unchanged tables keeps this one while their names, sizes and times are the same. Without `files` it
+    reads a source every time; `input_bytes` then returns the size of its input, so that the run can choose
+    its JVM. The description defaults to the function's docstring; `owners` are mail addresses and
+    `team:name`s. With `partitions_def` a run replaces partitions of the table; a backfill is a single run
+    unless `backfill_policy` says otherwise. Among runnable assets, the highest `priority` runs first. With a
     `growth` above one, a run that keeps unchanged tables keeps this one until its upstream rows have grown or
     shrunk by that factor. A `lasting` table is written again only if `config` changed, or by a run that
     selects it without any of its upstream tables, or if one of the upstream tables `until` changed.
@@ -200,7 +199,7 @@ def table_asset(
 
 
 def _source_bytes(files: FilesOf | None, input_bytes: Callable[[], int] | None) -> SourceBytes:
-    """Return the function that measures what a source reads."""
+    """Return the function that measures the input of a source."""
 
     def source_bytes(partition: str | None) -> int | None:
         if files is not None:

@@ -1,4 +1,4 @@
-"""The assets that compare the documents of a dedup group, and those that report on the comparison."""
+"""The assets that compare the documents of a dedup group, and the assets that report on the comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dedup groups: datasets whose documents are compared with each other; and the link that drops duplicates.
+"""Dedup groups, which compare the documents of several datasets; and the link that drops duplicates.
 
     bags -> vocabulary -> signatures -> buckets -> edges -> components -> decisions
                                      -> recall  -> largest_buckets
@@ -62,7 +62,7 @@ class DedupGroup:
         return self.texts.datasets
 
     def member(self, dataset: str) -> Member:
-        """Return what the group compares of a dataset; raises ConfigurationError for one it does not hold."""
+        """Return the member of a dataset; raises ConfigurationError for a dataset outside the group."""
         for name, member in zip(self.datasets, self.texts.members, strict=True):
             if name == dataset:
                 return member
@@ -124,11 +124,11 @@ def dedup_group(
     """Declare that `datasets` are deduplicated together, once; `refine` refers to the group.
 
     A dataset is a name, if its documents go through filters alone, or the chain of links before the group.
-    With `repositories`, duplicate repositories go as a whole before documents are decided. The priority
-    `quality` reads the values of a rule, where `quality` names one, else the column of raw documents; of a
-    repository the mean. `owners` are mail addresses and `team:name`s. Raises ConfigurationError for no
-    datasets, for a dataset named twice, for two variants of one dataset, whose documents would be copies of
-    each other, and for repositories of prose.
+    With `repositories`, duplicate repositories are removed whole before documents are decided. The priority
+    `quality` reads the values of the rule that `quality` names, by default the column of raw documents; a
+    repository has their mean. `owners` are mail addresses and `team:name`s. Raises ConfigurationError for no
+    datasets, for a dataset named twice, for two variants of one dataset (their documents would be copies of
+    each other), and for repositories of prose.
     """
     texts = Texts(members_apart(name, datasets))
     if repositories is not None and kind != "code":

@@ -47,7 +47,7 @@ def members_apart(group: str, datasets: Sequence[str | Chain]) -> tuple[Member, 
 
 
 def _member(dataset: str | Chain) -> Member:
-    """The member for a chain so far, or for a dataset whose raw documents go through filters alone."""
+    """The member at the end of a chain, or of a dataset that only filters its raw documents."""
     if isinstance(dataset, Chain):
         return Member.at_end_of(dataset)
     return Member(names.dataset(dataset), names.raw(dataset), names.filtered(dataset))

@@ -71,9 +71,9 @@ def classifier(
     """Declare a classifier that tells `positives` from `negatives`, or several `classes` from each other.
 
     `models.<name>` is trained on the driver, on a bounded sample, and lasts: it is trained again if its
-    examples are declared otherwise, or by a run that selects it without its documents. Of the sources
-    (`source` is a field; by default repository, host or folder) the share `holdout`, or those that match its
-    globs, are kept from training. Without a `limit` positives stay, except adverts and abuse. Raises
+    examples are declared otherwise, or by a run that selects it without its documents. Training leaves out
+    the share `holdout` of the sources, or the sources that match its globs (`source` is a field; by default
+    repository, host or folder). Without a `limit` positives stay, except adverts and abuse. Raises
     ConfigurationError unless there are two classes or more, and for a `source` that is no field.
     """
     if source is not None and source not in RAW.names and not source.startswith(METADATA):
@@ -120,7 +120,7 @@ def classifier(
 
 
 def classifier_rule(name: str, limit: Limit | None, classes: Sequence[str]) -> ClassifierScore | Category:
-    """Return the rule by which a round reads a classifier: of two classes, or of several `classes`."""
+    """Return the rule that reads a classifier in a round: of two classes, or of several `classes`."""
     if classes:
         return Category(name, limit=limit, classes=classes)
     return ClassifierScore(name, limit or _LIMITS.get(name, AtLeast(0.5)))

@@ -11,7 +11,7 @@ from factory.filters.table_rule import TableRule
 
 @dataclass(frozen=True)
 class RuleModel:
-    """The asset of `models.<name>`, and the rule `<name>` by which a round of filters reads it."""
+    """The asset of `models.<name>`, and the rule `<name>` that reads it in a round of filters."""
 
     asset: dg.AssetsDefinition
     rule: TableRule

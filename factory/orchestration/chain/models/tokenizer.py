@@ -30,9 +30,9 @@ def tokenizer(
     """Declare a byte-level BPE tokenizer trained on a sample of the deduplicated `datasets`.
 
     A dataset is a name, or the chain of links before `Packing`. The tokens of `around`, which `refine` puts
-    around documents, are its special tokens. A `lasting` tokenizer, whose change would change every packed
-    table, is trained again only for another vocabulary or other special tokens, or by a run that selects it
-    without any of `datasets`.
+    around documents, are its special tokens. A new tokenizer changes every packed table, so a `lasting` one
+    is trained again only for another vocabulary or other special tokens, or by a run that selects it without
+    any of `datasets`.
     """
     special = (around or TokenizeConfig()).tokens
     texts = Texts(tuple(map(_member, datasets)))
@@ -74,7 +74,7 @@ def tokenizer_from(path: Path, name: str, *, around: TokenizeConfig | None = Non
 
 
 def _among_tokenizers(asset: dg.AssetsDefinition) -> dg.AssetsDefinition:
-    """The asset in the graph's group of tokenizers, which lies behind the filters that read other models."""
+    """The asset in the graph's group of tokenizers, behind the filters that read other models."""
     return asset.map_asset_specs(lambda spec: spec.replace_attributes(group_name=TOKENIZERS))
 
 

@@ -26,10 +26,10 @@ def word_list(
     *,
     limit: Limit | None = None,
 ) -> RuleModel:
-    """Declare a list of words: files by the code of the language whose texts they judge, an entry a line.
+    """Declare a list of words: files by the code of the language that they judge, an entry a line.
 
-    A list that is as it was is not read again, and nothing is measured again. Raises
-    ConfigurationError for a code that is no language's, for a list without a file, and as `word_list_table`.
+    An unchanged list is not read again, and nothing is measured again. Raises ConfigurationError for a code
+    that is no language's, for a list without a file, and as `word_list_table`.
     """
     files = {(language, PROFANE): path for language, path in profane.items()}
     files |= {(language, FLAGGED): path for language, path in (flagged or {}).items()}

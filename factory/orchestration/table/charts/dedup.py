@@ -108,7 +108,7 @@ def recall(rows: Rows) -> Drawing:
 
 
 def decisions(rows: Rows, _properties: Mapping[str, str]) -> dict[str, int | float]:
-    """Documents or repositories kept and duplicate; those of dropped topics count as neither."""
+    """Documents or repositories kept and duplicate; dropped topics count as neither."""
     numbers = count_by(rows, "kept", "reason")
     return {
         "kept": sum(number for (stays, _), number in numbers.items() if stays),

@@ -33,7 +33,7 @@ _NAMED = 3  # rules in the note
 
 
 def verdicts(rows: Rows, _properties: Mapping[str, str]) -> dict[str, int | float | str]:
-    """Documents kept and rejected, and those that pass or fail a rule without a value, by rule."""
+    """Documents kept and rejected, and documents that pass or fail a rule without a value, by rule."""
     n_rows = count_by(rows, "kept")
     passing, failing = without_value(rows)
     figures: dict[str, int | float | str] = {"kept": n_rows[True,], "rejected": n_rows[False,]}

@@ -1,6 +1,6 @@
-"""Which chart and which figures Dagster shows of a table: those that its schema names, `stage.name`.
+"""The chart and the figures that Dagster shows of a table; its schema names them as `stage.name`.
 
-filtered.*                kept, rejected: documents; those that pass or fail a rule without a value, by rule
+filtered.*                kept, rejected: documents; by rule, documents that pass or fail it without a value
 dedup.*_decisions         kept, duplicates: documents; documents of dropped topics count as neither
 dedup.*_repositories      the same of repositories
 tokenized.*               tokens
