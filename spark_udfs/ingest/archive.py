@@ -2,7 +2,7 @@
 
 A member's key is `archive!/member`, its path the member's own. Folders are skipped. Links, encrypted members,
 special files and nested archives are rejected. If an archive breaks off, expands beyond bounds or holds too
-many members, one more rejected record stands for the unread rest.
+many members, one more rejected record represents the unread rest.
 """
 
 from __future__ import annotations
@@ -150,8 +150,8 @@ def _zip_name(info: zipfile.ZipInfo) -> str:
 def _refuse_too_many(file: BinaryIO) -> None:
     """Raise BadRecord `too_many_members` if an end record of a zip claims too large a directory.
 
-    The size of the directory bounds the number of members, whatever the record's counts say. The library
-    chooses among several end records, so none may claim too much.
+    The size of the directory bounds the number of members; the record's counts do not. The library chooses
+    among several end records, so none may claim too much.
     """
     size = os.fstat(file.fileno()).st_size
     file.seek(max(0, size - _ZIP_TAIL))

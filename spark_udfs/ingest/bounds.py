@@ -1,7 +1,7 @@
 """The bounds of every reader, for single records and for whole files.
 
-They keep time and memory in proportion to the bytes of a file, whoever wrote it. A record beyond a bound is
-rejected with reason and location, and the records beside it are read. No bound is a time, so that the same
+They keep time and memory in proportion to the bytes of any file, also of a hostile one. A record beyond a
+bound is rejected with reason and location, and its neighbors are read. No bound is a time, so that the same
 file gives the same rows on every machine. `docs/readers.md` lists the bounds.
 """
 

@@ -98,7 +98,7 @@ class _Blocks:
 
 
 class ZstandardFrame:
-    """A frame, fed block by block: a block expands to at most 128 KiB, however short it is in the file.
+    """A frame, fed block by block: even the shortest block expands to at most 128 KiB.
 
     A frame may need the `dictionary` that it was compressed with.
     """

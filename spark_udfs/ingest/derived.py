@@ -1,10 +1,10 @@
 """Documents made from documents: each text is read again, as if it were a file of some format.
 
-    {name: pages, format: jsonl, text: html}     documents whose texts are HTML
+    {name: pages, format: jsonl, text: html}     documents with texts in HTML
     {name: main, format: html, from: pages}      their main texts
 
-A document has the key of the one that it is made from, its facts, and the id of that one in
-`metadata.derived_from`. Its source is named after both, so that their ids differ.
+A document has the key and the facts of its parent document, and the parent's id in `metadata.derived_from`.
+Its source is named after both, so that their ids differ.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CARRIED = ("repository", "path", "revision", "license", "fork_of", "stars", "cr
 def derive(
     documents: Iterable[pa.RecordBatch], dataset: str, format: str, options: object
 ) -> Iterator[pa.RecordBatch]:
-    """Yield batches of `SCAN` for batches of raw documents, whose texts are read as `format`."""
+    """Yield batches of `SCAN` for batches of raw documents; reads their texts as `format`."""
     rows = (row for batch in documents for row in batch.to_pylist())
     return in_batches(_derived(row, dataset, format, options) for row in rows)
 

@@ -18,7 +18,7 @@ class WebPages:
 
 
 def html_text(origin: Origin, key: str, text: str, url: str, options: WebPages) -> Row:
-    """Return the document of a page whose HTML is the text of another document.
+    """Return the document of a page; its HTML, `text`, comes from another document.
 
     Raises BadRecord as `page_of` does, and `too_large`.
     """

@@ -207,7 +207,7 @@ def jsonl_file(source: Input, fields: Fields) -> Iterator[Row]:
 
 
 def first_records(source: Input, n_records: int) -> FirstRecords:
-    """Return what the first records of a file hold, without lines that are none and behind damage."""
+    """Return the fields of the first records of a file, without broken lines and records behind damage."""
     records: list[dict[str, Any]] = []
     with suppress(BadRecord, EndOfPreview), opened(source) as file:
         for line in lines(content(file, source.shown, source.first_bytes), MAX_TEXT_BYTES):

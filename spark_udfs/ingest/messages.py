@@ -9,8 +9,8 @@
 
 A template is Jinja, with the environment of Hugging Face's `apply_chat_template`: a sandbox that changes
 nothing, `raise_exception`, `tojson`, `break` and `continue`, and `{% generation %}`. It gets no time of the
-day, so that a conversation has the same text in each run. What it prints must exist: to print an unknown name
-is an error, and only questions about it are answered as if it were empty.
+day, so that a conversation has the same text in each run. Printing an unknown name is an error; a test of it
+is answered as if it were empty.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Conversation:
     """How the messages in the field `field` of a record become its text.
 
     A message has its role and its content in the fields `role` and `content`; `roles` renames roles, for
-    example `human` to `user`. Fields are paths, as those of `Fields`. `template` is the text of a chat
-    template, and `tokens` are what it may print besides, by name, such as `bos_token`.
+    example `human` to `user`. Fields are paths, as in `Fields`. `template` is the text of a chat template,
+    and `tokens` are further values that it may print, by name, such as `bos_token`.
     """
 
     field: str
@@ -89,7 +89,7 @@ class _Unknown(Undefined):
 
 
 class _Generation(Extension):
-    """`{% generation %} ... {% endgeneration %}`, the marks around what an assistant says, print nothing."""
+    """`{% generation %} ... {% endgeneration %}`, the marks around the assistant's words, print nothing."""
 
     tags = {"generation"}  # noqa: RUF012 (declared so by Jinja)
 
@@ -121,7 +121,7 @@ def jinja_template(template: str) -> Any:
 
 
 def render(conversation: Conversation, messages: list[dict[str, Any]]) -> str:
-    """Return the text of messages; raises what the template raises."""
+    """Return the text of messages; raises the errors of the template."""
     context = {"messages": messages, "tools": None, "documents": None, "add_generation_prompt": False}
     return str(jinja_template(conversation.template).render(**conversation.tokens, **context))
 

@@ -76,7 +76,7 @@ def _below(parent: Any, path: str) -> tuple[tuple[str, ...], pa.DataType] | None
 
 
 def every_column(schema: pa.Schema) -> Iterator[PathColumn]:
-    """Yield all columns, those of a struct behind it."""
+    """Yield all columns; a struct precedes its fields."""
     for field in schema:
         yield from _with_nested((field.name,), field.type)
 
@@ -89,7 +89,7 @@ def _with_nested(names: tuple[str, ...], kind: pa.DataType) -> Iterator[PathColu
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether values are text, or bytes that may be UTF-8; those of a dictionary may be, too."""
+    """Whether values, also in a dictionary, are text, or bytes that may be UTF-8."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
     return is_string(kind) or is_bytes

@@ -82,7 +82,7 @@ class Fields:
 
     @property
     def contents(self) -> Sequence[str]:
-        """The fields that become the text: one, those of its template, or that of the messages."""
+        """The fields that become the text: one, the fields of a template, or the field of the messages."""
         if self.conversation is not None:
             return [self.conversation.field]
         return [self.text] if self.template is None else self.template.fields
@@ -95,18 +95,18 @@ class Fields:
         return list(dict.fromkeys([*exact, *self.contents, *key, *self.columns.values(), *self.metadata]))
 
     def text_column_among(self, paths: Container[str]) -> str | None:
-        """Return the one column that is the text among those of a file, None for a text made of others."""
+        """Return the one column of a file that is the text, None for a text made of several."""
         return self.text if self.template is not None and self.text in paths else self.text_column
 
 
 @dataclass(frozen=True)
 class FirstRecords:
-    """What the first `n_records` of a file hold, for a person to check and for guesses.
+    """The fields and values of the first `n_records` of a file, for a person to check and for guesses.
 
-    `fields` are the paths of their fields in order, `texts` those of text with the bytes or letters of their
-    values, and `values` the values by field, None where a record lacks one; fields of long values may be left
-    out, and then `beginnings` has the first letters of a few. `lists` are the fields of lists of objects,
-    each with the names that the objects have.
+    `fields` are the paths of their fields in order, `texts` the fields of text with the bytes or letters of
+    their values, and `values` the values by field, None where a record lacks one; fields of long values may
+    be left out, and then `beginnings` has the first letters of a few. `lists` are the fields of lists of
+    objects, each with the names that the objects have.
     """
 
     n_records: int
@@ -118,7 +118,7 @@ class FirstRecords:
 
     @classmethod
     def from_records(cls, records: Sequence[Mapping[str, Any]]) -> FirstRecords:
-        """The fields of records, each of which may have other ones."""
+        """The fields of records; each record may have other fields."""
         values = {name: [cell_or_none(record, name) for record in records] for name in field_names(records)}
         lengths = {
             name: sum(len(cell) for cell in column if isinstance(cell, str))
@@ -222,8 +222,8 @@ def _in_template(cell: Any) -> str:
 def record(origin: Origin, fields: Fields, key: str, values: Mapping[str, Any]) -> Row:
     """Return the document of a record; `key` is the default for a record without a key of its own.
 
-    Raises BadRecord `no_text`, `text_not_a_string`, `too_long`, `no_key`, `empty`, `not_unicode`, and of a
-    conversation those of `text_of`.
+    Raises BadRecord `no_text`, `text_not_a_string`, `too_long`, `no_key`, `empty`, `not_unicode`, and for a
+    conversation as `text_of`.
     """
     text, facts = _text(fields, values)
     columns: dict[str, Any] = {"language": fields.language or origin.language}

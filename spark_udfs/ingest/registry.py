@@ -37,14 +37,14 @@ _ARCHIVES = ("zip", "tar", "tgz", "tar.gz", "tar.bz2", "tar.xz", "tar.zst")
 
 @dataclass(frozen=True)
 class FileReader:
-    """A function that turns a file into rows, and what the driver must know of the files.
+    """A function that turns a file into rows, and the facts on its files that the driver needs.
 
-    Of files that hold `many_records`, `max_rejected` also limits the share that yields no document. A reader
+    For files that hold `many_records`, `max_rejected` also limits the share that yields no document. A reader
     with `patterns` takes the files below a folder that match one of them; to any other reader the driver
-    gives the files by name. `options` is the class of the function's second argument, whose fields a
-    datasets file may give; one object of it reaches the workers in each scan. `of_text` reads the text of a
-    document of another dataset, with its key and address, in place of a file. The texts of a reader
-    `of_pages` are what the pages say, so they are never rejected as markup.
+    gives the files by name. `options` is the class of the function's second argument, and a datasets file may
+    give its fields; one object of it reaches the workers in each scan. `of_text` reads the text of a document
+    of another dataset, with its key and address, in place of a file. The texts of a reader `of_pages` are the
+    main texts of pages, so they are never rejected as markup.
     """
 
     rows_of: Callable[[Input, Any], Iterator[Row]]

@@ -70,7 +70,8 @@ def document(origin: Origin, key: str, text: str, *, media_type: str, **columns:
 
     Raises BadRecord `empty`, `nul_byte`, and `not_unicode` for a text that UTF-8 cannot encode. An empty file
     of code in a repository is still a document, because other files import it (`__init__.py`). `columns` are
-    further columns of `RAW`; their values override those of `origin`, and their `metadata` is added to its.
+    further columns of `RAW`; their values override the values of `origin`, and their `metadata` is added to
+    its.
     """
     try:
         encoded = text.encode()
@@ -105,7 +106,7 @@ def document(origin: Origin, key: str, text: str, *, media_type: str, **columns:
 def rejection(
     origin: Origin, key: str, bad: BadRecord, n_bytes: int, content: bytes = b"", n_records: int = 1
 ) -> Row:
-    """Return the row of `n_records` rejected records of `n_bytes` bytes, the first of which is `content`."""
+    """Return the row of `n_records` rejected records of `n_bytes` bytes; the first record is `content`."""
     return {
         "doc_id": doc_id(origin.source, key),
         "source": origin.source,
@@ -124,7 +125,7 @@ def _cut(detail: str) -> str:
 
 
 def key_taken(repeated: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield rejected records for documents with the key of an earlier record, whose location is `first`.
+    """Yield rejected records for documents with the key of the earlier record at the place `first`.
 
     Each has the key of a record without a key, since its own key names the earlier record.
     """
@@ -143,7 +144,7 @@ def _taken(row: Row) -> Row:
 
 
 def older_capture(older: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield rejected records for documents whose address was captured again, at the place `latest`."""
+    """Yield rejected records for pages that were captured again, at the place `latest`."""
     for batch in older:
         rows = []
         for row in batch.to_pylist():
@@ -159,7 +160,7 @@ def older_capture(older: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def bounded(rows: Iterator[Row], origin: Origin, key: str) -> Iterator[Row]:
     """Yield the rows of one file until `MAX_REJECTED_ROWS` rejected ones outnumber its documents.
 
-    One more rejected record stands for the unread rest. Beyond `MAX_OWN_ROWS`, and beyond as many as there
+    One more rejected record represents the unread rest. Beyond `MAX_OWN_ROWS`, and beyond as many as there
     are documents, rejected records share one row for each reason.
     """
     documents = rejected = n_records = 0

@@ -1,4 +1,4 @@
-"""Texts made of several fields of a record, by a template: `{question}` stands for the field `question`.
+"""Texts made of several fields of a record, by a template: the field `question` replaces `{question}`.
 
     "{instruction}\\n{input}\\n{output}"
 
@@ -8,8 +8,8 @@
     1, 2                                                        Hi!
     3
 
-A line whose fields are all empty is left out, with the words around them, and so is a paragraph: lines
-between blank ones. `{{` and `}}` are braces.
+A line is left out, with its other words, if all its fields are empty, and so is a paragraph: lines between
+blank ones. `{{` and `}}` are braces.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Paragraph:
-    """Adjacent lines that are not blank, and what is between them and the paragraph before."""
+    """Adjacent lines that are not blank, and the gap between them and the paragraph before."""
 
     gap: str
     lines: tuple[_Line, ...]

@@ -98,7 +98,7 @@ def instant(cell: Any) -> datetime | None:
 def exact_key(cell: Any) -> str | None:
     """Return a whole number as the digits of a key, the same for every type of number; None for no number.
 
-    Floats from 2^53 on give none: a float stands for several whole numbers there, so two keys could be one.
+    Floats from 2^53 on give none: a float represents several whole numbers there, so two keys could be one.
     """
     number = _exact_integer(cell)
     return None if number is None else str(number)

@@ -38,12 +38,12 @@ WORK = pa.schema(
 def read_work(
     work: Iterable[pa.RecordBatch], options: object, limit: int | None = None, markup: Markup = "keep"
 ) -> Iterator[pa.RecordBatch]:
-    """Yield batches of `SCAN` for batches of `WORK`; `options` are those of the reader, None without any.
+    """Yield batches of `SCAN` for batches of `WORK`; `options` are the reader's, None without any.
 
     With `markup: reject` documents that are web pages are rejected records.
 
-    With a `limit` these are the first so many records, documents or rejected, of all items in their order;
-    the files behind them are not opened.
+    With a `limit` these are the first `limit` records, documents or rejected, of all items in their order;
+    later files are not opened.
     """
     tasks = (task for batch in work for task in batch.to_pylist())
     if limit is None:

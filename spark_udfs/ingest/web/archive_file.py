@@ -1,4 +1,4 @@
-"""An archive as a sequence of bytes, of which only the parts that are asked for are read."""
+"""An archive as a sequence of bytes; only the requested parts are read."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class RecordCoding:
     probed_bytes: int
 
     def beginning(self, member: bytes) -> bytes:
-        """The first bytes of the content of a member, whose own first bytes these are; empty if damaged."""
+        """The first bytes of the content of a member that begins with `member`; empty if damaged."""
         try:
             return next(filter(None, self.decoder().feed(member)), b"")
         except DECODING_ERRORS:

@@ -1,8 +1,8 @@
 """The words of boxes that ask for consent to cookies: on their buttons, and in their sentences.
 
-A page on cookies has the same nouns. Only a box that asks says on a button what one answers, and of its own
-site that it uses cookies. A button with any other word (`Reply`, `Print`, `Add to basket`) belongs to
-something else. In a language without words here such a box stays.
+A page on cookies has the same nouns. Only a box that asks has answers on its buttons, and says that its own
+site uses cookies. A button with any other word (`Reply`, `Print`, `Add to basket`) belongs to something else.
+In a language without words here such a box stays.
 """
 
 from __future__ import annotations

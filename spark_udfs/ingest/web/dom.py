@@ -1,4 +1,4 @@
-"""What the readers of pages ask of a tree."""
+"""Queries and measures of a page's tree, for the readers of pages."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Headers:
         return self.fields.get(name, [""])[0]
 
     def list_of(self, name: str) -> str:
-        """Return the values of a field whose value is a list, one after the other (RFC 9110, section 5.3)."""
+        """Return the values of a field of lists, one after the other (RFC 9110, section 5.3)."""
         return ", ".join(filter(None, self.fields.get(name, ())))
 
     @property
@@ -50,6 +50,6 @@ class Headers:
 
 
 def header_end(block: bytes) -> tuple[int, int] | None:
-    """Return where a block of headers ends and where what follows begins, None without an end."""
+    """Return where a block of headers ends and where its body begins, None without an end."""
     match = _END.search(block, 0, MAX_HEADER_BYTES)
     return match.span() if match else None

@@ -1,8 +1,8 @@
 """An HTTP response as an archive stores it: status, headers, and the body without its codings.
 
-Crawlers differ in what they keep. Some store the body as it came, with its transfer and content codings;
-some store it decoded beside the headers of the encoded one. So a body that is plain markup is taken as it is.
-Many truncate a long body at a limit. The decodable part of such a body is used.
+Crawlers differ. Some store the body as it came, with its transfer and content codings; some store it decoded
+with the headers of the encoded body. So a body of plain markup is taken unchanged. Many truncate a long body
+at a limit. The decodable part of such a body is used.
 """
 
 from __future__ import annotations

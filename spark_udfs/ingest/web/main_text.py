@@ -41,9 +41,9 @@ _LEADING = re.compile(r"^[ \t]+", re.MULTILINE)
 def main_text(tree: HTMLTree, html: str, visible: str, n_in_links: int) -> tuple[str, str]:
     """Return the main text of a page and the name of its extractor.
 
-    The page has the markup `html` and the text `visible`, of which about `n_in_links` letters are in links.
-    Changes the tree. Raises BadRecord `no_main_text` if neither extractor finds more than a few letters, or
-    more than links.
+    The page has the markup `html` and the text `visible`, with about `n_in_links` letters in links. Changes
+    the tree. Raises BadRecord `no_main_text` if neither extractor finds more than a few letters, or more than
+    links.
     """
     n_visible = n_letters(visible)
     drop_notices(body_of_tree(tree), visible)

@@ -1,8 +1,8 @@
-"""What is mended on the tree of a page before resiliparse reads its main text.
+"""Repairs on the tree of a page before resiliparse reads its main text.
 
-By itself resiliparse keeps what stands around a headline (the name and slogan of a site, author and date) and
-boxes whose class it does not know, and drops lists near the root. The rules here are on structure: they know
-the headline, the element with most of the text, and elements of HTML. They name no generator of pages.
+By itself resiliparse keeps the text around a headline (the name and slogan of a site, author and date) and
+boxes of unknown classes, and drops lists near the root. The rules here read the structure: the headline, the
+element with most of the text, and elements of HTML. They name no generator of pages.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _AROUND_MENUS = "nav, header, footer, aside, [role=navigation], [role=menu], [ro
 
 
 def mend(tree: HTMLTree) -> None:
-    """Drop what is beside the main text, and keep lists of texts, in place."""
+    """Drop the boxes around the main text, and keep lists of texts, in place."""
     body = body_of_tree(tree)
     _drop_beside_the_core(body)
     headline = body.query_selector("h1")
@@ -93,7 +93,7 @@ class _Level:
 
 
 def _drop_beside_the_core(body: ElementNode) -> None:
-    """Drop small boxes beside the element that has most of the text, and beside those around it."""
+    """Drop the small siblings of the element with most of the text, and of its ancestors."""
     core, levels = body, []
     while elements := list(children(core)):
         sizes = [size_of(element) for element in elements]
@@ -182,8 +182,8 @@ def _keep_lists_of_texts(tree: HTMLTree) -> None:
 def _is_list_of_texts(element: ElementNode, links: list[ElementNode]) -> bool:
     """Whether a list holds texts rather than a menu: by the length of its entries, or by words outside links.
 
-    An entry of a menu is a link, perhaps with a number behind it. A step, a change or a book has words
-    around its links, however few.
+    An entry of a menu is a link, perhaps with a number behind it. A step, a change or a book has at least a
+    few words around its links.
     """
     if not links or size_of(element) > _LETTERS_A_LINK * len(links):
         return True

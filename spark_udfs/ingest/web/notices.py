@@ -71,7 +71,7 @@ def _is_notice(box: ElementNode) -> bool:
 
 
 def _is_on_cookies(element: ElementNode) -> bool:
-    """Whether an element whose class or id names cookies is a notice, not a part of a text on them."""
+    """Whether an element is a notice on cookies by its class, id or buttons, and no text on them."""
     names = f"{element.class_name} {element.id}"
     if _NAME.search(names) and element.closest(_TEXTS) is None:
         return True
@@ -83,10 +83,10 @@ def _is_on_cookies(element: ElementNode) -> bool:
 def _notice_around(
     button: ElementNode, earlier_boxes: set[ElementNode], *, is_link: bool
 ) -> ElementNode | None:
-    """Return the box whose text on cookies a button belongs to, None if it belongs to something else.
+    """Return the box on cookies that a button belongs to, None if it belongs to something else.
 
-    A link inside a paragraph is a part of its text, and a button beside code copies it. Boxes that are in
-    `earlier_boxes` were judged for another button, and are too large or of something else.
+    A link inside a paragraph is a part of its text, and a button next to code copies it. Boxes in
+    `earlier_boxes` were judged for another button, and are too large or have another purpose.
     """
     box = button.parent_element
     for _ in range(_MOST_LEVELS):
@@ -106,7 +106,7 @@ def _notice_around(
 
 
 def _may_be_notice(box: ElementNode) -> bool:
-    """Whether the structure of a box is that of a notice, and it is not in the text of its page."""
+    """Whether a box has the structure of a notice, outside the text of its page."""
     return (
         box.query_selector(_OF_A_TEXT) is None
         and len(select(box, "p")) <= _MOST_PARAGRAPHS
@@ -117,7 +117,7 @@ def _may_be_notice(box: ElementNode) -> bool:
 def _asks(box: ElementNode, text: str, *, is_link: bool) -> bool:
     """Whether two of three signs tell a notice, and its buttons do nothing else.
 
-    Signs on buttons, as on those of a comment that counts votes, tell it only at the beginning of a page.
+    Buttons without words, as under a comment that counts votes, tell it only at the beginning of a page.
     """
     labels = _labels(box)
     if answer_consent(labels):
@@ -149,7 +149,7 @@ def _is_near_an_end(box: ElementNode, *steps: str) -> bool:
 
 
 def _siblings(box: ElementNode, step: str) -> Iterator[ElementNode]:
-    """Yield the nearest elements beside a box, in one direction."""
+    """Yield the nearest siblings of a box, in one direction."""
     other = getattr(box, step)
     for _ in range(_SIBLINGS):
         if other is None:
@@ -159,7 +159,7 @@ def _siblings(box: ElementNode, step: str) -> Iterator[ElementNode]:
 
 
 def _is_one_of_several(box: ElementNode) -> bool:
-    """Whether a box beside this one is alike: a small one with the same tag and class, and with buttons."""
+    """Whether a sibling of the box is alike: small, with the same tag and class, and with buttons."""
     return any(
         other.tag == box.tag
         and other.class_name == box.class_name

@@ -1,4 +1,4 @@
-"""A page as a document: its bytes decoded, its main text, and what it states about itself."""
+"""A page as a document: its bytes decoded, its main text, and its statements about itself."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class WebPage:
 def page_of(
     body: bytes, url: str = "", charset: str | None = None, opt_outs: OptOuts = NO_OPT_OUTS
 ) -> WebPage:
-    """Return the page of an HTML body; `charset` and `opt_outs` are those of its HTTP headers.
+    """Return the page of an HTML body; `charset` and `opt_outs` come from its HTTP headers.
 
-    Besides what the page states, its facts are charset, charset_from, replacement_chars, extractor, and, as
-    shares of its letters, main_share and link_density. Raises BadRecord as its parts do.
+    Its facts are its own statements and charset, charset_from, replacement_chars, extractor, and, as shares
+    of its letters, main_share and link_density. Raises BadRecord as its parts do.
     """
     text_of_page = decode_page(body, charset)
     tree = parse(text_of_page.text)
@@ -70,5 +70,5 @@ def _n_letters_in_links(tree: HTMLTree) -> int:
 
 
 def visible_text(body: bytes, charset: str | None = None) -> str:
-    """Return everything that a reader sees of a page, its main text and what is beside it."""
+    """Return all text of a page that a reader sees: the main text and the rest."""
     return str(extract_plain_text(parse(decode_page(body, charset).text), alt_texts=False))

@@ -26,8 +26,8 @@ _MAX_ADDRESS_LETTERS = 2_000  # of one that a page states
 def parse(html: str) -> HTMLTree:
     """Return the tree of a page without elements that nobody sees.
 
-    What is nested deeper than `MAX_DEPTH` becomes the text of the element at that depth, and a tag of very
-    many attributes has none. Raises BadRecord `too_complex` beyond `MAX_ELEMENTS`.
+    Elements nested deeper than `MAX_DEPTH` become the text of the element at that depth, and a tag with very
+    many attributes loses all of them. Raises BadRecord `too_complex` beyond `MAX_ELEMENTS`.
     """
     tree = HTMLTree.parse(_with_bounded_tags(html))
     root = root_of(tree)
@@ -64,7 +64,7 @@ def _bounded(piece: str) -> str:
 
 @dataclass(frozen=True)
 class OptOuts:
-    """What a publisher reserves, in HTTP headers."""
+    """The rights that a publisher reserves in HTTP headers."""
 
     robots: str = ""
     """X-Robots-Tag, of repeated fields all."""
@@ -76,10 +76,10 @@ NO_OPT_OUTS = OptOuts()
 
 
 def facts_of(tree: HTMLTree, url: str, opt_outs: OptOuts = NO_OPT_OUTS) -> dict[str, str]:
-    """Return what a page, its address and its headers state, by key of `metadata`.
+    """Return the statements of a page, its address and its headers, by key of `metadata`.
 
     The keys are url, host, title, language, canonical, robots, noai and tdm_reservation, which is 1 if the
-    headers or the page say so anywhere; what is not stated has no key.
+    headers or the page say so anywhere; a missing statement has no key.
     """
     directives = _stated(opt_outs.robots, tree, "robots").lower()
     reservation = re.findall(r"\b[01]\b", _stated(opt_outs.tdm_reservation, tree, "tdm-reservation"))
@@ -99,7 +99,7 @@ def facts_of(tree: HTMLTree, url: str, opt_outs: OptOuts = NO_OPT_OUTS) -> dict[
 
 
 def _stated(header: str, tree: HTMLTree, name: str) -> str:
-    """What a header and all elements `meta` of a name state, with commas between."""
+    """The contents of a header and of all elements `meta` of a name, joined by commas."""
     elements = select(root_of(tree), f'meta[name="{name}" i]')
     return ", ".join(filter(None, [header, *(attribute(element, "content") for element in elements)]))
 

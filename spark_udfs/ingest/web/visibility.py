@@ -1,10 +1,9 @@
-"""Elements of a page that nobody sees: those of scripts and media, and those that its markup hides.
+"""Elements of a page that nobody sees: scripts and media, and elements that its markup hides.
 
-Hidden are elements with `hidden`, closed dialogs, and elements whose own style says `display: none` or
-`visibility: hidden`. Elements with `aria-hidden` are seen (icons, a formula beside its MathML), a text that
-is `until-found` and closed `details` are one click away, and style sheets are not evaluated.
-`html` and `body` stay, and so does an element with the headline and most of the text: pages hide them until a
-script has run.
+Hidden are elements with `hidden`, closed dialogs, and elements with `display: none` or `visibility: hidden`
+in their own style. Elements with `aria-hidden` are seen (icons, a rendered formula), a text that is
+`until-found` and closed `details` are one click away, and style sheets are not evaluated. `html` and `body`
+stay, and so does an element with the headline and most of the text: pages hide them until a script has run.
 """
 
 from __future__ import annotations

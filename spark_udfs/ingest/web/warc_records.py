@@ -1,12 +1,12 @@
-"""The records of a WARC archive by place: every record that is whole, around any damage.
+"""The records of a WARC archive by place: every intact record, around any damage.
 
     gzip:   member | member | ...          one record each (WARC 1.1, annex D)
     zstd:   dictionary? | frame | ...      one record each
     plain:  record | record | ...          `WARC/1.` header, empty line, content, two line ends
 
-Libraries end in silence where an archive is cut, and stop at the first damaged byte. Here each record is
-checked: a member or frame by its trailer, a plain record by its length and, if it states one, its digest.
-Reading goes on at the next place where a record begins, and what lies between is one damaged range.
+Libraries end in silence at the end of a truncated archive, and stop at the first damaged byte. Here each
+record is checked: a member or frame by its trailer, a plain record by its length and, if it states one, its
+digest. Reading resumes at the next place where a record begins, and the bytes between are one damaged range.
 """
 
 from __future__ import annotations
