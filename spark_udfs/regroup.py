@@ -59,7 +59,7 @@ def pieces(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBa
 def bounded_pieces(
     batches: Iterable[pa.RecordBatch], rows: int, column: str, most: int
 ) -> Iterator[pa.RecordBatch]:
-    """The batches, cut into pieces of at most `rows` rows whose sum of `column` is at most `most`.
+    """The batches, cut into pieces of at most `rows` rows with a sum of `column` of at most `most`.
 
     A row of a larger value is a piece of its own.
     """

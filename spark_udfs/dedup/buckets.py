@@ -1,7 +1,7 @@
 """Collisions in buckets with several members, in Spark's Python workers (`native/src/dedup/bucket_pairs.rs`).
 
-A row per member of a bucket would be dozens per document, each of which Spark would sort for a window and
-hash again to find distinct ones. Spark shuffles rows of many members instead, in parts by bucket.
+A row per member of a bucket would be dozens per document, and Spark would sort each for a window and hash it
+again to find distinct ones. Spark shuffles rows of many members instead, in parts by bucket.
 """
 
 from __future__ import annotations

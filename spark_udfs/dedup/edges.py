@@ -29,8 +29,8 @@ def verified_pairs(
     """(left, right, estimate, similarity) of the pairs that reach `threshold`, exactly, each once.
 
     Rows are (cell, document, others, doc_id, signature), sorted by cell: each document of the cell with the
-    others to compare it with. A pair whose estimate is below `least_estimate` is not compared; `bags` are
-    read for the documents of the remaining pairs.
+    others to compare it with. A pair with an estimate below `least_estimate` is not compared; `bags` are read
+    for the documents of the remaining pairs.
     """
     for cells in whole_groups(pieces(batches, _ROWS_PER_PIECE), "cell", _ROWS_AT_ONCE):
         candidates = _native.CandidatePairs(cells, value_bits, least_estimate)

@@ -102,7 +102,7 @@ class Definitions:
         return bindings
 
     def _declared_names(self, index: int) -> Iterator[tuple[str, Import]]:
-        """The imports of packages whose own name differs from the one that the import appears to bind."""
+        """The imports of packages with another name than the import appears to bind."""
         for binding in self._files[index].imports:
             if binding.name is None and (address := self._modules.locate(binding.module, index)) is not None:
                 for file in self._modules.files(address)[:1]:

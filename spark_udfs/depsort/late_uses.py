@@ -1,13 +1,13 @@
-"""Weights of dependencies that matter only after a file is loaded, each below those of what loading needs.
+"""Weights of dependencies that matter only after a file is loaded, all below the weights of loading.
 
-Where files find names without an import, the place of a use says when it matters. Loading a file needs what
-it requires, what its classes derive from, and what its code outside functions uses; what only functions use
-may be defined later. If every file opens a module and asks it for a logger, the number of these uses would
-outweigh each `require` in the module's own file, which would then precede the files that it loads.
+Where files find names without an import, the place of a use says when it matters. Loading a file needs its
+requires, the bases of its classes, and the names in its code outside functions; a name that only functions
+use may be defined later. If every file opens a module and asks it for a logger, the number of these uses
+would outweigh each `require` in the module's own file, which would then precede the files that it loads.
 
 The weight of an edge that loading does not need therefore grows with the uses and stays below 1, the weight
-of an import that runs. A class of its own for what loading needs, satisfied before all else, costs more other
-edges than it is worth: in Python .8 % of the true ones.
+of an import that runs. Satisfying the edges of loading before all others costs more other edges than it is
+worth: in Python .8 % of the true ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def late_weight(imported: float, use_weight: float) -> float:
 def bound_late_uses(imports: Sequence[Symbol], uses: Sequence[Symbol], loaded: Collection[int]) -> None:
     """Scale the weights of one file's uses of files that loading it does not need.
 
-    Loading needs the files `loaded` by its imports, and those of the uses that are not `late`.
+    Loading needs the files `loaded` by its imports, and the files of the uses that are not `late`.
     """
     needed = {*loaded, *(file for symbol in uses if not symbol.late for file in symbol.weights)}
     imported: dict[int, float] = {}

@@ -70,8 +70,8 @@ class FileSymbols:
     - `exports`: the names that a star import takes, None where the file does not list them.
     - `declarations`: names that the file announces and another file defines, such as C prototypes.
     - `private`: plain names of definitions that no other file can use unless it includes this file's text.
-    - `types`: the type of a definition, for a function that of its result; `bases`: the base types of a
-      class. Both are chains in the file's own names, see `spark_udfs.depsort.type_chains`.
+    - `types`: the type of a definition, for a function its result's; `bases`: the base types of a class. Both
+      are chains in the file's own names, see `spark_udfs.depsort.type_chains`.
     - `expansions`: the names in a macro's body; a file that uses the macro uses them. A name with `#0` in
       it is pasted from the macro's first argument, see `spark_udfs.depsort.pasted_names`.
     - `calls`: the arguments of macro calls that may paste names, `a,b`, or `a,b{` where a body follows.
@@ -152,11 +152,11 @@ class Modules(ABC):
         return ()
 
     def enclosing(self, importer: int) -> Sequence[int]:
-        """The files of the packages that file `importer` lies in, outermost first."""
+        """The files of the packages around file `importer`, outermost first."""
         return ()
 
     def peers(self, importer: int) -> Collection[int]:
-        """The set of files whose definitions `importer` sees without an import; it may contain `importer`."""
+        """The set of files that `importer` sees the definitions of without an import, perhaps with itself."""
         return ()
 
     def never_built_together(self, importer: int, file: int) -> bool:

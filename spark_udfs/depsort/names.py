@@ -179,7 +179,7 @@ class NameResolver:
         return Meaning(tuple(here)) if here else None
 
     def declaring_headers(self, file: int, name: str, definers: Sequence[int]) -> Sequence[int]:
-        """The headers whose prototypes tell `file` of a name that other files define."""
+        """The headers with prototypes that declare to `file` a name that other files define."""
         if not self.languages[file].textual_imports or name in self.files[file].declarations:
             return ()
         seen = self.visible(file)

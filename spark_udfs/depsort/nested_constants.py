@@ -51,7 +51,7 @@ class NestedConstants:
         return meaning
 
     def homes(self, index: int) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Every constant that file `index` opens and whose home is another file, with that file."""
+        """Every constant that file `index` opens and another file defines, with its home."""
         file = self._files[index]
         for name in (*file.definitions, *file.declarations):
             if "." not in name:
@@ -89,7 +89,7 @@ class NestedConstants:
         return name in self._makers or name in self._openers
 
     def _ancestors_of(self, name: str) -> tuple[str, ...]:
-        """The classes and modules from which `name` inherits constants, nearest first."""
+        """The classes and modules that `name` inherits constants from, nearest first."""
         if name not in self._with_bases or self._depth == MAX_ANCESTORS:
             return ()
         if name not in self._ancestors:

@@ -8,7 +8,7 @@
 3. Sifting of both results: each file in turn moves to its cheapest position among the others, SIFTING_ROUNDS
    times, in components below SIFTED_BELOW files. The better result is kept.
 4. Gathering: among the orders that satisfy the same edges, one that stays in a folder while a file there has
-   its dependencies, and prefers the file whose dependency was placed most recently.
+   its dependencies, and prefers the file with the most recently placed dependency.
 
 Gathering replaces an order of folders with files ordered inside them, which loses more than it gains:
 `docs/depsort.md` has the figures.
@@ -42,7 +42,7 @@ class FileOrder:
 
 
 def order_repository(paths: Sequence[str], dependencies: Edges) -> FileOrder:
-    """The order of the files with sorted `paths`; `dependencies[i]` are those of file i."""
+    """The order of the files with sorted `paths`; `dependencies[i]` are the edges from file i."""
     components = strongly_connected(dependencies)
     backbone = [v for component in components for v in break_cycles(component, dependencies)]
     return _numbered(gather(backbone, dependencies, paths), components)

@@ -1,4 +1,4 @@
-"""Names that macros paste from their arguments: `TEST(x)` makes `run_x` where `TEST(n)` stands for `run_##n`.
+"""Names that macros paste from their arguments: `TEST(x)` makes `run_x` where `TEST(n)` means `run_##n`.
 
 A macro and its calls stand in different files, so this needs all files of a repository. A call followed by a
 body defines the name; any other call declares and uses it. Names that a macro pastes through another macro

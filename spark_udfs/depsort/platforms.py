@@ -45,5 +45,5 @@ def systems_of(path: str) -> frozenset[str] | None:
 
 
 def exclude_each_other(systems: frozenset[str] | None, other: frozenset[str] | None) -> bool:
-    """Whether no system is among those of both files."""
+    """Whether two files name the systems they are for, and none in common."""
     return systems is not None and other is not None and not systems & other

@@ -1,7 +1,7 @@
 """Lookup of the nested byte ranges around a byte: scopes, classes, guarded blocks.
 
-A lookup takes a binary search and a step per enclosing range, whose number `spark_udfs.depsort.syntax`
-bounds. Scanning all ranges for every name took minutes on a megabyte of `use` declarations.
+A lookup takes a binary search and a step per enclosing range; `spark_udfs.depsort.syntax` bounds their
+number. Scanning all ranges for every name took minutes on a megabyte of `use` declarations.
 """
 
 from __future__ import annotations

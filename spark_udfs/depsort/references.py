@@ -1,10 +1,10 @@
-"""The files that a reference means, in languages whose files do not declare the types of values.
+"""The files that a reference means, in languages that do not declare the types of values.
 
 1. A reference that starts at an imported name goes where the import goes.
 2. A name used without an import means a definition of the file's peers (the other files of its package), then
-   of the files it sees through star imports and includes, then, in languages whose files share one namespace,
-   of any file: if the definers are few (MAX_DEFINERS) and the name is long enough (MIN_NAME). The nearer the
-   definer, the heavier the edge.
+   of the files it sees through star imports and includes, then, in languages with one namespace for all
+   files, of any file: if the definers are few (MAX_DEFINERS) and the name is long enough (MIN_NAME). The
+   nearer the definer, the heavier the edge.
 3. A member of an object resolves only to files at hand: imported, seen or peers. (Against the types mypy
    finds in rich and hypothesis, 80 % of such guesses are right, but 4 % of guesses among files that are not
    imported.) A member that a file adds to other files' types (`declare module`) is at hand everywhere.

@@ -40,7 +40,7 @@ def _by_suffix() -> dict[str, str]:
 
 @cache
 def manifest_names() -> frozenset[str]:
-    """The names of the files whose text some language needs, such as `go.mod`."""
+    """The names of the files that some language reads as text, such as `go.mod`."""
     return frozenset(name for language in languages().values() for name in language.manifests)
 
 

@@ -5,7 +5,7 @@
    the types that files declare (`spark_udfs.depsort.type_chains`). They weigh the square root of their
    count, spread over the defining files, and less where only functions use them
    (`spark_udfs.depsort.late_uses`).
-3. The rest belongs to the language (`builtin`), lies outside the repository (`external`), or is `ambiguous`:
+3. The rest belongs to the language (`builtin`), is outside the repository (`external`), or is `ambiguous`:
    too many files define the name, or none at hand.
 
 `spark_udfs.depsort.weights` has the weights of imports.
@@ -127,7 +127,7 @@ class Repository(ReferenceResolver):
         return list(rows.values()), at_hand, loaded
 
     def _imported_files(self, index: int, item: Import) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
-        """The files an import names, those it passes on the way, and those of the packages around it."""
+        """The files an import names, the files it passes on the way, and files of the packages around it."""
         address = self.modules.locate(item.module, index)
         if address is None:
             return (), (), ()

@@ -30,8 +30,8 @@ _FIRST = itemgetter(0)
 class ScopedNames(CapturedFile):
     """The symbols read so far from one file; a language adds a method `on_<capture>` for each capture.
 
-    Captures of the same bytes are handled in the order of the query. The last capture is that of plain names,
-    which are skipped where `taken` has their start, as for names that are being bound.
+    Captures of the same bytes are handled in the order of the query. The last capture has the plain names; it
+    skips a name if `taken` has its start, such as a name that is being bound.
     """
 
     def __init__(self, source: bytes, captures: Captures) -> None:
@@ -168,7 +168,7 @@ class ScopedNames(CapturedFile):
         self.define(name, chain)
 
     def define(self, name: str, chain: str | None) -> None:
-        """Define a name with the chain of its type, for a function that of its result."""
+        """Define a name with the chain of its type, for a function the chain of its result."""
         if any(part.isdigit() for part in name.split(".")):
             self._hidden.add(name)
             return

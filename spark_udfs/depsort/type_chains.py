@@ -2,12 +2,13 @@
 
 `Context.engine.pool` starts at a type, a function or a variable that the file can name. Each further part is
 a member of the type of the part before it. The types and bases of definitions (`FileSymbols.types`, `.bases`)
-are chains too, resolved in the file that declares them. So a call on a value whose type is declared in
-another file leads to the file that defines the method, through embedded types and base classes. Expressions
-are not type-checked: a collection stands for its elements, a function for its result.
+are chains too, resolved in the file that declares them. So a call on a value leads to the file that defines
+the method, through embedded types and base classes, even if another file declares the type of the value.
+Expressions are not type-checked: a collection has the type of its elements, a function the type of its
+result.
 
-A chain ends where it leaves the repository. Where it stops at a value of unknown type, the names of its
-further members can still be those of extensions.
+A chain ends where it leaves the repository. Where it stops at a value of unknown type, extensions can still
+define its further members.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class TypedChains(Definitions):
         return meaning if isinstance(meaning, Entity) else None
 
     def imported(self, index: int, item: Import) -> tuple[bool, tuple[int, ...]]:
-        """Whether an import lies inside the repository, and the files of the definition it names.
+        """Whether an import names something in the repository, and the files of the definition it names.
 
         An import of a package has no files, except one that binds nothing: it runs the package's files.
         """

@@ -1,4 +1,4 @@
-"""Counts of numbers by their leading bits, from which the number of a rank follows without a sort."""
+"""Counts of numbers by their leading bits, which give the number of a rank without a sort."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _COUNTS = pa.schema([("bits", pa.int32()), ("n", pa.int64())])
 
 
 def sortable(values: np.ndarray) -> np.ndarray:
-    """Return float64 `values` as uint64 whose order is theirs; -0 becomes 0."""
+    """Return float64 `values` as uint64 in the same order; -0 becomes 0."""
     bits = (values + 0.0).view(np.uint64)
     return np.where(bits & _SIGN, ~bits, bits | _SIGN)
 
@@ -24,7 +24,7 @@ def number_at(number: int) -> float:
 
 
 def count(batches: Iterator[pa.RecordBatch], prefix: int, level: int) -> Iterator[pa.RecordBatch]:
-    """Yield (bits, n) of a column of float64: of the numbers whose first `16 * level` bits are `prefix`.
+    """Yield (bits, n) of a column of float64: counts of the numbers with first `16 * level` bits `prefix`.
 
     `bits` are the next 16 bits of a number, as `sortable` makes it.
     """

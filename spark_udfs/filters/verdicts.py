@@ -46,8 +46,8 @@ def judge(values: pa.RecordBatch, limits: Sequence[RuleLimit]) -> tuple[pa.ListA
     """Return two lists for each row of `values`: (rule, value, threshold) of the limits it fails, in their
     order, and the rules it passes without a value.
 
-    NaN is no value. A failure without a value has null in its place, beside the lower bound, or the upper one
-    if there is no lower. Raises ValueError for another number of columns, or another type than float64.
+    NaN is no value. A failure without a value has a null value and the lower bound, or the upper bound if
+    there is no lower. Raises ValueError for another number of columns, or another type than float64.
     """
     matrix = _matrix(values, limits)
     names = pa.array([limit.rule for limit in limits], pa.string())

@@ -16,7 +16,7 @@ from spark_udfs.filters.by_language import by_language
 
 @dataclass(frozen=True)
 class LoadedWordList:
-    """The entries of a language: those of the tier that decides come first, `n_profane` of them."""
+    """The entries of a language: first the `n_profane` entries of the tier that decides."""
 
     entries: tuple[str, ...]
     n_profane: int

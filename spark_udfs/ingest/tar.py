@@ -2,9 +2,9 @@
 
     header (512 bytes) | data, filled up to blocks of 512 | header | ... | zeros
 
-It reads the formats of 1979, POSIX (ustar and pax) and GNU. The standard library's `tarfile` reads them too,
-but it holds long names and extended headers of any size, recurses for each of them, searches them with a
-regular expression that takes quadratic time, and takes a broken header for the end.
+The formats are 1979's, POSIX (ustar and pax) and GNU. The standard library's `tarfile` reads them too, but it
+holds long names and extended headers of any size, recurses for each of them, searches them with a regular
+expression that takes quadratic time, and takes a broken header for the end.
 
 Concatenated archives are one, as for `tar --ignore-zeros`. The holes of a sparse member are zeros, so its
 data is skipped.

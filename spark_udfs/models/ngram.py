@@ -18,7 +18,7 @@ def count(
 ) -> Iterator[pa.RecordBatch]:
     """Yield (language, ngram, count) of (language, text): of the longest n-gram at each position.
 
-    `merges` are those of each language.
+    `merges` has the merges of each language.
     """
     counters = {language: _native.NgramCounter(list(pairs)) for language, pairs in merges.items()}
     for batch in batches:

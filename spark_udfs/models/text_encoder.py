@@ -88,7 +88,7 @@ def _trials(tokenizer: Tokenizer, control_tokens: Mapping[str, int]) -> Trials:
 def _reachable(tokenizer: Tokenizer, trials: Trials) -> set[str]:
     """Return the control tokens that a text can yield.
 
-    A unigram model weighs a piece against its neighbors, so whatever is in its vocabulary counts.
+    A unigram model weighs a piece against its neighbors, so all control tokens in its vocabulary count.
     """
     reachable = _yielded(tokenizer, trials)
     if isinstance(tokenizer.model, models.Unigram):
@@ -104,9 +104,9 @@ def _yielded(tokenizer: Tokenizer, trials: Trials) -> set[str]:
 
 
 def _losses(encoder: Tokenizer, safe: Tokenizer, trials: Trials) -> set[str]:
-    """Return the characters and words whose spelling has become unknown, so that texts would lose them.
+    """Return the characters and words with a spelling that has become unknown, so that texts would lose them.
 
-    Other spellings, as `</s>`, are of control tokens alone.
+    Other spellings, such as `</s>`, belong to control tokens alone.
     """
     unknown = {_unknown_number(encoder), _unknown_number(safe)}
     special = _special_numbers(encoder)
@@ -138,7 +138,7 @@ def _finds_bytes(tokenizer: Tokenizer) -> bool:
 
 
 def _unknown_piece(model: Mapping[str, Any]) -> str | None:
-    """Return the piece of a unigram model that stands for unknown characters."""
+    """Return the piece of a unigram model for unknown characters."""
     number = model.get("unk_id")
     return None if number is None else model["vocab"][number][0]
 

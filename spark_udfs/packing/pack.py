@@ -29,8 +29,9 @@ def plan_chunk(documents: pa.Table, sequence_length: int, slack: float, tokens_b
     best-fit decreasing makes them from long pieces to short ones, and a reader in order should see a mixture.
 
     The chunks of a table share its slack, the share of sequences that it may have above the fewest: a chunk
-    may have those that the table may have at its end, less those at its beginning, after `tokens_before`
-    tokens. If each chunk rounded up its own tokens, a table of several chunks would exceed the slack.
+    may have the sequences that the table may have at its end, less the sequences at its beginning, after
+    `tokens_before` tokens. If each chunk rounded up its own tokens, a table of several chunks would exceed
+    the slack.
     """
     documents = documents.sort_by(_IN_ORDER)
     doc_ids = documents.column("doc_id").combine_chunks()

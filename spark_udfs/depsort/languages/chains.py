@@ -24,7 +24,7 @@ class Chains(ScopedNames):
     """The chains of one file."""
 
     def type_chain(self, node: Node | None) -> str | None:
-        """The chain of a type; for a collection that of its elements, for a function that of its result."""
+        """The chain of a type: for a collection its elements' chain, for a function its result's."""
         for _ in range(MAX_CHAIN):
             if node is None:
                 return None
@@ -48,7 +48,7 @@ class Chains(ScopedNames):
 
     @abstractmethod
     def type_step(self, node: Node) -> Node | str | None:
-        """The type that a type stands for, or its chain; None if it has neither."""
+        """The next node on the way to a type's chain, or the chain; None if it has neither."""
 
     @abstractmethod
     def value_step(self, node: Node, members: list[str]) -> Node | str | None:
@@ -81,7 +81,7 @@ class ClassChains(Chains):
         return f"{owner}.{name}" if owner else name
 
     def unnamed(self) -> str:
-        """A number that stands for the name of a class without one."""
+        """A number in place of a name, for a class without one."""
         self._n_unnamed += 1
         return self.nested(str(self._n_unnamed))
 
@@ -125,5 +125,5 @@ class ClassChains(Chains):
 
 
 def container_chain(chain: str | None) -> str | None:
-    """The chain of a container whose values have type `chain`."""
+    """The chain of a container with values of type `chain`."""
     return None if chain is None else HOLDS + chain.lstrip(HOLDS)

@@ -49,7 +49,7 @@ class NamespaceModules(Modules):
         return self.locate(f"{address}.{name}", 0)
 
     def peers(self, importer: int) -> Collection[int]:
-        """The files whose names `importer` sees without an import."""
+        """The files with names that `importer` sees without an import."""
         return self._peers[self._packages[importer]]
 
     def never_built_together(self, importer: int, file: int) -> bool:

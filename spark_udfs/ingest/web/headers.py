@@ -50,6 +50,6 @@ class Headers:
 
 
 def header_end(block: bytes) -> tuple[int, int] | None:
-    """Return where a block of headers ends and where its body begins, None without an end."""
+    """Return where a block of headers ends and where the content begins, None without an end."""
     match = _END.search(block, 0, MAX_HEADER_BYTES)
     return match.span() if match else None

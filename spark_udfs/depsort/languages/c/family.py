@@ -23,7 +23,7 @@ _TAG = re.compile(rb"\b(?:struct|union|enum)\s++([A-Za-z_]\w*+)")
 
 
 class CFamily(Language):
-    """A language whose files include each other's text."""
+    """A language with files that include each other's text."""
 
     family = "c"
     textual_imports = True

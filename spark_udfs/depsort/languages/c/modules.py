@@ -1,11 +1,11 @@
 """The included files of a C or C++ repository.
 
 An address is the path of a file. Include folders are known only to the build, so `#include "x/y.h"` is
-inferred. As for a compiler, a file beside the includer comes first. Otherwise every file whose path ends in
-`x/y.h` is a candidate: the candidate that shares most folders with the includer wins, then one below a
-folder named `include`, then the shortest path; files in test fixtures come last. `<stdio.h>` and the like
-belong to the system, even if the repository has a file of that name. A file for one system, such as
-`win32/x.c`, never refers to one for another.
+inferred. As for a compiler, a file in the includer's folder comes first. Otherwise every path that ends in
+`x/y.h` is a candidate: the candidate that shares most folders with the includer wins, then one below a folder
+named `include`, then the shortest path; files in test fixtures come last. `<stdio.h>` and the like belong to
+the system, even if the repository has a file of that name. A file for one system, such as `win32/x.c`, never
+refers to one for another.
 """
 
 from __future__ import annotations

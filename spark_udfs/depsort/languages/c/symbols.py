@@ -5,7 +5,7 @@ macro. Types, macros, and static functions and variables are private to a `.c` f
 variable and `struct x` without members are declarations, defined elsewhere. Every other word is a reference,
 except keywords and names that the file only binds as parameters, members or local variables.
 
-A `.h` file whose text is C++ is read as C++.
+A `.h` file that contains C++ is read as C++.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class CSharpChains(ClassChains):
     """The chains of one C# file."""
 
     def type_step(self, node: Node) -> Node | str | None:
-        """The type that a type stands for, or its chain."""
+        """The next node on the way to a type's chain, or the chain."""
         kind = node.type
         if kind == "identifier":
             return self.root(self.text(node), as_type=True)

@@ -31,7 +31,7 @@ class CSharpModules(NamespaceModules):
         self._with_global: dict[tuple[str, str], frozenset[int]] = {}
 
     def peers(self, importer: int) -> Collection[int]:
-        """The files of the namespaces around `importer` and of those that a `global using` names."""
+        """The files of the namespaces around `importer` and of the namespaces that a `global using` names."""
         if not self._global:
             return super().peers(importer)
         key = self._packages[importer], self._folders[importer]

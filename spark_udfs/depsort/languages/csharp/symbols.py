@@ -157,7 +157,7 @@ class _File(CSharpChains):
             self.bind(name, self.value_chain(node.named_children[-1]))
 
     def _declared(self, of_type: Node | None, expression: Node | None) -> str | None:
-        """The chain of a declared type, or of the value where `var` stands for it."""
+        """The chain of a declared type; with `var`, the chain of the value."""
         if of_type is None or of_type.type == "implicit_type":
             return self.value_chain(expression)
         return self.type_chain(of_type)

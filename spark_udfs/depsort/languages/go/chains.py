@@ -23,7 +23,7 @@ class GoChains(Chains):
     """The chains of one Go file."""
 
     def type_step(self, node: Node) -> Node | str | None:
-        """The type that a type stands for, or its chain."""
+        """The next node on the way to a type's chain, or the chain."""
         kind = node.type
         if kind == "type_identifier":
             return self.root(self.text(node))

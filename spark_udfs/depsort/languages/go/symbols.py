@@ -2,7 +2,7 @@
 
 The pass tracks the names bound in the surrounding functions and blocks, each with the chain of its type
 (`spark_udfs.depsort.type_chains`): with a parameter `c *Context`, `c.engine.Run` is the reference
-`Context.engine.Run`. A collection stands for its elements, a function for its first result.
+`Context.engine.Run`. A collection has the chain of its elements, a function the chain of its first result.
 
 Chains have at most MAX_CHAIN members; `spark_udfs.depsort.syntax` bounds the rest.
 """

@@ -147,7 +147,7 @@ class _File(JavaChains):
             self.bind(name, self._chain_of(of_type, node.child_by_field_name("value")))
 
     def _chain_of(self, of_type: Node | None, expression: Node | None) -> str | None:
-        """The chain of a declared type, or of the value where `var` stands for it."""
+        """The chain of a declared type; with `var`, the chain of the value."""
         if of_type is not None and of_type.type == "type_identifier" and self.text(of_type) in ("var", "val"):
             self.taken.add(of_type.start_byte)
             return self.value_chain(expression)

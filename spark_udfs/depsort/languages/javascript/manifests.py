@@ -27,7 +27,7 @@ def read_manifest(text: str) -> dict[str, Any]:
 
 
 def targets_of(patterns: object, name: str) -> Iterator[str]:
-    """The targets of `name` in a map whose keys may have one `*`; longest match first."""
+    """The targets of `name` in a map with at most one `*` in a key; longest match first."""
     if not isinstance(patterns, dict):
         return
     matches = []

@@ -5,7 +5,7 @@ file itself, another suffix (`./x.js` may be written in `x.ts`), a folder's inde
 up in this order:
 
 1. `imports` of the nearest `package.json`, for names that start with `#`,
-2. `paths` and `baseUrl` of the nearest `tsconfig.json` or `jsconfig.json`, with what it extends,
+2. `paths` and `baseUrl` of the nearest `tsconfig.json` or `jsconfig.json`, with the files it extends,
 3. the packages of the repository by the `name` in their `package.json`: `exports`, `main`, `types`; where
    these name a file that a build makes (`dist/index.js`), its source. Of several packages of one name, the
    one that the importer's `package.json` links (`file:../core`), else the nearest; fixtures last.
@@ -109,13 +109,13 @@ class JavaScriptModules(Modules):
         return (self._files[address],)
 
     def companions(self, address: str) -> Sequence[int]:
-        """The declaration file beside a JavaScript file: importers read it too."""
+        """The declaration file of a JavaScript file: importers read it too."""
         stem, suffix = posixpath.splitext(address)
         declared = f"{stem}{_DECLARED_BY[suffix]}" if suffix in _DECLARED_BY else address
         return (self._files[declared],) if declared != address and declared in self._files else ()
 
     def peers(self, importer: int) -> Collection[int]:
-        """The scripts, whose names are global, and the files that declare global names.
+        """The scripts (their names are global) and the files that declare global names.
 
         A script in a test fixture has no peers.
         """
@@ -265,7 +265,7 @@ class JavaScriptModules(Modules):
             yield from self._at(_join(folder, index))
 
     def _source(self, folder: str, target: str) -> Iterator[str]:
-        """The file `target` of a package, or the source from which a build makes it."""
+        """The file `target` of a package, or the source that a build makes it from."""
         yield from self._file(_join(folder, target))
         if _BUILT.match(target):
             rest = _BUILT.sub("", target)

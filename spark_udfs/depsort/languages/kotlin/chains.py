@@ -19,7 +19,7 @@ class KotlinChains(ClassChains):
     """The chains of one Kotlin file."""
 
     def type_step(self, node: Node) -> Node | str | None:
-        """The type that a type stands for, or its chain."""
+        """The next node on the way to a type's chain, or the chain."""
         if node.type == "user_type":
             names = [self.text(child) for child in node.named_children if child.type == "identifier"]
             arguments = last_child(node)

@@ -2,10 +2,10 @@
 
 An address is a path without its suffix (`src/rich/console`), or the folder of a package (`src/rich`). A
 relative import has one meaning. An absolute import starts at a root, a folder that is not itself a package.
-Where several roots have the module, the importer's own root wins, then the nearest root around the
-importer, then the nearest of the roots that contain packages, shortest first; test fixtures come last. So
-`src/` layouts, several distributions in one repository, vendored packages and scripts beside each other all
-resolve, while `import logging` in `app/x.py` does not mean `app/logging.py` if `app` is a package.
+Where several roots have the module, the importer's own root wins, then the nearest root around the importer,
+then the nearest of the roots that contain packages, shortest first; test fixtures come last. So `src/`
+layouts, several distributions in one repository, vendored packages and scripts in one folder all resolve,
+while `import logging` in `app/x.py` does not mean `app/logging.py` if `app` is a package.
 """
 
 from __future__ import annotations

@@ -185,11 +185,11 @@ class _Scopes(Ranges):
         self._is_function = [node.type == "function_definition" for node in self.nodes]
 
     def in_function(self, position: int) -> bool:
-        """Whether any function lies around a byte."""
+        """Whether any function contains a byte."""
         return any(self._is_function[scope] for scope in self.around(position))
 
     def within(self, position: int, scopes: set[int]) -> bool:
-        """Whether a function among `scopes` lies around a byte, or a class among them right around it."""
+        """Whether a function among `scopes` contains a byte, or the innermost scope is a class among them."""
         innermost = scope = self.innermost(position)
         while scope >= 0:
             if scope in scopes and (self._is_function[scope] or scope == innermost):

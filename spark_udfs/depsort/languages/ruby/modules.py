@@ -1,8 +1,8 @@
 """The required files of a Ruby repository.
 
 An address is a file's path without `.rb`. `require_relative "x"`, here `./x`, starts at the importer's
-folder. `require "a/b"` means a file whose path ends in `a/b`: in the importer's own `lib` first, then in
-any `lib`, then in the nearest folder around the importer; of several the nearest, and test fixtures last.
+folder. `require "a/b"` means a path that ends in `a/b`: in the importer's own `lib` first, then in any `lib`,
+then in the nearest folder around the importer; of several the nearest, and test fixtures last.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def read_manifest(text: str, folder: str = "", workspace: Workspace | None = Non
 
 
 def _dependencies(table: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every dependency given as a table, including those of single platforms."""
+    """Every dependency given as a table, also for single platforms."""
     platforms = (platform for platform in _table(table, "target").values() if isinstance(platform, dict))
     for around in (table, *platforms):
         for kind in _DEPENDENCIES:

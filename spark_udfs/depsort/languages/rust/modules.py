@@ -148,7 +148,7 @@ def _nearest(folder: str, crates: Mapping[str, CargoManifest]) -> CargoManifest:
 
 
 def _around_or_at(folder: str, folders: Collection[str]) -> str:
-    """The innermost of `folders` that is `folder` or lies around it, else the top."""
+    """The innermost of `folders` that is or contains `folder`, else the top."""
     while folder and folder not in folders:
         folder = parent(folder)
     return folder
