@@ -13,6 +13,6 @@
     5
 
 `trace` follows documents from stage to stage, `diff` compares two tables, `export` writes a dataset with the
-decision on each document, `summary` counts, and `report` gathers a page. What a stage says about its tables
-is its view (`factory.explain.stages`); these modules walk the list of views and know no stage.
+decision on each document, `summary` counts, and `report` gathers a page. A stage describes its tables in its
+view (`factory.explain.stages`); these modules walk the list of views and know no stage.
 """

@@ -31,8 +31,8 @@ class BatchTrace:
 def trace_batch(settings: Settings, uri: str, step: int) -> BatchTrace:
     """A step of a namespace, followed to its documents.
 
-    Raises InvalidRequest for a batch whose producer did not say of which blend it is, and what
-    `describe_batch` and `trace_step` raise.
+    Raises InvalidRequest for a batch without a blend in its origin, and the errors of `describe_batch` and
+    `trace_step`.
     """
     batch = describe_batch(uri, step, settings=settings)
     origin = batch.origin if isinstance(batch.origin, dict) else {}

@@ -16,10 +16,10 @@ from factory.lake.tables import Lake
 
 @dataclass(frozen=True)
 class Example:
-    """A document with the reason of a cause: value and limit of a rule, or what it duplicates and what stays.
+    """A document with its reason: value and limit of a rule, or the document it duplicates and the kept one.
 
-    `repository` is a sentence on the removal of its whole repository, `evidence` a phrase on what in the text
-    made the value of a rule.
+    `repository` is a sentence on the removal of its whole repository, `evidence` a phrase on the words or
+    letters behind the value of a rule.
     """
 
     doc_id: str
@@ -67,7 +67,7 @@ class State:
 
 @dataclass(frozen=True)
 class Diff:
-    """Two states, the documents that leave the first and those that enter the second."""
+    """Two states, the documents that leave the first and the documents that enter the second."""
 
     left: State
     right: State
@@ -80,8 +80,8 @@ def diff(lake: Lake, left: str, right: str | None, n: int) -> Diff:
     """Compare two tables, with `n` examples of each cause.
 
     Without `right`, compare the state that `left` names, or else the previous one, with the table as it is. A
-    document leaves for a reason of the second table, and enters for a reason of the first.
-    Raises what `TableVersion` raises.
+    document leaves for a reason of the second table, and enters for a reason of the first. Raises the errors
+    of `TableVersion`.
     """
     table, at, _ = left.partition("@")
     for name in filter(None, (left, right)):

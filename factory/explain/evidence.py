@@ -78,7 +78,7 @@ class Evidence:
     def _phrases(
         self, rule: str, documents: Mapping[str, Rejection], signals: _Version
     ) -> dict[tuple[str, str], str]:
-        """The phrases of one rule, whose values stand in `signals`."""
+        """The phrases of one rule with values in `signals`."""
         documents = {doc_id: failure for doc_id, failure in documents.items() if failure.value is not None}
         words = self._words(rule, list(documents), signals)
         models = [self._model(*pair) for pair in signals.upstream if pair[0].namespace == "models"]
@@ -95,7 +95,7 @@ class Evidence:
         return phrases
 
     def _signals_of(self, rule: str, partition: str | None) -> Iterator[_Version]:
-        """Yield the signals with the values of a rule, those of the last round first."""
+        """Yield the signals with the values of a rule, the last round's first."""
         waiting = [(self.verdicts, self.snapshot_id)]
         while waiting:
             version = self._version(*waiting.pop(0), partition)
@@ -116,7 +116,7 @@ class Evidence:
         return _Version(table, snapshot_id, upstream)
 
     def _words(self, rule: str, ids: Sequence[str], signals: _Version) -> dict[str, str | None]:
-        """The words beside the numbers of a rule, by doc_id: detected language or class."""
+        """The words that go with the numbers of a rule, by doc_id: detected language or class."""
         column = _WORD_OF_RULE.get(rule, rule)
         if column not in self.lake.table(signals.table).schema().column_names:
             return {}

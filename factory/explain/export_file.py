@@ -21,7 +21,7 @@ _COMPRESSION = {".jsonl": None, ".jsonl.gz": "gzip", ".jsonl.zst": "zstd"}
 
 
 def require_format(file: Path) -> None:
-    """Raise ConfigurationError for a file whose suffix names no format."""
+    """Raise ConfigurationError for a file with a suffix of no known format."""
     if _ending(file) not in (".parquet", *_COMPRESSION):
         raise ConfigurationError(
             f"{file.name} names no format. End it in .parquet, .jsonl, .jsonl.gz or .jsonl.zst."
@@ -86,5 +86,5 @@ def _plain(value: object) -> str:
 
 
 def _ending(file: Path) -> str:
-    """Return the suffix of a file, with the one before that of a compressed file."""
+    """Return the suffix of a file; a compressed file has two."""
     return "".join(file.suffixes[-2:]) if file.suffix in (".gz", ".zst") else file.suffix

@@ -101,7 +101,7 @@ def _sources_and_keys(path: str) -> dict[tuple[str, str], int]:
 
 
 def _rejected_with(lake: Lake, text: str) -> list[str]:
-    """Return the ids of the rejected records in whose first bytes `text` is a whole value of JSON."""
+    """Return the ids of the rejected records with `text` as a whole JSON value in their first bytes."""
     json_texts = (json.dumps(text), json.dumps(text, ensure_ascii=False))
     number = rf"|[:\[,]\s*{text}\s*[,\]}}]" if text.isascii() and text.isdecimal() else ""
     pattern = f"(?:{'|'.join(map(re.escape, json_texts))})\\s*(?:[,}}\\]]|$)" + number

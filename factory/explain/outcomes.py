@@ -66,7 +66,7 @@ class Outcome(NamedTuple):
 class Outcomes:
     """The outcomes of one dataset by doc_id; a document without one gets `absent`.
 
-    The database is an unnamed file in `folder`, which is gone when this process is, however it ends.
+    The database is an unnamed file in `folder`; it disappears with this process, even a killed one.
     """
 
     def __init__(self, folder: Path, absent: Outcome) -> None:
@@ -160,7 +160,7 @@ def _stays(kept: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
 
 
 def _leaves(removals: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Any, ...]]:
-    """Yield rows for `Outcomes.add` of removed documents, whose removals stand together."""
+    """Yield rows for `Outcomes.add` of removed documents; all removals of a document are adjacent."""
     for doc_id, group in groupby(removals, key=itemgetter("doc_id")):
         by_document = list(group)
         first = by_document[0]

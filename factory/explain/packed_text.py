@@ -59,8 +59,8 @@ def pieces_of_step(
 ) -> dict[int, list[PackedPiece]]:
     """Return the pieces of rows of a step of a blend, by their positions in the step.
 
-    Omits rows whose table does not say which documents they hold, and those whose tokenizer the lake lacks.
-    Reads the pages of these rows alone.
+    Omits rows of a table that does not say which documents they hold, and rows of a tokenizer that the lake
+    lacks. Reads only the pages of these rows.
     """
     lake, pieces = Lake(settings), {}
     for source in open_blends(settings).open(blend).sources:
@@ -84,7 +84,7 @@ def pieces_of_step(
 def pieces_of_row(
     row: Mapping[str, Any], tokenizer: Tokenizer, token_bytes: int, names: Mapping[str, str] | None = None
 ) -> list[PackedPiece]:
-    """Return the pieces of a row of PACKED, whose tokens have `token_bytes` bytes, in their order."""
+    """Return the pieces of a row of PACKED, in order; a token has `token_bytes` bytes."""
     tokens = np.frombuffer(row["tokens"], f"<u{token_bytes}")
     pieces = []
     start = 0

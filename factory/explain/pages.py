@@ -21,9 +21,9 @@ from spark_udfs.ingest.rows import DERIVED_FROM, BadRecord
 
 
 def whole_text(lake: Lake, table: TableName, row: Mapping[str, Any], paths: Sequence[Path]) -> str:
-    """Return all visible text of the page of a raw document; `paths` are those that its dataset reads.
+    """Return all visible text of the page of a raw document; `paths` are the paths of its dataset.
 
-    Raises NotFound if the page is not where it was, ConfigurationError if the document is of no page.
+    Raises NotFound if the page is not where it was, ConfigurationError if the document is not from a page.
     """
     require_html()
     from spark_udfs.ingest.web.page import visible_text

@@ -1,4 +1,4 @@
-"""A few rejected documents of each rule, with what in their texts made it: what a data team reads first."""
+"""A few rejected documents of each rule, with the evidence in their texts, for a data team to read first."""
 
 from __future__ import annotations
 

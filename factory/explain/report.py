@@ -1,7 +1,7 @@
 """A report of a run, or of the newest tables of a lake: their figures, checks and charts.
 
-The lake has the tables and their rows. Dagster's records have the charts, which runs drew; a table whose
-record is gone is shown without a chart.
+The lake has the tables and their rows. Dagster's records have the charts, which runs drew; a table without a
+record is shown without a chart.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def report_of_lake(lake: Lake, instance: dg.DagsterInstance) -> Report:
 
 
 def _changes(lake: Lake, lineage: Lineage, heads: Mapping[TableName, Published]) -> Iterator[str]:
-    """Yield the upstream tables whose content is another one now or unknown, each with what was read."""
+    """Yield the upstream tables that have changed or expired since, each with the snapshot that was read."""
     for name, snapshot_id in lineage.upstream.items():
         head = heads.get(TableName.parse(name))
         if head is None or head.snapshot_id == snapshot_id:

@@ -63,7 +63,7 @@ def trace_text(settings: Settings, text: str) -> tuple[list[DocumentTrace], list
 def trace_step(settings: Settings, blend: str, offset: int) -> StepTrace:
     """The rows of a step and the traces of their documents, as they were when the rows were made.
 
-    If snapshots behind the rows have expired, the traces are those of the newest tables.
+    If snapshots behind the rows have expired, the traces follow the newest tables.
     """
     opened = open_blends(settings).open(blend)
     rows = opened.explain(offset)

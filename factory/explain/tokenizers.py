@@ -1,7 +1,7 @@
 """The tokenizers of a lake: the newest of a name, or the one that made the tokens of a blend.
 
-A tokenizer that is trained again keeps its table and changes its tokens. Only the snapshot whose identity the
-packed tables of a blend record decodes their tokens correctly.
+A tokenizer that is trained again keeps its table and changes its tokens. The packed tables of a blend record
+the identity of a snapshot; only this snapshot decodes their tokens correctly.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def trace_documents(
 
 
 def trace_ids(lake: Lake, ids: Sequence[str], blend_steps: Served) -> list[DocumentTrace]:
-    """As `trace_documents`, with what was looked up of the blends before."""
+    """As `trace_documents`, with `blend_steps` to share between calls."""
     traces = trace_known(lake, ids, blend_steps)
     unknown = [doc_id for doc_id in ids if doc_id not in traces]
     for doc_id, trace in trace_served(lake, unknown, blend_steps).items():
@@ -89,11 +89,11 @@ def trace_known(lake: Lake, ids: Sequence[str], blend_steps: Served) -> dict[str
 def trace_served(
     lake: Lake, ids: Sequence[str], blend_steps: Served, tables: Collection[TableName] | None = None
 ) -> dict[str, DocumentTrace]:
-    """Trace ids through the tables behind the rows that blends serve, whatever became of them since.
+    """Trace ids through the tables behind the rows that blends serve, even if newer tables differ.
 
     Only rows of the packed `tables` count, if they are given. A document that rows of several snapshots hold
-    has the trace of the newest, with the steps of all. Omits the ids that the rows do not come from, and rows
-    whose tables have expired or are damaged.
+    has the trace of the newest, with the steps of all. Omits ids without a row, and rows of expired or
+    damaged tables.
     """
     traces: dict[str, DocumentTrace] = {}
     versions = blend_steps.versions(tables) if ids else ()
@@ -167,7 +167,7 @@ def _made_from(lake: Lake, tables: frozenset[TableName]) -> Iterator[tuple[Table
 def _add_descendants(
     lake: Lake, table: TableName, traces: Sequence[DocumentTrace], blend_steps: Served
 ) -> None:
-    """Add the traces of the documents that a raw table makes from those of another."""
+    """Add the traces of the documents that a raw table makes from documents of another."""
     ids = descendants(lake, table, [trace.doc_id for trace in traces]) if traces else {}
     if not ids:
         return
@@ -178,7 +178,7 @@ def _add_descendants(
 
 
 def _explain(lake: Lake, verdicts: TableName, traces: Sequence[DocumentTrace]) -> None:
-    """Add to the rejections by `verdicts` what in each text made them."""
+    """Add the evidence in each text to the rejections by `verdicts`."""
     by_snapshot: dict[int, dict[str, DocumentTrace]] = defaultdict(dict)
     for trace in traces:
         if trace.rejections and str(verdicts) in trace.tables:

@@ -12,8 +12,8 @@ from factory.lake.tables import Lake
 def made_of(lake: Lake, table: TableName, snapshot_id: int) -> Iterator[tuple[TableName, int]]:
     """Yield every upstream table of a snapshot with the snapshot that was read; each table is loaded once.
 
-    The walk ends at expired snapshots, at damaged tables and at models: their training documents, which
-    include those of a variant's siblings, are not documents of the table.
+    The walk ends at expired snapshots, at damaged tables and at models: their training documents, also of a
+    variant's siblings, are not documents of the table.
     """
     waiting, seen = [(table, snapshot_id)], {table}
     while waiting:

@@ -1,4 +1,4 @@
-"""What the dependency sort says: where a file stands in its repository, and how well the order does."""
+"""The view of the dependency sort: the position of a file in its repository, and the order's quality."""
 
 from __future__ import annotations
 

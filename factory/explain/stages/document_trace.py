@@ -30,7 +30,7 @@ class Rejection:
 class Side:
     """The part of a dataset that holds a document, and why: its draw is below the share, or not.
 
-    `drawn_by` names the repository or key whose hash the draw is.
+    The draw is a hash of the repository or key that `drawn_by` names.
     """
 
     part: Literal["training", "validation"]
@@ -75,7 +75,7 @@ class DocumentTrace:
     place; `duplicate_name` and `kept_name` are their sources and keys. `sequences` is the packed table of its
     placements, and `side` says why it is that table, if the dataset has a validation part. `without_value`
     are the rules that it passes without a value. `variants` are its traces through the variants of its
-    dataset, by name, and `descendants` those of the documents that are made from it in other datasets.
+    dataset, by name, and `descendants` the traces of the documents that are made from it in other datasets.
     """
 
     doc_id: str
@@ -127,7 +127,7 @@ class DocumentTrace:
         self.tables[str(table)] = snapshot_id
 
     def leave(self, removals: Sequence[Removal], sentence: str) -> None:
-        """End the trace with the removals by one stage, of which the last counts, and a sentence on them."""
+        """End the trace with the removals by one stage, and a sentence on them; the last removal counts."""
         self.outcome, self.reason = removals[-1].outcome, sentence
         for removal in removals:
             if removal.limit is None:

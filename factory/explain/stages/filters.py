@@ -1,4 +1,4 @@
-"""What the filters say: which rules a document fails."""
+"""The view of the filters: the rules that a document fails."""
 
 from __future__ import annotations
 

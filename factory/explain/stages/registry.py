@@ -1,4 +1,4 @@
-"""The stages whose views trace, diff, export and summary walk, in the order of the pipeline."""
+"""The views that trace, diff, export and summary walk, in the order of the pipeline."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ STAGES: list[StageView] = [
 
 
 def line(trace: DocumentTrace, table: TableName) -> str:
-    """Return what the stage that writes `table` says of a document in it."""
+    """Return the line on a document in `table`, from the stage that writes the table."""
     return next((view.line(trace) for view in STAGES if view.stage == table.stage), "")

@@ -49,7 +49,7 @@ class Removal:
 
 
 def removals_of(**columns: pa.Array | str) -> pa.RecordBatch:
-    """Return rows of `REMOVALS`; a text stands for all rows, a missing column is null."""
+    """Return rows of `REMOVALS`; a text fills its column, a missing column is null."""
     n_rows = len(columns["doc_id"])
 
     def column(field: pa.Field) -> pa.Array:
@@ -90,7 +90,7 @@ class Read:
         )
 
     def has_rows(self, table: TableName) -> bool:
-        """Whether the table is among those that may be read, and was published."""
+        """Whether the table may be read, and was published."""
         if table not in self.names:
             return False
         return self.pinned is not None or self.lake.table(table).current_snapshot() is not None
@@ -118,7 +118,7 @@ class Read:
         ids: pa.Array | None = None,
         **equal: Any,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield columns of those rows whose values are `equal`, of the documents `ids` if there are any.
+        """Yield columns of the rows with the values `equal`, only of the documents `ids` if given.
 
         A table without rows yields none. Without `ids` the table is streamed, one batch of a file in memory
         at a time.

@@ -41,7 +41,7 @@ class Removed:
 
 @dataclass(frozen=True)
 class RoundOfRules:
-    """What a round removed of the documents that entered it, in all and by rule, most first."""
+    """The documents that a round removed of those entering it, in all and by rule, most first."""
 
     table: str
     n_entered: int
@@ -63,7 +63,7 @@ class RoundOfRules:
 
 
 def removed_by_round(scope: SummaryScope, dataset: str, verdicts: TableName) -> Figure | None:
-    """Return what each round of a dataset removed, up to `verdicts`, the last; None without such a table."""
+    """Return the removals by each round of a dataset, up to `verdicts`; None without such a table."""
     if verdicts not in scope.tables or names.raw(dataset) not in scope.tables:
         return None
     waiting = scope.lake.read(names.raw(dataset), ["doc_id", "n_bytes"]).combine_chunks()
@@ -96,7 +96,7 @@ def _without_value(scope: SummaryScope, table: TableName, waiting: pa.Table) -> 
 
 
 def _tables(scope: SummaryScope, verdicts: TableName) -> list[TableName]:
-    """The verdicts of the rounds in order, the last at the end: those that the last were made from."""
+    """The verdicts of the rounds in order: the tables that `verdicts` was made from, then `verdicts`."""
     tables = [verdicts]
     while tables[0] in scope.tables:
         upstream = map(TableName.parse, scope.lake.published(tables[0]).lineage.upstream)

@@ -66,9 +66,9 @@ class Served:
         yield from filter(None, map(self.version, heads))
 
     def follow(self, read: Read, traces: Sequence[DocumentTrace]) -> None:
-        """Add the steps to the traces, also to those of documents that a newer table removed.
+        """Add the steps to the traces, also if a newer table removed the document.
 
-        Through the tables behind a packed snapshot only the blends that serve this snapshot are followed.
+        If `read` pins the tables behind a packed snapshot, only the blends that serve this snapshot count.
         """
         assert read.dataset is not None
         tables = [names.packed(part) for part in names.packed_parts(read.names, read.dataset)]
@@ -82,7 +82,7 @@ class Served:
                         _add_servings(blend, str(table), ordinals, earlier, traces, self.first)
 
     def _with_earlier_text(self, head: Head, traces: Sequence[DocumentTrace]) -> set[str]:
-        """Return the ids of the documents whose text a packed table holds as it was before."""
+        """Return the ids of the documents with an earlier text in a packed table."""
         version = self.version(head)
         raw = names.raw(names.dataset_of_packed(head[0]))
         if version is None or version.snapshot(raw) == self.lake.published(raw).snapshot_id:
@@ -118,7 +118,7 @@ def serving_positions(
 def conclude(trace: DocumentTrace) -> None:
     """Say in a trace that blends serve the document: the outcome, unless a newer table removed it.
 
-    If they serve the text that it had before, the outcome is that of the newer text.
+    If they serve an earlier text of the document, the newer text decides the outcome.
     """
     if not trace.servings:
         return

@@ -1,4 +1,4 @@
-"""What a stage can say about its tables: the interface that trace, diff, export and summary walk."""
+"""The view of a stage on its tables: the interface that trace, diff, export and summary walk."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class SummaryScope:
 
 
 class StageView(Protocol):
-    """What a stage can say about its tables; a stage without something to say leaves a method as it is."""
+    """The view of a stage on its tables; a stage with nothing to say inherits a method."""
 
     stage: str
     """The name of the stage, as in `factory.lake.names`."""
@@ -77,7 +77,7 @@ class StageView(Protocol):
     """The sections of the summary that `figures` fills."""
 
     def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> Collection[str]:
-        """Note the stage's tables that hold the documents of `traces` (by doc_id), and what they record.
+        """Note the stage's tables that hold the documents of `traces` (by doc_id), and the facts they record.
 
         Returns the ids of the documents that the stage may have removed.
         """
@@ -103,7 +103,7 @@ class StageView(Protocol):
         return removals[0].sentence or removals[0].reason
 
     def line(self, trace: DocumentTrace) -> str:
-        """Return what follows one of the stage's tables in a trace for people; empty for nothing."""
+        """Return the text behind one of the stage's tables in a trace for people, perhaps empty."""
         return ""
 
     def tables(self, scope: SummaryScope, dataset: str) -> Sequence[TableName]:

@@ -21,7 +21,7 @@ from factory.suggestions import quoted
 
 @dataclass(frozen=True)
 class VerdictView(StageView):
-    """The view of a `stage` whose verdicts stand in `namespace`, a table a dataset.
+    """The view of a `stage` with verdicts in `namespace`, a table a dataset.
 
     A document that fails a rule has the outcome `outcome`; `section` of the summary counts documents by rule.
     """
