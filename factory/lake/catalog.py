@@ -169,7 +169,7 @@ def asking_catalog(settings: Settings) -> Iterator[None]:
 
 
 def damaged_catalog(settings: Settings, said: str) -> DamagedFile:
-    """Return the error for an embedded catalog of which SQLite says `said`."""
+    """Return the error for an embedded catalog; `said` is SQLite's message."""
     return DamagedFile(
         f"The catalog {settings.files.catalog_database} cannot be read ({' '.join(said.split())}). "
         "Restore the file from a copy, or set FACTORY_HOME to another folder."

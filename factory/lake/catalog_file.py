@@ -1,4 +1,4 @@
-"""The tables that the catalog of an embedded lake names, without PyIceberg, whose import takes a second.
+"""The tables in the catalog of an embedded lake, without PyIceberg, because its import takes a second.
 
 The catalog is a SQLite file. A damaged one, and the catalog of a server, are left to `factory.lake.tables`.
 """

@@ -1,8 +1,8 @@
-"""The published state of every table of an embedded lake, without PyIceberg, whose import takes a second.
+"""The published state of every table of an embedded lake, without the slow import of PyIceberg.
 
 The catalog is a SQLite file that names one JSON file for each table, and a listing needs a few of its fields.
 Anything unusual, from a damaged file to a server catalog, is left to `factory.lake.tables`, which names the
-damage. Of a metadata file the newest snapshot is read and the checksum is compared, if there is one.
+damage. Reads the newest snapshot in a metadata file, and compares the file's checksum, if there is one.
 """
 
 from __future__ import annotations

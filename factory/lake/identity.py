@@ -39,7 +39,7 @@ def content_hash(content: str | bytes) -> str:
 
 
 def draw(repository: str | None, key: str) -> float:
-    """Return a number from 0 to 1, without 1, for a document: that of its repository, or of its key.
+    """Return a number in [0, 1) for a document: a hash of its repository, or of its key without one.
 
     The documents below a share are the validation part of their dataset (`factory.packing.validation`).
     """

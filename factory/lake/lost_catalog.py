@@ -6,7 +6,7 @@ metadata of a table are there, and the catalog is missing or has never had a nam
 after its namespace, and dropping a table keeps the namespace.
 
 A new home may take over the warehouse of a lost one. It has no record yet, so it gets a catalog, and a mark
-in it: this catalog may stay empty beside the tables of the lost home.
+in it: this catalog may stay empty although the warehouse has tables of the lost home.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class TableName:
 
     @property
     def stage(self) -> str:
-        """The stage whose code writes the table."""
+        """The stage that writes the table."""
         return STAGE_OF_NAMESPACE[self.namespace]
 
     @property
@@ -214,12 +214,12 @@ def is_validation(table: TableName) -> bool:
 
 
 def dataset_of_packed(table: TableName) -> str:
-    """Return the dataset or variant whose documents a packed table, of training or validation, holds."""
+    """Return the dataset or variant of the documents in a packed table, of training or validation."""
     return table.name.removesuffix(_VALIDATION)
 
 
 def packed_parts(tables: Iterable[TableName], dataset: str) -> list[str]:
-    """Return the names under which a dataset is packed: its own, and that of its validation part if any."""
+    """Return the names of the packed parts of a dataset: its own, and its validation part's, if any."""
     parts = (dataset, validation(dataset))
     return [part for part in parts if part == dataset or packed(part) in tables]
 

@@ -3,7 +3,7 @@
 Iceberg's metadata holds absolute paths, so a copied or moved lake would read and write its original. The lake
 therefore records where it was made. Another home, such as a copy, can reach the same warehouse if it is in an
 object store or if FACTORY_WAREHOUSE names it, so the warehouse holds a claim: the one home that may use it. A
-home whose warehouse is inside needs no claim to use it, since both are copied and moved together.
+home with its warehouse inside needs no claim to use it, since both are copied and moved together.
 
     FACTORY_HOME/lake.json    {"lake": "7f3c...", "warehouse": "file:///data/.factory/warehouse"}
     WAREHOUSE/claim.json      {"lake": "7f3c...", "machine": "alpha", "home": "/data/.factory"}
@@ -126,7 +126,7 @@ def record_place(settings: Settings) -> None:
 
 
 def _elsewhere(settings: Settings, record: LakeRecord | None) -> Iterator[str]:
-    """Yield the locations on record that are not those of the settings."""
+    """Yield the locations on record that differ from the settings."""
     if record is not None:
         if not _same_folder(record.warehouse, settings.warehouse_uri):
             yield record.warehouse
@@ -225,7 +225,7 @@ def is_below(location: str, warehouse: str) -> bool:
 
 
 def _same_folder(location: str, other: str) -> bool:
-    """Whether two locations are one folder, whatever links and mounts lead there."""
+    """Whether two locations are one folder, perhaps through links and mounts."""
     one_folder, other_folder = local_path(location), local_path(other)
     if one_folder is None or other_folder is None:
         return location.rstrip("/") == other.rstrip("/")

@@ -126,7 +126,7 @@ def set_aside(lake: Lake, audit: Audit) -> str:
 
 
 def drop_branches(lake: Lake, name: TableName, prefix: str) -> list[str]:
-    """Drop every branch of a table whose name starts with `prefix`; return their names."""
+    """Drop every branch of a table with a name that starts with `prefix`; return the names."""
     from pyiceberg.table.update import RemoveSnapshotRefUpdate
 
     table = lake.table(name)

@@ -120,7 +120,7 @@ def register(
 ) -> None:
     """Make `table` hold exactly the rows of `files`, in one commit.
 
-    A table whose columns differ from the files is recreated; the lake reads nothing from it, and the files
+    A table with other columns than the files is recreated; the lake reads nothing from it, and the files
     stay. If interrupted in between, the lake lacks the table until the next call.
     """
     from pyiceberg.expressions import AlwaysTrue

@@ -1,4 +1,4 @@
-"""The records that a table of rejected records stands for: a row is one record, or several of one reason."""
+"""Counts and places of rejected records: a row is one record, or several of one reason."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ class Lake:
     def _drop_damaged(self, name: TableName) -> None:
         """Drop a table from the catalog if no engine can write to it any more; its files stay.
 
-        A table whose whole folder is missing is kept: perhaps its disk is not mounted.
+        A table is kept if its whole folder is missing: perhaps its disk is not mounted.
         """
         try:
             table = self.table(name)
@@ -303,7 +303,7 @@ def unknown_table(name: TableName) -> TableNotFound:
 
 
 def said_of(table: Table, snapshot: Snapshot) -> Mapping[str, str]:
-    """Return the properties of a snapshot's rows; a compaction inherits those of the snapshot before it."""
+    """Return the properties of a snapshot's rows; a compaction inherits them from the snapshot before it."""
     from pyiceberg.table.snapshots import Operation
 
     one: Snapshot | None = snapshot

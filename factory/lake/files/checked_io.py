@@ -1,9 +1,9 @@
 """PyIceberg's file system of an embedded lake, which verifies checksums on read and writes them.
 
-PyIceberg knows neither the checksum files of Hadoop's local file system nor, by itself, those that Parquet
-pages carry. `CheckedFileIO`, named in the catalog's properties (`factory.lake.catalog`), handles checksum
-files. `check_pages` handles pages: it patches how PyIceberg opens and writes Parquet, because PyIceberg has
-no option for it.
+PyIceberg knows neither the checksum files of Hadoop's local file system nor, by itself, the checksums that
+Parquet pages carry. `CheckedFileIO`, named in the catalog's properties (`factory.lake.catalog`), handles
+checksum files. `check_pages` handles pages: it patches how PyIceberg opens and writes Parquet, because
+PyIceberg has no option for it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     warehouse/raw/web/data/00000-7.parquet
     warehouse/raw/web/data/.00000-7.parquet.crc     "crc\\0", bytes under each sum, then the CRC-32 sums
 
-Spark writes such a file beside every file of an embedded lake and verifies it on read. So do the readers and
+Spark writes such a file for every file of an embedded lake and verifies it on read. So do the readers and
 writers here (`factory.lake.files.checked_io`): Parquet pages carry their own checksums, but metadata,
 manifests, page headers and footers do not. A file without a checksum file is read unverified; object stores
 keep their own checksums.

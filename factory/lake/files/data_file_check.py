@@ -83,7 +83,7 @@ def _current_files(table: Table) -> Iterator[tuple[str, int]]:
 
 
 def _problem(path: str, size: int) -> str | None:
-    """Return what is wrong with a file, as a clause, or None if it has its size."""
+    """Return the damage of a file, as a clause, or None if it has its size."""
     try:
         n_bytes = Path(path).stat().st_size
     except FileNotFoundError:

@@ -46,7 +46,7 @@ class LocatedRows:
     def read(self, file: str, rows: Sequence[int]) -> Iterator[pa.RecordBatch]:
         """Yield the columns that `file` has, at ascending `rows`, in batches of bounded size.
 
-        Raises DamagedFile for a page whose bytes have changed.
+        Raises DamagedFile for a page with changed bytes.
         """
         local = local_path(file)
         with reading(local or file, self._columns, lambda: opened(file, self._storage)):

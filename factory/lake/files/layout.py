@@ -1,4 +1,4 @@
-"""Find pages of a table's files whose row counts differ from the table's properties.
+"""Find pages of a table's files with row counts that differ from the table's properties.
 
     write.parquet.page-row-limit                   8      rows a page, the last of a row group may have fewer
     write.parquet.row-group-check-min-record-count 8      parquet-mr looks at pages for the first time after

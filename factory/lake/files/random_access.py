@@ -37,8 +37,8 @@ class ScatteredRows:
     def read(self, files: pa.StringArray, rows: pa.Int64Array) -> pa.Array:
         """Return the value at each (file, row), null where these are null.
 
-        Raises DamagedFile for a changed page or a missing file, NotImplementedError for a file whose pages
-        cannot be read alone.
+        Raises DamagedFile for a changed page or a missing file, NotImplementedError for a file that cannot be
+        read by page.
         """
         named, numbers = files.dictionary_encode(), rows.fill_null(0).to_numpy()
         which = named.indices.fill_null(-1).to_numpy()

@@ -70,8 +70,7 @@ class RegisteredTexts:
         """Yield the texts at `places`, null for null places, in arrays of bounded size.
 
         `hashes` has the content hash of each text. Raises SourceChanged for a file that has changed since its
-        registration, DamagedFile for a text whose bytes have changed although size and time of its file are
-        the same.
+        registration, DamagedFile for a text with changed bytes in a file of the same size and time.
         """
         by_file: dict[tuple[str, str, int, int], list[tuple[int, int]]] = defaultdict(list)
         for index, place in enumerate(places):
@@ -116,7 +115,7 @@ def _without_marks(texts: pa.Array) -> pa.Array:
 
 
 def _changed_text(place: Mapping[str, Any] | None) -> DamagedFile:
-    """Return the error for a text whose hash is not the one in its raw table."""
+    """Return the error for a text with another hash than in its raw table."""
     assert place is not None
     text = Place(**place)
     return DamagedFile(

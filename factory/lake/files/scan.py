@@ -40,7 +40,7 @@ def stored(table: Table, snapshot_id: int, schema: pa.Schema) -> Iterator[pa.Rec
 def rows_of_files(table: Table, tasks: list[FileScanTask], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the columns of `schema` of planned files, in batches of some megabytes.
 
-    Flat columns have the types of `schema`, nested ones those of the file without views.
+    Flat columns have the types of `schema`, nested columns the types of the file without views.
     """
     for task in tasks:
         with scanning(table, [task], schema.names), table.io.new_input(task.file.file_path).open() as file:

@@ -1,4 +1,4 @@
-"""The rows of a snapshot in batches, whatever its size: one batch of one file is in memory at a time.
+"""The rows of a snapshot of any size, in batches: one batch of one file is in memory at a time.
 
 PyIceberg's own batches hold whole files, several at once.
 """
@@ -30,9 +30,9 @@ def stream(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the columns of `schema` in batches of some megabytes, registered texts filled in.
 
-    Files whose statistics rule out `where` are skipped; rows of the other files are not filtered. A file with
-    deleted rows is held in memory whole. Raises DamagedFile with the file's name, also for a registered text
-    whose hash has changed, and SourceChanged for a registered file that changed.
+    Files are skipped if their statistics rule out `where`; rows of the other files are not filtered. A file
+    with deleted rows is held in memory whole. Raises DamagedFile with the file's name, also for a registered
+    text with another hash, and SourceChanged for a registered file that changed.
     """
     from pyiceberg.expressions import AlwaysTrue
 

@@ -14,7 +14,7 @@ _BLOCK_RECORDS = 1_000
 
 
 class AvroRecord:
-    """A stored record, whose fields are read and replaced by name."""
+    """A stored record with fields to read and replace by name."""
 
     def __init__(self, record: Record, schema: Schema) -> None:
         self._record, self._fields = record, schema.fields

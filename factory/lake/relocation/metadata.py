@@ -1,11 +1,11 @@
-"""The metadata of one table rewritten for the new place of its warehouse, in files beside the old ones.
+"""The metadata of one table rewritten for the new place of its warehouse, next to the old files.
 
     00007-<uuid>.metadata.json    the catalog names it; it names older metadata files and
     └── snap-<id>-<uuid>.avro     a list of manifests per snapshot
         └── <uuid>-m0.avro        manifests, which several lists share, with the paths of data files
 
-Manifests are written first, because a list holds their lengths. Every file gets a new name, and old files
-stay as they are: until the catalog names the new metadata file, the table is what it was.
+Manifests are written first, because a list holds their lengths. Every file gets a new name, and old files do
+not change, so the table is unchanged until the catalog names the new metadata file.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Move:
         return f"{folder}/{new_name if new_name != name else f'{fresh}-{name}'}"
 
     def _rest(self, location: str) -> str | None:
-        """Return what follows the old warehouse in a location, None for a location elsewhere."""
+        """Return the path of a location in the old warehouse, None for a location elsewhere."""
         if _below(location, self.new) is not None:
             return None
         rests = (_below(location, old) for old in self.old)

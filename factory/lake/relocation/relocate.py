@@ -1,6 +1,6 @@
 """A copied or moved lake made a lake of its own at its new place, in steps that may be interrupted anywhere.
 
-    1  write new metadata files beside the old     `factory.lake.relocation.metadata`
+    1  write new metadata files next to the old    `factory.lake.relocation.metadata`
     2  verify the tables that they describe        `factory.lake.relocation.verification`
     3  take the claim of the warehouse             other homes are refused from here on
     4  note the old files in relocation.json
@@ -9,8 +9,8 @@
     7  write lake.json                             the lake opens from here on
     8  remove the old files, then relocation.json
 
-Interrupted before 5, the lake is what it was; before 7, every other command refuses it as before. Running
-again completes it. No step reads or writes the place where the lake was made.
+Interrupted before 5, the lake is unchanged; before 7, every other command refuses it as before. Running again
+completes it. No step reads or writes the place where the lake was made.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def relocate(settings: Settings, *, take: bool, settle: Settle, observe: Observe
 
     `take` hands a warehouse that belongs to another home to this one. Raises LakeMoved without it,
     ConfigurationError for a lake on servers, NotFound without a lake, LakeLocked while a run writes, and
-    DamagedFile if the copy is incomplete or lacks its catalog; the lake is then what it was.
+    DamagedFile if the copy is incomplete or lacks its catalog; the lake is then unchanged.
     """
     if not settings.embedded:
         raise ConfigurationError(
@@ -144,7 +144,7 @@ def relocate(settings: Settings, *, take: bool, settle: Settle, observe: Observe
 def _rewrite(
     settings: Settings, pending: Sequence[CatalogEntry], relocated: Relocated, observe: Observe
 ) -> Rewritten:
-    """Write and verify new metadata of the tables whose metadata is elsewhere; all of it or none."""
+    """Write and verify new metadata of the `pending` tables, which have theirs elsewhere; all or none."""
     move, io = _move_of(settings, pending), _file_io(settings)
     rewriters = {entry.name: MetadataRewriter(io, move, str(entry.name)) for entry in pending}
     tables: list[tuple[CatalogEntry, str, str | None]] = []
@@ -216,7 +216,7 @@ def _require_apart(settings: Settings, entries: Sequence[CatalogEntry]) -> None:
 
 
 def _drop_stale_journal(settings: Settings, entries: Sequence[CatalogEntry]) -> None:
-    """Remove a journal whose switch did not happen, or of files elsewhere: its files are in use, or not ours.
+    """Remove a journal of a switch that did not happen, or of files elsewhere: in use, or not ours.
 
     A lake that goes back to its former place, moved or by a link, no longer needs the switch. The catalog
     then names old files, perhaps by way of the link.
@@ -254,7 +254,7 @@ def _count(relocated: Relocated, verified: Verified) -> None:
 
 
 def _finish(settings: Settings, settle: Settle) -> None:
-    """Record the new place and remove what is left of the old one."""
+    """Record the new place and remove the leftovers of the old one."""
     journal = _journal(settings)
     if journal is not None:
         shutil.rmtree(settings.files.page_index, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Whether a table holds at its new place what it held: the rows on record, and all files of its snapshots."""
+"""Whether a table at its new place has the rows on record, and all files of its snapshots."""
 
 from __future__ import annotations
 
