@@ -26,7 +26,7 @@ _PASSAGE, _PASSAGES = 60, 3  # bytes of a passage, and how many are shown
 
 @dataclass(frozen=True)
 class Judgement:
-    """A text, and how a rule judged it: `above` its limit or below, and by which `word`, such as a class."""
+    """A text, and how a rule judged it: `above` its limit or below, and the `word`, such as a class."""
 
     text: str
     above: bool
@@ -34,7 +34,7 @@ class Judgement:
 
 
 def evidence(model: pa.Table, judgement: Judgement) -> str:
-    """Return what in a text made the value of a rule that reads `model`; empty for another kind of table."""
+    """Return the parts of a text behind the value of a rule that reads `model`; empty for other tables."""
     for schema, describe in KINDS:
         if set(schema.names) <= set(model.column_names):
             return describe(model, judgement)

@@ -1,10 +1,10 @@
 """Examples of a class: documents that rules and predicates point at, for a classifier to learn from.
 
     Examples(table="reference")                                              # every document
-    Examples(table="web", predicates={"metadata.label": ["advert"]})         # what a column says
+    Examples(table="web", predicates={"metadata.label": ["advert"]})         # by a column
     Examples(table="web", rules=["advertising"], fails=2)                    # weak labels: at least two rules
-    Examples(table="web", rules=["advertising"])                             # what passes them
-    Examples(table="web", predicates={"filtered.web__strict.kept": {"at_least": 1}})  # what a table says
+    Examples(table="web", rules=["advertising"])                             # documents that pass
+    Examples(table="web", predicates={"filtered.web__strict.kept": {"at_least": 1}})  # by a table
 
 An example has the fields of a round of filters, so anything that can filter a dataset can label one.
 """
@@ -37,7 +37,7 @@ _CANDIDATES = 32  # times SAMPLE_BYTES that rules may read to find examples
 
 
 class Examples(Round):
-    """Documents of a table that show a class: those that pass the rules, or those that fail some."""
+    """Documents of a table that show a class, because they pass the rules or fail some."""
 
     table: str = Field(description="a dataset, or a table of documents such as `deduplicated.web`")
     fails: int = Field(
@@ -84,7 +84,7 @@ class Examples(Round):
     def sample(self, tables: Mapping[TableName, DataFrame], source: str | None, n_bytes: int) -> pa.Table:
         """Return (doc_id, source, key, text) of at most `n_bytes` of examples, by the order of a hash.
 
-        `source` is the field by which documents are split, by default the repository, host or folder. Runs
+        `source` is the field that documents are split by, by default the repository, host or folder. Runs
         three jobs: the total size decides which share of the documents is measured, and their lengths which
         texts are collected. Predicates select among all documents, because they read no text. Raises NotFound
         if no document with a text is left.
@@ -108,7 +108,7 @@ class Examples(Round):
         )
 
     def _members(self, documents: DataFrame, tables: Mapping[TableName, DataFrame]) -> DataFrame:
-        """The documents that fit the rules, of those that the predicates select."""
+        """The documents that fit the rules; the predicates have selected `documents`."""
         rules = [rule for rule in self._judges() if rule.name not in self._predicates]
         condition = f"size(rejections) >= {self.fails}" if self.fails else "kept"
         return _judged(documents, rules, tables, condition)
@@ -155,7 +155,7 @@ def _last_within(lengths: pa.Table, n_bytes: int) -> float:
 def _judged(
     documents: DataFrame, rules: Sequence[Rule], tables: Mapping[TableName, DataFrame], condition: str
 ) -> DataFrame:
-    """Return the documents whose verdict by `rules` is `condition`, a condition on FILTERED."""
+    """Return the documents with a verdict by `rules` that meets `condition`, on FILTERED."""
     if not rules:
         return documents
     parts = {
@@ -167,7 +167,7 @@ def _judged(
 
 
 def _source(field: str | None) -> Column:
-    """The field by which documents are split; by default the first of repository, host and folder."""
+    """The field that documents are split by; by default the first of repository, host and folder."""
     if field is not None:
         in_metadata = field.startswith(METADATA)
         column = F.col("metadata")[field.removeprefix(METADATA)] if in_metadata else F.col(field)

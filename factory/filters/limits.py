@@ -1,7 +1,7 @@
 """Limits: which values of a rule pass.
 
-A limit has one or two bounds, or it is a share of a dataset's documents, from which a run finds the bound
-once (`factory.filters.shares`).
+A limit has one or two bounds, or it is a share of a dataset's documents, and a run finds its bound once
+(`factory.filters.shares`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Top:
         _require_share(self.share)
 
     def at_bound(self, bound: float) -> Bounds:
-        """Return the limit whose bound is the least value among this share."""
+        """Return the limit; `bound` is the least value in this share."""
         return AtLeast(bound)
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ class Bottom:
         _require_share(self.share)
 
     def at_bound(self, bound: float) -> Bounds:
-        """Return the limit whose bound is the greatest value among this share."""
+        """Return the limit; `bound` is the greatest value in this share."""
         return AtMost(bound)
 
     def __str__(self) -> str:

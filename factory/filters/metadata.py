@@ -126,7 +126,7 @@ class WrittenNumberPredicate(NumberPredicate):
 
     @property
     def noun(self) -> str:
-        """What the value should be."""
+        """The noun for an expected value."""
         return "date" if self.dates else "number"
 
 

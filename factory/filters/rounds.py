@@ -144,7 +144,7 @@ def _load(name: str, info: ValidationInfo) -> str | Rule:
 
 
 def _failed_models(info: ValidationInfo) -> set[str]:
-    """Return the models whose own errors are reported, so that no rule of their name exists."""
+    """Return the models with errors of their own, which are reported; no rule has their name."""
     context = info.context or {}
     return set(context.get("declared", ())) - set(context.get("rules", {}))
 

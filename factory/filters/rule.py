@@ -28,9 +28,9 @@ Kind = Literal["number", "word"]  # the type of a signal: a double or a string
 class Rule(ABC):
     """One number of a document, with the limit that says which values pass.
 
-    `name` is the reason for a rejection, `unit` the unit of the number. `reads` are the tables besides the
-    documents that the rule needs, by their role. `missing_policy` applies to documents without a value; None
-    leaves it to `missing_by_default`.
+    `name` is the reason for a rejection, `unit` the unit of the number. `reads` are further tables that the
+    rule needs, by their role. `missing_policy` applies to documents without a value; None leaves it to
+    `missing_by_default`.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Rule(ABC):
 
     @property
     def signals(self) -> Mapping[str, Kind]:
-        """The columns of the signals table from which the number is computed."""
+        """The columns of the signals table that give the number."""
         return {self.name: "number"}
 
     @property
@@ -59,7 +59,7 @@ class Rule(ABC):
 
     @property
     def bounds(self) -> Bounds:
-        """Its limit; raises ConfigurationError for a share, whose bound `factory.filters.shares` finds."""
+        """Its limit; raises ConfigurationError for a share: `factory.filters.shares` finds the bound."""
         if isinstance(self.limit, Top | Bottom):
             raise ConfigurationError(
                 f"The limit of `{self.name}` is {self.limit} of the documents. Find its bound first, by "
@@ -97,12 +97,12 @@ class Rule(ABC):
         return self.with_limit(Requirement(None, missing))
 
     def of_dataset(self, _dataset: str) -> Self:
-        """Return the rule as it judges a dataset; a predicate on facts reads those of the dataset."""
+        """Return the rule as it judges a dataset; a predicate on facts reads the dataset's facts."""
         return self
 
     @property
     def source(self) -> str | None:
-        """A hash of the code that measures it, None for the platform's own, whose files every hash covers.
+        """A hash of the code that measures it; None for the platform's rules, which every hash covers.
 
         It covers the whole file of a rule, because the rule may call any function there, but nothing that the
         file imports; and the attributes of the rule but `limit` and `missing_policy`. Raises

@@ -29,7 +29,7 @@ RULE_SETS: dict[str, tuple[TextRule, ...]] = {
 def rules(names: Sequence[str | Rule]) -> tuple[Rule, ...]:
     """Return the rules of the sets and the single rules `names`, each once, in the order of first mention.
 
-    `names` may also contain rules as objects: your own, and those that read tables. Raises ConfigurationError
+    `names` may also contain rules as objects: your own, and rules that read tables. Raises ConfigurationError
     for a name that is neither a set nor a rule, and for a rule of your own that does not fit.
     """
     by_name = {rule.name: rule for chosen in RULE_SETS.values() for rule in chosen}

@@ -1,11 +1,11 @@
 """Limits that are shares of the documents, resolved to bounds: `signals.<dataset>_limits`.
 
 The best tenth of a dataset is a statement on all of its documents, so its bound is found once, over all, and
-recorded with the table. It stands until the share changes or somebody asks for it anew: no later delivery or
-partition changes an earlier decision.
+recorded with the table. It is valid until the share changes or somebody asks for it anew: no later delivery
+or partition changes an earlier decision.
 
-The bound is exact, and needs no sort: of the values, as numbers of 64 bits whose order is theirs, each pass
-over the signals counts the next 16 bits, until only the bound is left.
+The bound is exact, and needs no sort: the values become integers of 64 bits in the same order, and each pass
+over the signals counts their next 16 bits, until only the bound is left.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _LARGEST = float_info.max  # the bound of a share of no values, because JSON has
 
 
 def by_share(rules: Sequence[Rule]) -> list[tuple[Rule, Share]]:
-    """Return the rules whose limits are shares of the documents, with these."""
+    """Return the rules with shares of the documents as limits, and the shares."""
     return [(rule, rule.limit) for rule in rules if isinstance(rule.limit, Top | Bottom)]
 
 
 def limits_table(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
-    """The bound of each of `rules` whose limit is a share: LIMITS.
+    """The bound of each of `rules` with a share as its limit: LIMITS.
 
     Runs up to four jobs a rule, which read its column of `signals`. A rule without a value in any document
     has no row.
@@ -52,8 +52,8 @@ def limits_table(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 def with_bounds(rules: Sequence[Rule], limits: Mapping[str, float]) -> list[Rule]:
     """Return the rules with the bounds of `limits`, by rule, in place of shares.
 
-    A rule without a bound, because no document had a value, allows every value. What becomes of documents
-    without one stays what the share says.
+    A rule without a bound, because no document had a value, allows every value. It treats documents without a
+    value as the share does.
     """
     shares = dict(by_share(rules))
 

@@ -1,11 +1,11 @@
 """Signals of documents, and verdicts on them: measure once, decide as often as limits change.
 
 `measure` reads texts and the columns that predicates name, and returns a part of `signals.<dataset>`: every
-value of the rules that read documents alone, or those of one rule that reads a table too. `join_parts` puts
-the parts together. `decide` reads only signals and returns `filtered.<dataset>`: every document with every
-rule it fails. Invariant: all keep each document exactly once. Where a rule does not apply, the value is null,
-and `missing` of the rule decides; a document that it keeps has the rule in `without_value`. 0 is a limit
-like any other.
+value of the rules that read documents alone, or the values of one rule that reads a table too. `join_parts`
+puts the parts together. `decide` reads only signals and returns `filtered.<dataset>`: every document with
+every rule it fails. Invariant: all keep each document exactly once. Where a rule does not apply, the value is
+null, and `missing` of the rule decides; a document that it keeps has the rule in `without_value`. 0 is a
+limit like any other.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def measure(
     """Return the signals of `rules`, all of one part, for every document: `signals_schema(rules)`.
 
     `documents` has `doc_id`, the columns that predicates name, `text` if a rule measures it, and optionally
-    `partition` and, to exempt small files, `repository` and `path`. No other column is read. `tables` are
-    those that the rules read. Raises ConfigurationError for a table without the column of a predicate.
+    `partition` and, to exempt small files, `repository` and `path`. No other column is read. `tables` are the
+    rules' tables. Raises ConfigurationError for a table without the column of a predicate.
     """
     schema = signals_schema(rules).columns
     carried = {"doc_id": F.col("doc_id"), "partition": _partition(documents)}

@@ -1,4 +1,4 @@
-"""Rules that read tables besides the documents: a model, a list of words, verdicts of another stage.
+"""Rules that read documents and tables: a model, a list of words, verdicts of another stage.
 
     # my_rules.py
     class Blocked(TableRule):
@@ -9,8 +9,8 @@
 
         def measurer(self, tables: Mapping[str, DataFrame]) -> Measurer: ...
 
-The values of such a rule stand in a part of the signals of their own, `signals.<dataset>_by_<rule>`. Its
-tables are upstream tables of that part: when they change, it is measured again, and nothing else is.
+The values of such a rule have a table of signals of their own, `signals.<dataset>_by_<rule>`. The rule's
+tables are its upstream tables: when they change, it alone is measured again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class TableRule(Rule):
 
     @abstractmethod
     def measurer(self, tables: Mapping[str, DataFrame]) -> Measurer:
-        """Return the function that measures texts; `tables` are those that the rule reads, by role.
+        """Return the function that measures texts; `tables` are the rule's tables, by role.
 
-        A null text has a null value. The function and what it holds travel to every worker.
+        A null text has a null value. The function and its attributes travel to every worker.
         """

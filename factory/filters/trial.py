@@ -36,7 +36,7 @@ Document = Mapping[str, Any]  # the columns of a raw document by name; `metadata
 
 @dataclass(frozen=True)
 class Trial:
-    """How many of some documents are removed, by which rules, and which rules were not tried."""
+    """The numbers of documents, of removed ones in all and by rule, and the rules that were not tried."""
 
     n_documents: int
     n_removed: int

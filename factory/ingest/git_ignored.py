@@ -27,11 +27,11 @@ _CLASS_OR_ESCAPE = re.compile(r"\\(.)|\[[!^]?\]?[^\]]*\]")
 
 
 def ignored_patterns(folder: Path, names: Sequence[bytes], below: Callable[[str], str] = str) -> list[str]:
-    """Return patterns that match those of the `names` below `folder` that git ignores, and no other name.
+    """Return patterns that match the ignored `names` below `folder`, and no other name.
 
     A pattern is the line of `.gitignore` where it matches no other name, else `**/build/**` for an ignored
     folder or `**/*.gen.js` or `**/a.gen.js` for a file, else the path itself. `below` maps paths and patterns
-    to those that the reader sees. A path that no pattern matches alone, because it contains a `*` or `?`, has
+    to the reader's view of them. A path that no pattern matches alone, because it contains a `*` or `?`, has
     none.
     """
     ignores = GitIgnores(folder)
@@ -64,7 +64,7 @@ def _globs_of(path: str) -> tuple[str, ...]:
 
 
 class IgnoreLines:
-    """The lines of a `.gitignore` file that may ignore a file, or those that may ignore a folder.
+    """The lines of a `.gitignore` file that may ignore a file, or the lines that may ignore a folder.
 
     A line that is a plain name is compiled only for a path with that name, because generated files have very
     many of them.
@@ -99,7 +99,7 @@ class IgnoreLines:
 
 
 class IgnoreFile:
-    """A `.gitignore` file, whose lines that end in a slash are about folders alone."""
+    """A `.gitignore` file; lines that end in a slash concern only folders."""
 
     def __init__(self, text: str) -> None:
         lines = [_BLANKS_BEHIND.sub("", line) for line in text.splitlines()]
@@ -142,14 +142,14 @@ class GitIgnores:
         return None
 
     def line_as_glob(self, place: bytes) -> str | None:
-        """Return the line by which git ignores a path as a glob, None for a line without one."""
+        """Return, as a glob, the line that makes git ignore a path, None for a line without a glob."""
         path = os.fsdecode(place)
         decision = self._decision(path)
         return None if decision is None else _glob_of(*decision, is_folder=path.endswith("/"))
 
     def _decide(self, path: str) -> tuple[str, str] | None:
-        """Return the folder and the line by which git ignores a path: that of the innermost file that says
-        anything, up to the repository that holds the path.
+        """Return the folder and the line that make git ignore a path. The innermost file with a matching line
+        decides, up to the repository that holds the path.
         """
         for folder in _folders_above(path):
             file = self._file(folder)

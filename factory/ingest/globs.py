@@ -31,7 +31,7 @@ _TOGETHER = {
 
 
 def compiled(globs: Sequence[str]) -> re.Pattern[bytes]:
-    """Return one expression whose `fullmatch` accepts the paths that match any of `globs`."""
+    """Return one expression that accepts, by `fullmatch`, the paths that match any of `globs`."""
     return re.compile(os.fsencode("|".join(map(_regex, globs)) if globs else "(?!)"), re.DOTALL)
 
 

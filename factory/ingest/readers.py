@@ -356,7 +356,7 @@ class Ingests:
         exclude: Patterns = UNWANTED,
         count_excluded: Callable[[], Mapping[str, int]] = dict,
     ) -> Ingested:
-        """Read `work`; `patterns` are the format's, for folders from which the user chose no files by name.
+        """Read `work`; `patterns` are the format's, for folders if the user chose no files by name.
 
         Left out are the files of other formats, unless they match `exclude`, and the files that
         `count_excluded` counts by ending: `exclude` alone keeps these from the reader.

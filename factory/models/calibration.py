@@ -1,10 +1,10 @@
 """From the scores of a classifier to probabilities that hold.
 
-A score ranks documents well long before the probability that a logistic model derives from it is right,
-above all on sources that it has not seen. So the probabilities are fitted to scores of documents whose source
-the model has not seen: isotonic regression (Zadrozny & Elkan, "Transforming Classifier Scores into Accurate
-Multiclass Probability Estimates", 2002), whose steps are joined by lines between their centers, in log-odds.
-So no two scores have one probability, and the order of documents stays.
+A score ranks documents well long before the probability that a logistic model derives from it is right, above
+all on sources that it has not seen. So the probabilities are fitted to scores of documents from unseen
+sources: isotonic regression (Zadrozny & Elkan, "Transforming Classifier Scores into Accurate Multiclass
+Probability Estimates", 2002), with lines in log-odds that join the centers of its steps. So no two scores
+have one probability, and the order of documents stays.
 """
 
 from __future__ import annotations

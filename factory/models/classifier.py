@@ -50,7 +50,7 @@ Split = float | Sequence[str]
 
 @dataclass(frozen=True)
 class Trained:
-    """Rows of CLASSIFIER and EXAMPLES, and what a person should look at."""
+    """Rows of CLASSIFIER and EXAMPLES, and facts for a person to look at."""
 
     classifier: pa.Table
     examples: pa.Table
@@ -154,7 +154,7 @@ def feature_matrix(texts: pa.Array, bits: int) -> csr_matrix:
 
 
 def contributions(text: str, weights: bytes, bits: int) -> list[tuple[str, float]]:
-    """Return the n-grams of a text, each with what it adds to the score, the most first."""
+    """Return the n-grams of a text, each with its contribution to the score, the largest first."""
     table = np.frombuffer(weights, "<f4")
     ngrams = _native.hashed_ngrams(text, bits)
     utf8, scale = text.encode(), 1 / np.sqrt(max(1, len(ngrams)))

@@ -1,18 +1,18 @@
 """n-gram models of a language: in how many bits per byte would it write a text?
 
-Low bits per byte mean a text that repeats what the model was trained on, or itself; high ones another
-language, a table, encoded data. This is the readable definition; `native/src/models/ngram` counts and scores
-millions of texts.
+Low bits per byte mean a text that repeats the training texts, or itself; high bits mean another language, a
+table, encoded data. This is the readable definition; `native/src/models/ngram` counts and scores millions of
+texts.
 
-- *Tokens* are those of a small byte-level BPE of the model's own (Sennrich et al., 2016), so every text has
+- *Tokens* come from a small byte-level BPE of the model's own (Sennrich et al., 2016), so every text has
   some, and no filter waits for the tokenizer of the corpus, which is trained behind the filters. A text is
   first cut into *pieces*; merges stay inside a piece.
-- *Counts* are of n-grams of one to five tokens inside a text. Of those of three tokens and more, rare ones
-  are left out.
+- *Counts* are of n-grams of one to five tokens inside a text. Rare n-grams of three tokens and more are left
+  out.
 - *Probabilities* are interpolated Witten-Bell: P(w | h) = (c(hw) + T(h) P(w | h')) / (c(h) + T(h)), where h'
   is h without its first token, c(h) the tokens that follow h and T(h) the distinct ones (Witten & Bell, 1991;
-  Chen & Goodman, 1998, section 2.4). Below single tokens stands the uniform distribution. The first tokens of
-  a text have shorter contexts.
+  Chen & Goodman, 1998, section 2.4). Below single tokens is the uniform distribution. The first tokens of a
+  text have shorter contexts.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def train_merges(texts: Iterator[str], vocabulary: int) -> list[Merge]:
 
 
 def _byte_characters() -> list[str]:
-    """The character that stands for each byte in a byte-level tokenizer (Radford et al., 2019)."""
+    """The character of each byte in a byte-level tokenizer (Radford et al., 2019)."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = iter(range(256, 512))
     return [chr(byte if byte in printable else next(others)) for byte in range(256)]

@@ -1,8 +1,8 @@
 """n-gram models trained on a table of documents, one a language: NGRAM_MODEL.
 
 The documents are counted in parallel; counts add up, so any partitioning gives the same models. Documents are
-taken in the order of a hash: the first twentieth of a language is held out, and its bits per byte say what is
-usual; the merges of its tokens are trained on the driver on the next few megabytes.
+taken in the order of a hash: the first twentieth of a language is held out, and gives the usual bits per
+byte; the merges of its tokens are trained on the driver on the next few megabytes.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def ngram_models(
 
 
 def candidates(documents: DataFrame) -> DataFrame:
-    """Return at most CANDIDATE_BYTES of documents with text, those of the least hashes, and the hash `unit`.
+    """Return the documents with text of the least hashes, at most CANDIDATE_BYTES, and the hash `unit`.
 
     Runs a job: the total size decides which share they are.
     """

@@ -6,10 +6,10 @@ This is the readable definition; `native/src/models/word_list.rs` searches milli
   (NFKC), folded in case and composed again, without the characters that Unicode ignores. So canonically equal
   texts, `ß` and `ss`, and both small sigmas are the same, and a zero-width space inside a word hides nothing.
 - An *entry* is a run of tokens (`factory.models.hashing`), without the `_` around a token, which is emphasis
-  in Markdown: a word or a phrase, in any case. Where several
-  entries begin at a token, the longest counts, and the search goes on behind it.
+  in Markdown: a word or a phrase, in any case. Where several entries begin at a token, the longest counts,
+  and the search resumes behind it.
 - A word between ASCII spaces in which no entry was found is looked up once more, without the punctuation
-  around it, as the entry of one token that it may stand for: letters spelled apart by one sign (`w.o.r.d`),
+  around it, as the entry of one token that it may disguise: letters spelled apart by one sign (`w.o.r.d`),
   signs for letters (`w0rd`), letters three or more times in a row (`wooord`), stars for letters (`w**d`).
 - Nothing is found inside a longer word. A word has a letter, and no more digits than letters, because `455`
   and `a55` are numbers.

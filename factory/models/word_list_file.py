@@ -57,6 +57,6 @@ def _entries(path: Path) -> Iterator[str]:
 
 
 def _without_tokens(entry: str) -> str:
-    """Return what stands between the tokens of an entry."""
+    """Return the characters of an entry outside its tokens."""
     inside = {place for token in tokens(entry) for place in range(token.begin, token.end)}
     return "".join(character for place, character in enumerate(entry) if place not in inside)

@@ -4,7 +4,8 @@
 
 A draw depends on nothing else, so a document stays on its side while others come and go, a smaller share is a
 part of a larger one, and every document and revision of a repository is on the same side. The parts are drawn
-from deduplicated documents: the copies of a validation document are gone before, whatever their own draws.
+from deduplicated documents: the copies of a validation document are gone before, so their own draws do not
+matter.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ def draw(documents: DataFrame) -> Column:
 
 
 def validation_part(tokens: DataFrame, documents: DataFrame, share: float) -> DataFrame:
-    """Return the rows of `TOKENIZED` whose `documents` (doc_id, repository, key) are validation."""
+    """Return the tokens of the validation part of `documents` (doc_id, repository, key): TOKENIZED."""
     return tokens.join(documents.where(draw(documents) < share).select("doc_id"), "doc_id", "left_semi")
 
 
 def training_part(tokens: DataFrame, documents: DataFrame, share: float) -> DataFrame:
-    """Return the rows of `TOKENIZED` whose `documents` are not in the validation part of the same share.
+    """Return the tokens of `documents` outside the validation part of the same share: TOKENIZED.
 
     Tokens of a document that is no longer among `documents` are in neither part.
     """

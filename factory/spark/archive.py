@@ -1,4 +1,4 @@
-"""Write the classes that a run loads to a file, by running Spark on a small lake beside the file.
+"""Write the classes that a run loads to a file, by running Spark on a small lake next to the file.
 
     python -m factory.spark.archive FILE
 

@@ -1,4 +1,4 @@
-"""The archive of classes from which the JVM of an embedded lake starts (class data sharing).
+"""The archive of classes for the JVM of an embedded lake (class data sharing).
 
     FACTORY_CACHE/classes/<key>.jsa    the classes that Spark and Iceberg load, parsed and verified
     FACTORY_CACHE/classes/<key>.log    the output of a JVM that could not write the archive
@@ -114,7 +114,7 @@ def _failure(archive: Path) -> Path:
 
 
 def _record(settings: Settings, written: Path) -> str:
-    """Run a JVM that writes its classes to `written`, on a small lake beside it; return its output."""
+    """Run a JVM that writes its classes to `written`, on a small lake next to it; return its output."""
     command = [sys.executable, "-m", "factory.spark.archive", str(written)]
     environment = os.environ | settings.environment()
     done = subprocess.run(

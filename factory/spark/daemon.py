@@ -1,4 +1,4 @@
-"""The daemon from which Spark forks its Python workers, with common modules preloaded.
+"""The daemon that Spark forks its Python workers from, with common modules preloaded.
 
 It is `pyspark.daemon` (`spark.python.daemon.module`) without two costs per task: rescanning the directories
 of `pyspark.zip` and Spark's jar for new modules, and garbage collection over all objects of all modules.

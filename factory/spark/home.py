@@ -50,7 +50,7 @@ _OF_USER = "SPARK_HOME"
 
 
 def spark_jars(settings: Settings) -> list[Path]:
-    """Return the jars from which Spark starts on the lake of `settings`, sorted."""
+    """Return the jars that Spark starts from on the lake of `settings`, sorted."""
     home = _home(settings) if is_own(settings) else _installed()
     return sorted((home / "jars").glob("*.jar"))
 

@@ -47,7 +47,7 @@ def missing_jars(settings: Settings, wanted: Sequence[str]) -> list[str]:
 
 
 def signed_jars() -> list[Path]:
-    """Return Spark's own jars whose publisher signed them."""
+    """Return Spark's own jars that their publisher signed."""
     names = ("commons-compiler", "janino")
     folder = Path(pyspark.__file__).resolve().parent / "jars"
     return sorted(jar for name in names for jar in folder.glob(f"{name}-*.jar"))

@@ -1,9 +1,9 @@
 """Rules of adverts: calls to act, prices, contact lines and links.
 
-They are the cheap first pass against adverts, and the weak labels from which a classifier learns until people
-give better ones (`docs/models.md`). A single one is no proof: an order form has prices and an academic's
-page an address, so a classifier is best taught by documents that fail two of them. A rate means nothing in a
-text of fewer than 50 words.
+They are the cheap first pass against adverts, and the weak labels that a classifier learns from until people
+give better ones (`docs/models.md`). A single one is no proof: an order form has prices and an academic's page
+an address, so a classifier is best taught by documents that fail two of them. A rate means nothing in a text
+of fewer than 50 words.
 """
 
 from __future__ import annotations

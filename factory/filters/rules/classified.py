@@ -52,8 +52,8 @@ class ClassifierScore(TableRule):
 class Category(TableRule):
     """Share of the likeliest class among all probabilities; 0 for an unwanted class, if any are words.
 
-    `wanted` are the classes that may stay, all if it is empty; `unwanted` are those that may not. `classes`
-    are those of the classifier, where they are known. By default a wanted class passes, however unsure.
+    `wanted` are the classes that may stay, all if it is empty; `unwanted` classes may not. `classes` are the
+    classifier's, if known. By default a wanted class passes at any probability.
     """
 
     unit = "probability"

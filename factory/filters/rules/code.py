@@ -4,7 +4,7 @@ The general code rules of OpenCoder (Huang et al., "OpenCoder: The Open Cookbook
 Language Models", 2024; limits of its group `others`), which extend the rules of StarCoder (Li et al., 2023)
 that NeMo Curator also ships. OpenCoder's rules that need a lexer for each language (string literals,
 assertions) are left out; comments are estimated from the text alone. Rules `of_bulk` do not apply to small
-files of a repository (`spark_udfs/filters/small_files.py`), because the files beside them need them.
+files of a repository (`spark_udfs/filters/small_files.py`), because other files need them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rules by a list of words, `models.<name>`: how many of its words does a text hold?
 
-Lists ban words of medicine and of minorities together with slurs, so a list has two tiers: what is `profane`
-decides, what is `flagged` is only shown, in a column of its own.
+Lists ban words of medicine and of minorities together with slurs, so a list has two tiers: `profane` words
+decide, `flagged` words are only shown, in a column of their own.
 """
 
 from __future__ import annotations
