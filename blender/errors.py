@@ -22,7 +22,7 @@ class BrokenBlend(FactoryError):
 
 
 class InvalidRequest(ConfigurationError):
-    """An offset, a number of steps or a rank is outside what the blend allows."""
+    """An offset, a number of steps or a rank is out of the blend's bounds."""
 
 
 class UnknownLength(InvalidRequest, TypeError):
@@ -46,7 +46,7 @@ class EndOfData(FactoryError, exit_code=9):
 
 
 class SourceGone(TableNotFound):
-    """The data behind a blend no longer exists, or differs from what was pinned."""
+    """The data behind a blend no longer exists, or differs from the pinned data."""
 
 
 class CorruptPage(SourceGone):

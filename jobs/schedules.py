@@ -25,7 +25,7 @@ def nightly(
 ) -> dg.ScheduleDefinition:
     """Return a schedule that reads every source again and updates the tables affected by a change.
 
-    Tables whose code, configuration and upstream content are unchanged stay; partitions by folder follow the
+    Tables with unchanged code, configuration and upstream content stay; partitions by folder follow the
     folders on disk. The schedule is off until somebody starts it.
     """
 

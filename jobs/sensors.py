@@ -3,8 +3,8 @@
 The state of an input is a hash of the names, sizes and times of its files (`factory.ingest.state`). A new
 state requests a run once it has been seen at two ticks, so that files still being written are waited for.
 When the sensor has no memory of an input, it compares the state with the one that the tables were made from.
-All changed partitions that follow each other are one run, because each run starts a JVM. Partitions whose run
-failed are runs apart from the changed ones, because a run publishes all its partitions or none.
+All changed partitions that follow each other are one run, because each run starts a JVM. Partitions of a
+failed run get runs apart from the changed partitions, because a run publishes all its partitions or none.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Change:
-    """The inputs of a table to request: those that `changed`, and unchanged ones whose run `failed`."""
+    """The inputs of a table to request: `changed` inputs, and unchanged inputs of a run that `failed`."""
 
     watched: Watched | WatchedTable
     changed: Mapping[str, Seen]
@@ -78,9 +78,9 @@ def new_input(
 ) -> dg.SensorDefinition:
     """Return a sensor that checks every `every_s` seconds and requests runs for changed files.
 
-    Besides the paths of `watched` it looks at the files that other `assets` declare. It compares inputs that
-    it has no memory of with the tables of `lake_settings`, by default those of the environment. The sensor is
-    off until somebody starts it.
+    It looks at the paths of `watched` and at the files that other `assets` declare. It compares inputs that
+    it has no memory of with the tables of `lake_settings`, by default the environment's. The sensor is off
+    until somebody starts it.
     """
 
     every_input: list[Watched | WatchedTable] = [*watched, *tables_of_files(assets, watched)]
@@ -143,7 +143,7 @@ def new_input(
 
 @dataclass(frozen=True)
 class Made:
-    """The inputs from which the tables of a dataset were made.
+    """The inputs that the tables of a dataset were made from.
 
     `read` has the state of each input that the raw table holds, empty if the source did not record it;
     `complete` are the inputs that every table downstream holds, made from any snapshot of the raw table.
@@ -162,7 +162,7 @@ class Made:
 
 
 def _made(lake: Lake, assets: Sequence[dg.AssetsDefinition], watched: Watched | WatchedTable) -> Made:
-    """Return the inputs from which the watched table and the tables behind it were made, by partition."""
+    """Return the inputs that the watched table and the tables behind it were made from, by partition."""
     source = watched.table
     inputs: dict[TableName, dict[str, str]] = {}
     behind = downstream(assets, key_of(source))
@@ -192,7 +192,7 @@ def _state_of_files(lineage: Lineage) -> str:
 
 
 def _under_way(instance: dg.DagsterInstance) -> bool:
-    """Whether a run that the sensor requested waits or goes on."""
+    """Whether a run that the sensor requested is queued or running."""
     ended = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED}
     statuses = [status for status in dg.DagsterRunStatus if status not in ended]
     asked = dg.RunsFilter(tags={"dagster/sensor_name": NAME}, statuses=statuses)

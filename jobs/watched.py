@@ -23,7 +23,7 @@ from factory.orchestration.table.table_asset import declaration_of
 class Watched:
     """A dataset and the files and folders of its raw table.
 
-    `{partition}` in a path stands for the key of a partition. With dynamic `partitions`, each folder directly
+    The key of a partition replaces `{partition}` in a path. With dynamic `partitions`, each folder directly
     below the paths is a partition, created when the sensor first sees it.
     """
 

@@ -296,7 +296,7 @@ def _tags(config: BlendConfig) -> list[str]:
 
 
 def _taggers(stored: StoredBlend) -> Iterator[tuple[str, range]]:
-    """The blends whose tags keep a blend's snapshots, each with the numbers of those sources."""
+    """The blends with tags that keep a blend's snapshots, each with the numbers of these sources."""
     taggers = stored.pins.tagged_by or ((stored.id, 0),)
     ends = [first for _, first in taggers[1:]] + [len(stored.config.sources)]
     for (tagger, first), end in zip(taggers, ends, strict=True):

@@ -13,7 +13,7 @@ from factory.settings import Settings
 
 
 def move_progress(settings: Settings, moved_files: Callable[[], Iterable[tuple[str, str]]]) -> None:
-    """Replace the hashes of the old paths by those of the new ones, in every record of progress.
+    """Replace the hashes of the old paths by the hashes of the new paths, in every record of progress.
 
     `moved_files` yields old and new paths, and is called only if there are records. A hash of another path
     stays, so that running again changes nothing.

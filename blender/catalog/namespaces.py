@@ -1,10 +1,10 @@
-"""The namespaces of durable batches that this lake fills, by which a document is followed into them.
+"""The namespaces of durable batches that this lake fills, so that a trace can follow documents into them.
 
     register_namespace(settings, namespace.id, "s3://bucket/run7", blend)
     registered_namespaces(settings)     # [RegisteredNamespace("0c5e...", "s3://bucket/run7", "4f1c...")]
 
-Each is an object beside the blends in the warehouse, `batches/<id of the namespace>.json`, written by its
-producers. It says where the namespace was; whether it is still there shows at its address.
+Each is an object in the warehouse, `batches/<id of the namespace>.json`, written by its producers. It says
+where the namespace was; whether it is still there shows at its address.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ class CatalogView:
 
 @dataclass(frozen=True)
 class _Progress:
-    """The progress of the live source under a tag, recorded beside the blends."""
+    """The progress of the live source under a tag, recorded with the blends."""
 
     store: BlendStore
     tag: str

@@ -1,4 +1,4 @@
-"""The stored blends of a lake: objects beside the tables in the warehouse, without a database.
+"""The stored blends of a lake: objects in the warehouse, next to the tables, without a database.
 
     <warehouse>/blends/<id>.json               the canonical config, written once and never replaced
     <warehouse>/blends/<id>.pins.json          snapshot ids, time of creation, retired or not; replaceable

@@ -34,7 +34,7 @@ class Tagged:
 
 
 def tag_name(blend: str, source: int) -> str:
-    """The tag of a snapshot whose first source has this number."""
+    """The tag of a snapshot; `source` is the number of its first source."""
     return f"blend_{blend}_{source}"
 
 

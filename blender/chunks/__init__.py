@@ -1,6 +1,6 @@
 """Context parallel chunks of packed rows: the tokens that one rank computes, at 2 bytes a token on the wire.
 
-    rows = cut(rows, Piece(rank=0, of=2))        # beside the data, once for each rank
+    rows = cut(rows, Piece(rank=0, of=2))        # next to the data, once for each rank
     chunk = Chunk(rows)                          # at the trainer, from the received rows alone
     chunk.tokens, chunk.targets, chunk.position_ids
 

@@ -29,10 +29,10 @@ def cut(rows: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
     """The rows with the tokens of `piece` alone, and the token after each of its runs.
 
     Padding is left out. The column `next_tokens` holds the token after each run, as wide as `tokens`, and 0
-    where the row or document ends before it; a single rank needs none. The lengths in `segment_lengths` stay
-    those of the whole rows, and cover all their tokens: rows without segments get one. All other columns
-    stay. The metadata of `tokens` names the piece. Raises InvalidRequest for rows that are not packed rows,
-    or were cut before.
+    where the row or document ends before it; a single rank needs none. The lengths in `segment_lengths`
+    remain the whole rows', and cover all their tokens: rows without segments get one. All other columns stay.
+    The metadata of `tokens` names the piece. Raises InvalidRequest for rows that are not packed rows, or were
+    cut before.
     """
     block = uncut_block(rows)
     rows = with_all_lengths(rows, block)
@@ -84,8 +84,8 @@ def with_all_lengths(
 ) -> pa.RecordBatch:
     """The rows of a block with `segment_lengths` that cover all their tokens.
 
-    The tokens of a row after its segments count as one more segment. `metadata` is added to that of the
-    column. Raises InvalidRequest for a row whose segments have more tokens than the row.
+    The tokens of a row after its segments count as one more segment. `metadata` is added to the column's.
+    Raises InvalidRequest for a row with more tokens in its segments than in itself.
     """
     segments = _segment_lengths(rows, block)
     names = rows.schema.names

@@ -1,8 +1,8 @@
-"""Where the tokens of a piece lie: in their rows, in their documents, and in the chunk.
+"""The places of the tokens of a piece: in their rows, in their documents, and in the chunk.
 
-A run is one part of a row (or document) that the rank computes. A stretch is the longest part of a run that
-lies in one document, or in the padding of one row. All arrays have one entry a stretch, run or document, so
-their size does not grow with the number of tokens.
+A run is one part of a row (or document) that the rank computes. A stretch is the longest part of a run within
+one document, or within the padding of one row. All arrays have one entry a stretch, run or document, so their
+size does not grow with the number of tokens.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _layout_of_rows(documents: Documents, length: int, piece: Piece) -> Layout:
 
 
 def _layout_of_documents(documents: Documents, piece: Piece) -> Layout:
-    """Every run is a stretch, whose padding belongs to its document."""
+    """Every run is a stretch; its padding belongs to its document."""
     parts, lengths = np.array(piece.parts), documents.lengths[:, None]
     widths = -(-lengths // piece.n_parts)
     first = widths * parts  # the positions of the runs in each document; shape [documents, runs]

@@ -45,7 +45,7 @@ class Piece:
 
     @property
     def n_parts(self) -> int:
-        """Equal parts of what is divided: two a rank, and one for a single rank."""
+        """The number of equal parts: two a rank, and one for a single rank."""
         return 2 * self.of if self.of > 1 else 1
 
     @property

@@ -54,10 +54,10 @@ class GlobalBatchSlice:
 def read_slice(
     store: NamespaceStore, namespace: Namespace, batch: Descriptor, footer: Footer, place: Coordinate
 ) -> GlobalBatchSlice:
-    """The columns of a batch that the rank at a place of the mesh gets.
+    """The columns of a batch for the rank at a place of the mesh.
 
     They are views of the bytes that were read, or copies if columns are joined from two chunks. Raises
-    DamagedBatch unless every byte is what the producer wrote.
+    DamagedBatch if a byte differs from the producer's.
     """
     chunks = _chunks(namespace, place)
     pieces = _read_ranges(store, batch, [footer.range_of(place.dp, chunk) for chunk in chunks])

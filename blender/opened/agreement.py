@@ -40,7 +40,7 @@ def require_agreement(
 
 
 def require_no_validation_by_accident(sources: Sequence[Source]) -> None:
-    """Raise InvalidBlend for a validation table beside training tables, unless its source says `validation`.
+    """Raise InvalidBlend for a validation table among training tables, unless its source says `validation`.
 
     A blend of validation tables alone needs no such word.
     """

@@ -212,7 +212,7 @@ class Blend:
         self._available(offset, CallContext(0))
 
     def _available(self, offset: int, call: CallContext) -> int:
-        """The step beyond `offset` up to which live sources have rows; waits for those of `offset` itself."""
+        """The step beyond `offset` up to which live sources have rows; waits for the rows of `offset`."""
         if not self._live:
             return MAX_OFFSET
         needed = self.order.rows_needed(offset)

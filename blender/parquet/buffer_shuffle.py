@@ -101,7 +101,7 @@ class BufferOrder:
         return taken, self._rows[self._positions(popped, end)]
 
     def state(self) -> BufferState:
-        """The state from which a new order of the same pages continues after the last batch."""
+        """The state that lets a new order of the same pages continue after the last batch."""
         return replace(self._state, rows=tuple(self._rows.tolist()))
 
     def waiting(self) -> Ints:

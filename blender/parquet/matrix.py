@@ -7,13 +7,13 @@
 
 After "Youmu: efficient columnar data pipeline for LLM training" (Zhong et al., 2025). Files of any writer are
 read unchanged, with an offset index or without (then all page headers are read once), in any encoding,
-uncompressed or in snappy, gzip, brotli, zstd or LZ4. Page checksums are verified if the writer stored them.
-A column is named by its path in Parquet, `tokens` or `segments.list.element.length`, or by its top-level
-name if it has one leaf. A nested column gives whole rows, such as lists; without an offset index its pages
-must be of version 2, or one per row group, because other pages do not store their number of rows. Encrypted
-files, LZO and columns whose type differs between files are refused by name.
+uncompressed or in snappy, gzip, brotli, zstd or LZ4. Page checksums are verified if the writer stored them. A
+column is named by its path in Parquet, `tokens` or `segments.list.element.length`, or by its top-level name
+if it has one leaf. A nested column gives whole rows, such as lists; without an offset index its pages must be
+of version 2, or one per row group, because other pages do not store their number of rows. Encrypted files,
+LZO and columns of different types in different files are refused by name.
 
-A matrix takes 0 to 8 bytes per page, and none for a row group whose pages have equal sizes and rows. A saved
+A matrix takes 0 to 8 bytes per page, and none for a row group with pages of equal sizes and rows. A saved
 matrix (`IndexMatrix.save`) of any size is mapped into memory when opened (`open_idx_matrix`). Its files must
 not change: a file of another length is refused, and so is a page that contradicts its header.
 """
@@ -198,7 +198,7 @@ class IndexMatrix(Sequence[Page]):
 def get_idx_matrix(
     paths: Sequence[str | os.PathLike[str]], column: str, ranges: StoreRanges | None = None
 ) -> IndexMatrix:
-    """The matrix of `column` over Parquet files, whose rows are numbered in the order of `paths`.
+    """The matrix of `column` over Parquet files, with rows numbered in the order of `paths`.
 
     With `ranges` the paths name objects of its store, otherwise local files. Raises ConfigurationError for a
     missing column, UnsupportedPageLayout for a file without readable pages, CorruptPage and SourceGone.
@@ -254,7 +254,7 @@ def data_files(table: Table, snapshot_id: int) -> list[str]:
 
 @contextlib.contextmanager
 def _sentences() -> Iterator[None]:
-    """Translate errors of the native reader and of stores into those of this package."""
+    """Translate errors of the native reader and of stores into errors of this package."""
     try:
         yield
     except KeyError as error:

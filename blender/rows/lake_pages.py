@@ -2,7 +2,7 @@
 
     FACTORY_HOME/page-index/    indexes (`index/index_files`), a cache that may be deleted at any time
 
-`reading` alone turns errors of the data below a blend into those of `blender.errors`.
+`reading` alone turns errors of the data below a blend into errors of `blender.errors`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LakePages:
 
 @contextlib.contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Translate errors of file readers into those of this package; `what` names table and snapshot.
+    """Translate errors of file readers into errors of this package; `what` names table and snapshot.
 
     CorruptPage for bytes that changed after they were written, SourceGone for missing files, StoreUnavailable
     for a store that does not answer, UnsupportedPageLayout for files that cannot be read by page.

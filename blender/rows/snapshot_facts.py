@@ -1,4 +1,4 @@
-"""The facts from the catalog that reading a snapshot needs, cached beside the page indexes.
+"""The facts from the catalog that reading a snapshot needs, cached with the page indexes.
 
 Loading a table from a catalog costs milliseconds, and a blend may have hundreds of tables. A metadata file
 never changes, and every commit to a table writes a new one. So the cache names the metadata file that its

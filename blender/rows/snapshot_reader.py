@@ -190,7 +190,7 @@ class SnapshotReader:
         return as_numpy(found).astype(np.int64)
 
     def _ordinals_of_runs(self, rows: Ints, lengths: Ints) -> list[Ints]:
-        """The ordinals of `lengths` rows from each of `rows` on; a run lies in one file."""
+        """The ordinals of `lengths` rows from each of `rows` on; a run is in one file."""
         return mending([self], ORDINAL, lambda: self._read_runs(rows, lengths))
 
     def _read_runs(self, rows: Ints, lengths: Ints) -> list[Ints]:

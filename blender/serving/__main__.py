@@ -1,4 +1,4 @@
-"""`python -m blender.serving`: a Blender whose memory is configured before any library allocates some."""
+"""`python -m blender.serving`: a Blender that configures its memory before any library allocates some."""
 
 from blender.serving.allocator import keep_freed_memory
 

@@ -32,7 +32,7 @@ def keep_freed_memory() -> bool:
 
 
 def trim_memory() -> None:
-    """Return free memory to the system, wherever in the arenas it is."""
+    """Return free memory in all arenas to the system."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

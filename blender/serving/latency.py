@@ -1,8 +1,8 @@
 """How long clients wait for the answers of this process: a histogram by method, for Prometheus.
 
 An answer is the message of a call with one, or each message of a stream. Its clock runs from the call, or
-from the moment that the client took the message before, until the answer is ready to be sent: what a slow
-client does in between is not counted, what a source or the machine takes is.
+from the moment that the client took the message before, until the answer is ready to be sent: it counts the
+time of a source and of the machine, and leaves out a slow client's.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     samples(calls)                every number of this process
     SampleFile(file, calls)       writes them to a file each second, for a Blender of several processes
-    summed_samples(folder, alive) their sum over such files, including those of processes that ended
+    summed_samples(folder, alive) their sum over such files, also of processes that ended
     serve_metrics(...)            answers scrapes with the result of one of the two
 
 Calls only add to plain sums (`blender.rows.counts`), which costs .4 us; a counter of `prometheus_client`'s
@@ -41,7 +41,7 @@ Samples = dict[tuple[str, tuple[str, ...]], float]
 
 @dataclass(frozen=True)
 class MetricFamily:
-    """A metric: a counter, to whose name Prometheus adds `_total`, or a gauge."""
+    """A metric: a counter (Prometheus adds `_total` to its name) or a gauge."""
 
     name: str
     help: str
@@ -123,7 +123,7 @@ def samples(calls: CallLimiter) -> Samples:
 
 
 def summed_samples(folder: Path, alive: Callable[[], Collection[int]]) -> Samples:
-    """The sum of the sample files in `folder`; for gauges, only those of processes that are `alive`."""
+    """The sum of the sample files in `folder`; for gauges, only of processes that are `alive`."""
     running = alive()
     total: Samples = {}
     for file in folder.glob("*.samples"):

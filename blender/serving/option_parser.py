@@ -1,4 +1,4 @@
-"""A parser of options whose errors are sentences, like those of every other command."""
+"""A parser of options with sentences as errors, like every other command's."""
 
 from __future__ import annotations
 

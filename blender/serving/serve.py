@@ -159,7 +159,7 @@ def _scraped(options: argparse.Namespace, read: Callable[[], Samples]) -> Iterat
 
 
 def _announce(address: str, options: argparse.Namespace, greeting: str) -> None:
-    """Print the address for programs, and for people what is served there."""
+    """Print the address for programs, and a greeting with the served lake for people."""
     if options.address_file is not None:
         write_atomically(options.address_file, f"{address}\n")
     sys.stdout.write(f"{address}\n")
@@ -233,7 +233,7 @@ def positive(text: str) -> int:
 def exit_now(code: int) -> NoReturn:
     """Exit without joining threads.
 
-    A regular exit joins every thread, including those of a call or of a store's client that may never end.
+    A regular exit joins every thread, also of a call or of a store's client that may never end.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)  # a further one would raise here

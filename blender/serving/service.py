@@ -181,7 +181,7 @@ def answering(
 
 
 def unary_methods(calls: CallLimiter, servicer: object, service: str) -> dict[str, grpc.RpcMethodHandler]:
-    """Handlers of the methods with one answer, by name; those of `servicer` have the names in lower case."""
+    """Handlers of the methods with one answer, by name; `servicer` has the names in lower case."""
     methods = [method for method in _SERVICES[service].methods if not method.server_streaming]
     return {method.name: _unary(calls, method, getattr(servicer, method.name.lower())) for method in methods}
 

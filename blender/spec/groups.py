@@ -13,7 +13,7 @@ Ints = npt.NDArray[np.int64]
 def positions_by_number(numbers: Ints) -> Iterator[tuple[int, Ints]]:
     """Yield every distinct number, ascending, with its positions in `numbers` [n], ascending.
 
-    The largest number sets the memory: numbers are those of sources, or ranks among n values.
+    The largest number sets the memory: numbers count sources, or are ranks among n values.
     """
     counts = np.bincount(numbers)
     ends = np.cumsum(counts)

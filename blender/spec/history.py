@@ -1,9 +1,8 @@
 """The pieces of an updated blend, without reading every ancestor.
 
 A blend names its parent, so ten thousand updates in a row are a chain of ten thousand configs. Every
-BLOCK_UPDATES-th blend of a chain therefore stores a history block beside its config and its pins: the
-pieces planned since the previous block, oldest first. The configs say the same, so a missing block costs
-only time.
+BLOCK_UPDATES-th blend of a chain therefore stores a history block with its config and its pins: the pieces
+planned since the previous block, oldest first. The configs say the same, so a missing block costs only time.
 
     0 | 1 .. 128 | 129 .. 256 | 257 .. 300    opening 300 reads configs 300 .. 257, blocks 256, 128, config 0
 """

@@ -4,9 +4,9 @@
     Mesh(dp=2, cp=2).coordinate(3)                  # Coordinate(pp=0, dp=1, cp=1, tp=0)
     Mesh(dp=2, cp=2, order="dp-cp-tp-pp").rank(Coordinate(dp=1))    # 1
 
-An order names the axes from the one whose neighbors have consecutive ranks to the one whose neighbors are
-farthest apart. The default is Megatron's. Expert parallelism lies inside these axes: its ranks read the same
-data.
+An order names the axes by the distance of neighbors: first the axis with consecutive ranks, last the axis
+with the ranks farthest apart. The default is Megatron's. Expert parallelism is inside these axes: its ranks
+read the same data.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A logical page is a fixed number of consecutive ordinals; the last one may be short. A keyed permutation
 orders the pages, and the position at which each begins has a closed form, because at most one is short. A
-window is a fixed number of pages read one after the other, whose rows are permuted together: the stateless
+window is a fixed number of pages read one after the other, with their rows permuted together: the stateless
 form of Youmu's two shuffles (page shuffle, then buffer shuffle). An epoch reads each page once.
 """
 

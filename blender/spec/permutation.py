@@ -79,7 +79,7 @@ class Feistel:
         return _walk(items, [self.part(0, len(items))], inverse=True)
 
     def part(self, begin: int, end: int) -> Part:
-        """What the native call takes to permute the values `begin` to `end` of an array."""
+        """The arguments of the native call that permutes the values `begin` to `end` of an array."""
         return begin, end, self._n, self._keys
 
 

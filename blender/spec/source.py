@@ -39,7 +39,7 @@ def shuffle_of(source: Source) -> Shuffle:
 
 
 def canonical(source: Source) -> dict[str, Any]:
-    """The hashed fields: those that differ from their defaults, without the reference to a snapshot."""
+    """The hashed fields: all that differ from their defaults, without the reference to a snapshot."""
     left_out = (*REFERENCE, "name") if source.name == source.table else REFERENCE
     return {
         field.name: value

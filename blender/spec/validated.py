@@ -21,7 +21,7 @@ def validated(validate: Callable[[Any], Built], fields: Mapping[str, Any]) -> Bu
 
 
 def sentences(error: ValidationError, whole: str) -> str:
-    """A sentence for each wrong field; `whole` names what was validated."""
+    """A sentence for each wrong field; `whole` names the validated object."""
     return " ".join(_sentence(problem, whole) for problem in error.errors())
 
 

@@ -84,7 +84,7 @@ def accepts_connections(address: str) -> bool | None:
 
 
 def _speaks_tls(address: str) -> bool:
-    """Whether a server completes a handshake of TLS, whatever certificate it shows."""
+    """Whether a server completes a handshake of TLS, with any certificate."""
     place = host_and_port(address)
     if place is None or proxy_clause(address):
         return False

@@ -6,7 +6,7 @@ connection as broken if no answer comes. Waiting for a live source is not silenc
 answers pings while it waits for rows.
 
 A server closes a connection with GOAWAY, `too_many_pings`, if pings arrive more often than it permits, so
-this module declares both what a client may ask for and what a server permits.
+this module declares both the client's bounds and the server's.
 """
 
 from __future__ import annotations

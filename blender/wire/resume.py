@@ -23,9 +23,9 @@ from blender.wire.status import is_transient
 class Resumed:
     """Rows from step `offset` up to `stop`; None reads to the end of data.
 
-    `open_stream(offset, waited_s)` starts a call that yields `ReceivedBlock`s, and gets the seconds for which
-    this object has waited for the first of them already, by a stream whose deadline passed. `take_over` is
-    asked after a failure whether another server continues at once. Iterate once; any thread may `cancel`.
+    `open_stream(offset, waited_s)` starts a call that yields `ReceivedBlock`s; `waited_s` are the seconds
+    that earlier streams, which passed their deadline, have waited for the first block. `take_over` is asked
+    after a failure whether another server continues at once. Iterate once; any thread may `cancel`.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Resumed:
         self._cancelled = False
 
     def cancel(self) -> None:
-        """End the iteration, whatever it is waiting for."""
+        """End the iteration, also while it waits."""
         self._cancelled = True  # first, so that a stream opened meanwhile ends too
         if self._stream is not None:
             self._stream.cancel()

@@ -70,7 +70,7 @@ def run(own: Settings, options: ProduceOptions, console: Console) -> None:
 
 
 def _production(own: Settings, options: ProduceOptions) -> tuple[Production, Namespace]:
-    """What the words ask for, and the namespace that it is for."""
+    """The production that the options ask for, and its namespace."""
     blender = LocalBlender(own) if options.server is None else BlenderClient(options.server)
     blend = blender.open(options.blend)
     namespace = open_namespace(open_store(options.uri, own))
@@ -91,7 +91,7 @@ def _production(own: Settings, options: ProduceOptions) -> tuple[Production, Nam
 
 
 def _own_function(name: str) -> Callable[..., Slices]:
-    """A transform of the user's, by its name; it may be a module beside the command."""
+    """A transform of the user's, by its name; its module may be in the working directory."""
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     return named_function(name, "transform", "a step")

@@ -72,7 +72,7 @@ def batch_lines(batch: BatchDescription) -> Lines:
 
 
 def _lanes(status: NamespaceStatus) -> Table:
-    """Where each lane stands, and who writes it."""
+    """The progress of each lane, and its writer."""
     is_assigned = status.namespace.order == "assigned"
     steps = ("next step", "behind") if is_assigned else ()
     table = _table(
@@ -87,7 +87,7 @@ def _lanes(status: NamespaceStatus) -> Table:
 
 
 def _commits(status: NamespaceStatus) -> Table:
-    """What the commits of each lane's producer came to, and the policy that paces them."""
+    """The outcomes of the commits of each lane's producer, and the policy that paces them."""
     table = _table(
         "lane", *(f">{name}" for name in ("won", "lost", "window", "gap", "rate", "lanes", "mean lag"))
     )
@@ -108,7 +108,7 @@ def _commits(status: NamespaceStatus) -> Table:
 
 
 def _table(*names: str) -> Table:
-    """A table of columns, of which `>` marks those of numbers."""
+    """A table of columns; `>` marks columns of numbers."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in names:
         table.add_column(

@@ -11,7 +11,7 @@
         - {offset: 0, proportions: {packed.web: 9, packed.code: 1}}
         - {offset: 20000, proportions: {packed.web: 6, packed.code: 4}}
 
-`pad: true` allows sources with different row lengths. The fields are those of `blender.records.Source` and
+`pad: true` allows sources with different row lengths. The file has the fields of `blender.records.Source` and
 `blender.records.Schedule`.
 """
 

@@ -1,8 +1,8 @@
 """Widths of the columns of a table in a narrow terminal, none below its longest word.
 
 Rich shrinks the widest columns first and cuts words that no longer fit. Here every column has room for its
-longest word, and for its longest line if it must not wrap; what is left of the terminal goes first to the
-columns that need least. A table whose longest words need more than the terminal is wider than the terminal.
+longest word, and for its longest line if it must not wrap; the rest of the terminal goes first to the columns
+that need least. If its longest words need more than the terminal, a table is wider than the terminal.
 """
 
 from __future__ import annotations

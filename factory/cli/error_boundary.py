@@ -84,7 +84,7 @@ def sentences() -> Iterator[None]:
 
 
 def _usage(error: typer.TyperException) -> str:
-    """Return what is wrong with the words of a command, and the help that tells its words."""
+    """Return the mistake in the arguments of a command, and the help on its arguments."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "factory"
     return f"{error.format_message().rstrip('.')}. `{command} --help` says what it takes."

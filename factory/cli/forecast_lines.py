@@ -31,7 +31,7 @@ def table_lines(forecasts: Sequence[Forecast]) -> Iterator[str]:
 
 
 def dataset_lines(forecasts: Sequence[Forecast]) -> Iterator[str]:
-    """Yield a line for each reason of each dataset or dedup group, and one each for what is kept or left."""
+    """Yield a line for each reason of each dataset or dedup group, and lines for kept and left-out tables."""
     alike: dict[tuple[Expectation, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     n_kept: Counter[str] = Counter()
     n_left: Counter[str] = Counter()

@@ -2,7 +2,7 @@
 
 Nothing is cut and no sentence is broken, so that `grep`, `cut` and people who paste a remedy get all of it:
 
-- a pipe has no width, whatever COLUMNS says: a row is a line, without blanks at its end and without a frame;
+- a pipe has no width, in spite of COLUMNS: a row is a line, without blanks at its end and without a frame;
 - a terminal has one, at which the cells of tables wrap between words, and texts are left to the terminal.
 """
 
@@ -68,7 +68,7 @@ def frame(console: Console, title: str, *parts: RenderableType) -> RenderableTyp
 
 
 def prepare_output(file: Path) -> None:
-    """Raise ConfigurationError if `file` cannot be written; delete leftovers of killed commands beside it."""
+    """Raise ConfigurationError if `file` cannot be written; delete leftovers of killed commands around it."""
     if file.is_dir():
         raise ConfigurationError(f"{file} is a folder. Name a file in it.")
     folder = file.resolve().parent

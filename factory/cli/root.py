@@ -61,7 +61,7 @@ class Root(Commands):
         return sorted(super().list_commands(ctx), key=panels.ORDER.index)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the options; those that set up completion have a panel of their own."""
+        """Return the options; options that set up completion have a panel of their own."""
         options: list[Any] = super().get_params(ctx)
         for option in options:
             if option.name in ("install_completion", "show_completion"):
@@ -147,12 +147,12 @@ def _joined_lines(text: str | None) -> str:
 
 
 def _words(ctx: Any) -> list[str]:
-    """Return the names of a command and of the groups above it, without that of the program."""
+    """Return the names of a command and of the groups above it, without the program's."""
     return [] if ctx.parent is None else [*_words(ctx.parent), ctx.info_name]
 
 
 def _behind_the_command(option: Any) -> Any:
-    """Return a copy of an option of the root for a command, whose function does not receive its value."""
+    """Return a copy of an option of the root for a command; its function does not receive the value."""
 
     def use(ctx: Any, _option: Any, path: str | None) -> None:
         if path is None:

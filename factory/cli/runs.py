@@ -99,7 +99,7 @@ def execute(
     watched: Iterable[Watched] = (),
     named_tables: Iterable[TableName] = (),
 ) -> RunReport:
-    """Materialize `keys`; with `reuse`, keep tables whose code, configuration and upstream are unchanged.
+    """Materialize `keys`; with `reuse`, keep tables with unchanged code, configuration and upstream.
 
     Partitioned tables get the partitions of `span`, or all, including new folders below `watched` paths.
     A table that is made on demand is made if it is among the `named_tables`.
@@ -249,6 +249,6 @@ def _drawn(console: Console, total: int, report: RunReport) -> Iterator[Progress
 
 
 def _silence_logs() -> None:
-    """Silence Dagster, PyIceberg and py4j, whose logs repeat the progress bar and the event log."""
+    """Silence Dagster, PyIceberg and py4j: their logs repeat the progress bar and the event log."""
     for name in ("dagster", "pyiceberg", "py4j", "alembic"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

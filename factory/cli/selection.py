@@ -70,7 +70,7 @@ def select(
 
 
 def spelled_tables(selection: str, keys: Iterable[AssetKey]) -> list[TableName]:
-    """Return the tables of `keys` whose names the selection spells out, in any syntax."""
+    """Return the tables of `keys` that the selection names in full, in any syntax."""
     names = {name.replace("/", ".") for name in re.findall(r"\w+[./]\w+", selection)}
     return [table for table in map(table_of, keys) if str(table) in names]
 

@@ -122,9 +122,9 @@ def _short(value: object) -> str:
 
 
 def show_pages(lake: Lake, table: TableName, rows: Sequence[dict[str, Any]], console: Console) -> None:
-    """Print each page beside its main text; what is not in the main text is dim.
+    """Print each page next to its main text; all other lines of the page are dim.
 
-    In a pipe a page is lines alone, with `+` before those of the main text and `-` before the others.
+    In a pipe a page is lines alone, with `+` before lines of the main text and `-` before the others.
     """
     from factory.explain.pages import whole_text
 

@@ -98,7 +98,7 @@ def show_batch(
     n: int | None = None,
     texts: Mapping[int, Sequence[Text]] = {},
 ) -> None:
-    """Print where a durable batch lies, and the rows and documents of its step."""
+    """Print the location of a durable batch, and the rows and documents of its step."""
     batch = trace.batch
     if as_json:
         console.print_json(json.dumps({"batch": batch.described(), "step": asdict(trace.step)}, default=str))

@@ -1,4 +1,4 @@
-"""Tables of a lake that its datasets file does not declare, as those of a dataset with a new name.
+"""Tables of a lake that its datasets file does not declare, such as tables of a renamed dataset.
 
 No run makes them again, but commands read them and blends serve them as before.
 """
@@ -21,9 +21,9 @@ if TYPE_CHECKING:  # importing Dagster takes half a second, which a listing with
 def undeclared_tables(
     settings: Settings, tables: Iterable[TableName], definitions: dg.Definitions | None = None
 ) -> list[TableName]:
-    """Return those of `tables` that no asset makes; none without a datasets file that says what is declared.
+    """Return the members of `tables` that no asset makes; none without a datasets file.
 
-    A file that cannot be read is named on stderr. `definitions` are those of the file, if they are loaded.
+    A file that cannot be read is named on stderr. `definitions` are the file's, if they are loaded.
     """
     candidates = list(tables)
     if settings.datasets is None or not candidates:
@@ -40,7 +40,7 @@ def undeclared_tables(
 
 
 def _made_with(table: TableName) -> TableName:
-    """The table whose asset makes this one: rows of registered files come with the raw table."""
+    """The table with the asset that makes this one: rows of registered files come with the raw table."""
     return raw(table.name) if table.namespace == "registered" else table
 
 

@@ -177,7 +177,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable, also those of other processes."""
+    """Make the names in a folder durable, also names that other processes made."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

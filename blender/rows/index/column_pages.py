@@ -1,7 +1,7 @@
 """The pages of one column over all data files of a snapshot, with rows numbered over the files in order.
 
-Files whose column has the same type share an index, and nearly every snapshot has one type only. Rows of a
-file without the column are in no index and are null.
+Files that agree on the type of the column share an index, and nearly every snapshot has one type only. Rows
+of a file without the column are in no index and are null.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _THREADS = 16  # files of a store scanned at a time
 
 @dataclass(frozen=True)
 class Group:
-    """Files whose column has the same type."""
+    """Files that agree on the type of the column."""
 
     index: _native.PageIndex
     files: Ints
@@ -177,7 +177,7 @@ def _discard_of_files(indexes: IndexFiles, files: Sequence[TableFile], column: s
 
 
 def _joined(contents: Sequence[pa.UInt8Array | None]) -> list[tuple[list[int], pa.UInt8Array]]:
-    """For each type, the files whose column has it and their joined index."""
+    """For each type of the column, the files with it and their joined index."""
     groups: dict[str, tuple[list[int], list[pa.UInt8Array]]] = {}
     for number, content in enumerate(contents):
         if content is not None:

@@ -1,10 +1,10 @@
-"""The row of each ordinal in a snapshot, whatever the order of its files.
+"""The row of each ordinal in a snapshot, for any order of its files.
 
     run       ordinals first .. first + n - 1 are the rows from `row` on, in order
-    checked   whether the column itself was read; otherwise the run is what a row group's statistics suggest
+    checked   whether the column itself was read; otherwise a row group's statistics suggest the run
 
-Packing writes row groups whose least and greatest ordinal lie as far apart as the group has rows, so such a
-group is taken for a run. A compaction or another engine may have reordered its rows. An unchecked run is
+In a row group of packing, the least and the greatest ordinal are as far apart as the group has rows, so such
+a group is taken for a run. A compaction or another engine may have reordered its rows. An unchecked run is
 therefore compared with the column: at first the requested rows only, and soon the whole run. A run that
 proves false is split into the runs it contains.
 """

@@ -1,4 +1,4 @@
-"""How far a live source was read: a snapshot and its files, recorded beside the blend.
+"""How far a live source was read: a snapshot and its files, recorded with the blend.
 
 The record keeps a 16-byte hash of each file's path, since no two files ever share a path: ten thousand files
 take 160 KB. These hashes identify the files already read after their snapshot has expired.

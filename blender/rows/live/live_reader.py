@@ -4,8 +4,8 @@ Appends continue a live table's ordinals. A reader follows the newest snapshot. 
 the next it checks that every existing ordinal is still the same row: each snapshot in between was an append
 or a compaction (Iceberg's `append` and `replace`) or, if those have expired, every file of the old snapshot
 is a file of the new one. Anything else is an error: an overwrite, a rollback, a lost history, an append that
-does not declare tokens of the same tokenizer. The progress is recorded beside the blend, so that a Blender
-that was stopped knows where to continue.
+does not declare tokens of the same tokenizer. The progress is recorded with the blend, so that a Blender that
+was stopped knows where to continue.
 
 Under the shuffle `window` only complete windows count as rows, because an incomplete one has no order yet.
 """
@@ -35,10 +35,10 @@ _ADDED = "added-records"
 
 
 class ProgressRecord(Protocol):
-    """The progress of a live source, by any Blender, recorded beside the blend."""
+    """The progress of a live source, by any Blender, recorded with the blend."""
 
     def last(self) -> LiveProgress | None:
-        """The newest snapshot whose rows were read."""
+        """The newest snapshot that rows were read from."""
 
     def record(self, progress: LiveProgress) -> None:
         """Record a snapshot before any of its rows is read."""
@@ -149,7 +149,7 @@ class LiveReader:
         return None
 
     def _check_tokens(self, table: Table, one: Snapshot) -> None:
-        """Raise SourceGone for an append whose tokenizer is not that of the pinned snapshot."""
+        """Raise SourceGone for an append with another tokenizer than the pinned snapshot's."""
         pinned, summary = table.snapshot_by_id(self.pinned), one.summary
         if pinned is None or summary is None or not int(summary.additional_properties.get(_ADDED, "0")):
             return
