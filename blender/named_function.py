@@ -13,7 +13,7 @@ from factory.errors import first_line
 def named_function(name: str, kind: str, arguments: str) -> Callable[..., Any]:
     """The function of a name; errors mention its `kind` and the `arguments` that it takes.
 
-    Raises InvalidRequest if it cannot be imported, or is no function.
+    Raises InvalidRequest if it cannot be imported, or is not a function.
     """
     module, _, function = name.partition(":")
     if not function:

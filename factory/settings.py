@@ -199,7 +199,7 @@ class Settings(BaseSettings):
 def settings() -> Settings:
     """Return the settings of this process, read once from its environment.
 
-    Raises ConfigurationError for a wrong value, and for a variable whose name resembles a setting.
+    Raises ConfigurationError for a wrong value, and for a variable with a name like a setting's.
     """
     for name, meant in unknown_variables():
         if meant:

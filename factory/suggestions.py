@@ -31,7 +31,7 @@ def nearest(name: str, names: Sequence[str], n: int) -> list[str]:
     """Return up to `n` of `names` that `name` may mean, the likeliest first.
 
     These are misspelled names, else names that contain the words of `name`, else names of similar letters:
-    `words` means `word_count` rather than `stop_words`, whose letters are nearer.
+    `words` means `word_count` rather than `stop_words`, although the letters of `stop_words` are nearer.
     """
     return (
         get_close_matches(name, names, n, _MISSPELLED)

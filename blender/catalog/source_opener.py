@@ -47,7 +47,7 @@ class SourceOpener:
         self._live_readers: SharedCache[LiveReader] = SharedCache(_OPEN_TABLES)
 
     def view(self) -> CatalogView:
-        """The lake's tables as they are now."""
+        """The current tables of the lake."""
         return CatalogView(self, self._lake)
 
     def save_facts(self, table: Table, source: Source, pinned: int, facts: SnapshotFacts) -> None:

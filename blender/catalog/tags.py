@@ -82,7 +82,7 @@ def untag(lake: Lake, name: TableName, tags: Collection[str]) -> None:
 
 
 def _change(lake: Lake, name: TableName, updates_of: Callable[[Table], list[TableUpdate]]) -> Table:
-    """Commit the updates that a table needs as it is now, if any; return the table."""
+    """Commit the updates that the current table needs, if any; return the table."""
     for attempt in range(_ATTEMPTS):
         table = lake.table(name)
         updates = updates_of(table)

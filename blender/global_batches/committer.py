@@ -67,7 +67,7 @@ class Committer:
 
     @property
     def lane(self) -> Lane:
-        """The lane as it is committed."""
+        """The committed state of the lane."""
         self._require_own_process()
         with self._changed:
             return self._lane()

@@ -170,7 +170,7 @@ def open_namespace(store: NamespaceStore) -> Namespace:
 
 
 def require_unchanged(store: NamespaceStore, namespace: Namespace) -> None:
-    """Raise NamespaceNotFound or NamespaceDiffers if the namespace was deleted, or created anew, since."""
+    """Raise NamespaceNotFound or NamespaceDiffers if the namespace has been deleted or recreated since."""
     if open_namespace(store).id != namespace.id:
         raise NamespaceDiffers(
             f"The namespace at {store.uri} was deleted and created anew while this process used it. "

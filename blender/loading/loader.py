@@ -127,7 +127,7 @@ class Loader(Generic[Encoded]):
     def batches(self, steps: StepRange, rank: int) -> Iterator[tuple[int, Encoded]]:
         """A rank's part of each step of a range, with the step; waits within the call of this thread.
 
-        A step counts as taken when the next one is asked for. Raises what `consumer` raises, Stalled, the
+        A step counts as taken at the request for the next one. Raises the errors of `consumer`, Stalled, the
         errors of reading, and EndOfData if the range begins or ends beyond the end of the data.
         """
         self.blend.order.check(steps, WHOLE_STEP)

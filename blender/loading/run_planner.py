@@ -3,9 +3,9 @@
     planner = RunPlanner(Planner(blend, spec))
     planner.plan(1_000)                         # InvalidStrategy if the strategy draws at random
 
-A strategy is a function of yours. One that is no pure function of the step gives ranks rows of two plans, and
-one with a level that changes by step has readers unknown to the ranks: a rank reads the same bucket for the
-entire run. Both lose rows without a word, so both are refused.
+A strategy is a function of yours. A strategy that is not a pure function of the step gives ranks rows of two
+plans, and one with a level that changes by step has readers unknown to the ranks: a rank reads the same
+bucket for the entire run. Both lose rows without a word, so both are refused.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ def level_name(text: str) -> str:
 def configure(level: str, file: Path | None) -> None:
     """Write lines of a level of LEVELS to `file`, by default to standard error.
 
-    A file that is moved away, as logrotate does, is opened anew. Raises ConfigurationError for one that
-    cannot be written.
+    A file that was moved away, as by logrotate, is reopened. Raises ConfigurationError for one that cannot be
+    written.
     """
     try:
         handler = logging.StreamHandler(sys.stderr) if file is None else WatchedFileHandler(file)

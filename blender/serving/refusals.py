@@ -21,7 +21,7 @@ def refuse(context: grpc.ServicerContext, error: FactoryError) -> NoReturn:
 def refusal(error: FactoryError) -> grpc.RpcMethodHandler:
     """A handler that refuses a call at its headers: as a handler of streams it waits for no message.
 
-    It has its own thread, so that a flood of such calls occupies no thread that answers.
+    It has its own thread, so that a flood of refused calls occupies no thread that answers.
     """
 
     refused_calls = RefusedCalls(to_status(error)[0].name, str(error))

@@ -29,7 +29,7 @@ WORKERS_STARTS = (
 class JoinedSteps(InvalidRequest):
     """A DataLoader would join whole steps into larger batches.
 
-    Its sentence is constant, because torch makes a worker's error anew with the traceback as its message.
+    Its sentence is constant, because torch recreates a worker's error with the traceback as its message.
     """
 
     def __init__(self, *_: object) -> None:

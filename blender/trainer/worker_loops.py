@@ -17,7 +17,7 @@ NEVER = -1
 class StepsOfWorkers(InvalidRequest):
     """Workers of a DataLoader have taken steps, and nobody knows how many of them the trainer has seen.
 
-    Its sentence is constant, because torch makes a worker's error anew with the traceback as its message.
+    Its sentence is constant, because torch recreates a worker's error with the traceback as its message.
     """
 
     def __init__(self, *_: object) -> None:

@@ -64,7 +64,7 @@ def read_file(path: Path) -> bytes:
 def read_secret(path: Path) -> bytes:
     """The bytes of a file that only its owner may open; raises ConfigurationError for any other.
 
-    Of a link, the file that it leads to counts.
+    For a link, its target counts.
     """
     try:
         with path.open("rb") as file:

@@ -87,7 +87,7 @@ def _code_server(module: str, path: Path) -> list[str]:
 
 
 class _Services:
-    """Child processes that run until this process is asked to stop."""
+    """Child processes that run until somebody stops this process."""
 
     def __init__(self, shutdown: ShutdownSignal) -> None:
         self._shutdown = shutdown
@@ -110,7 +110,7 @@ class _Services:
         return False
 
     def watch(self) -> None:
-        """Wait until this process is asked to stop."""
+        """Wait for a signal to stop this process."""
         while not self._shutdown.wait(_LOOK_EVERY_S):
             self._require_running()
 

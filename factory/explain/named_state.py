@@ -31,7 +31,7 @@ class NamedState:
 
 @dataclass(frozen=True)
 class StateName:
-    """The name of a state, before any lake is asked: a table with a branch, a version or neither.
+    """The name of a state, parsed without a lake: a table with a branch, a version or neither.
 
     `version` is `before`, or a snapshot id in digits.
     """

@@ -21,7 +21,7 @@ class AtLeast:
     low: float
 
     def violated(self, value: float | None) -> float | None:
-        """Return the bound that `value` violates, None if it violates none or there is no value."""
+        """Return the bound that `value` violates, if any; None without a value."""
         return self.low if value is not None and value < self.low else None
 
     def __str__(self) -> str:
@@ -35,7 +35,7 @@ class AtMost:
     high: float
 
     def violated(self, value: float | None) -> float | None:
-        """Return the bound that `value` violates, None if it violates none or there is no value."""
+        """Return the bound that `value` violates, if any; None without a value."""
         return self.high if value is not None and value > self.high else None
 
     def __str__(self) -> str:
@@ -57,7 +57,7 @@ class Between:
             )
 
     def violated(self, value: float | None) -> float | None:
-        """Return the bound that `value` violates, None if it violates none or there is no value."""
+        """Return the bound that `value` violates, if any; None without a value."""
         above = value is not None and value > self.high
         return self.high if above else AtLeast(self.low).violated(value)
 

@@ -13,8 +13,8 @@ A predicate is a rule like any other: it has a name, a value and a limit. The si
 of `raw` or of the table, so that a change of list or bound measures nothing again. A document without the
 number or word passes if the condition only excludes (`at_most`, `none_of`), and is rejected if the condition
 asks for something (`at_least`, `one_of`); null in a list and `missing: keep` or `reject` say otherwise. A
-value of `metadata` that is compared with a number or a date and is none counts as missing (`not_comparable`
-counts them).
+value of `metadata` that is compared with numbers or dates, but is neither, counts as missing
+(`not_comparable` counts them).
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class WrittenNumberPredicate(NumberPredicate):
 
     @property
     def not_comparable(self) -> str:
-        """How many documents have a value that is no number or date: a Spark aggregate over the signals."""
+        """The number of values that are not numbers or dates: a Spark aggregate over the signals."""
         return f"count_if(`{column(self.name)}` IS NOT NULL AND {self.expression} IS NULL)"
 
     @property

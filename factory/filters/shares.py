@@ -1,8 +1,8 @@
 """Limits that are shares of the documents, resolved to bounds: `signals.<dataset>_limits`.
 
 The best tenth of a dataset is a statement on all of its documents, so its bound is found once, over all, and
-recorded with the table. It is valid until the share changes or somebody asks for it anew: no later delivery
-or partition changes an earlier decision.
+recorded with the table. It is valid until the share changes or somebody recomputes it: no later delivery or
+partition changes an earlier decision.
 
 The bound is exact, and needs no sort: the values become integers of 64 bits in the same order, and each pass
 over the signals counts their next 16 bits, until only the bound is left.

@@ -184,7 +184,7 @@ def is_outside(settings: Settings) -> bool:
 def machine_of(home: Path) -> str:
     """Return the name of the machine that stores a home: this one, or the file server it is mounted from.
 
-    Trainers on many machines may mount one home at one path: that is no second home.
+    Trainers on many machines may mount one home at one path: it is still one home.
     """
     mounts = {mount.mountpoint: mount.device for mount in psutil.disk_partitions(all=True)}
     return file_server(home.resolve(), mounts) or socket.gethostname()

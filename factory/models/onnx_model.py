@@ -16,7 +16,7 @@ from spark_udfs.models.onnx_model import ModelRefused, open_model, require_onnx_
 
 
 def onnx_table(path: Path) -> pa.Table:
-    """Return the row of ONNX_MODEL; raises ConfigurationError for a file that is no model of texts."""
+    """Return the row of ONNX_MODEL; raises ConfigurationError for a file that is not a model of texts."""
     require_onnx_runtime()
     try:
         content = path.read_bytes()

@@ -8,7 +8,7 @@ thousands of names in a run that no jar has, so every jar costs time, and a thir
 Kubernetes, YARN, Hive and MLlib. MLlib also registers functions with every session. Without these jars a
 small run takes a CPU second less, of some 30. No class of the others refers to theirs.
 
-A SPARK_HOME of the user's stays as it is.
+A SPARK_HOME of the user's is left alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The members of a tar archive, front to back, each yielded as soon as it is whole.
+"""The members of a tar archive, front to back, each yielded as soon as it is complete.
 
     header (512 bytes) | data, filled up to blocks of 512 | header | ... | zeros
 

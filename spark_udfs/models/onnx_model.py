@@ -1,7 +1,7 @@
 """ONNX models that judge texts, in Spark's Python workers.
 
 A model takes a batch of texts, a tensor of strings (n) or (n, 1), or a batch of our hashed features, float32
-(n, 2^bits) with the values of `factory.models.hashing`. Of its first output the last number of each row is
+(n, 2^bits) with the values of `factory.models.hashing`. The last number in each row of its first output is
 the value: a probability, a score, a regression. It runs in the worker's one thread.
 """
 
@@ -27,7 +27,7 @@ _ROWS = 256  # of a batch
 
 
 class ModelRefused(ValueError):
-    """A file that is no ONNX model of texts or features."""
+    """A file that is not an ONNX model of texts or features."""
 
 
 @dataclass(frozen=True)

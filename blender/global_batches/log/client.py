@@ -36,7 +36,7 @@ class Client:
         self.note_tail(0)
 
     def note_tail(self, steps: int) -> None:
-        """Note the length of a tail that was just read anew; it is long where checkpoints are missing."""
+        """Note the length of a tail that was just read again; it is long if checkpoints are missing."""
         usual = 2 * self.segment_steps
         self.longest_tail = 2 * steps if steps > usual else usual
 

@@ -75,8 +75,8 @@ def load(client: Client) -> Routine[LogState]:
 def advance(client: Client, state: LogState) -> Routine[LogState]:
     """The newest state, from an earlier one.
 
-    A tail that has grown over two segments is read anew from the checkpoint that put them away; from its
-    double, where checkpoints are missing.
+    A tail longer than two segments is read again from the checkpoint that archived them; if checkpoints are
+    missing, it is read again at twice its length.
     """
     newer = yield from _walk(client, state)
     if newer is None:

@@ -54,7 +54,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove an object; a missing one is no error. Answered by None."""
+    """Remove an object, if it exists. Answered by None."""
 
     name: str
 

@@ -103,7 +103,7 @@ class Bucket:
             obstore.put(self._store, name, body, chunk_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE)
 
     def delete(self, name: str) -> None:
-        """Remove an object; a missing one is no error."""
+        """Remove an object, if it exists."""
         with self._sentences():
             try:
                 obstore.delete(self._store, name)

@@ -92,7 +92,7 @@ class Folder:
             _sync_folder(path.parent)
 
     def delete(self, name: str) -> None:
-        """Remove an object; a missing one is no error. Not synced: a delete may take effect late."""
+        """Remove an object, if it exists. Not synced: a delete may take effect late."""
         with self._sentences(), suppress(FileNotFoundError):
             (self._root / name).unlink()
 

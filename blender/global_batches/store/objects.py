@@ -43,7 +43,7 @@ class Objects(Protocol):
         """Store an object, or replace it."""
 
     def delete(self, name: str) -> None:
-        """Remove an object; a missing one is no error."""
+        """Remove an object, if it exists."""
 
     def list(self, prefix: str) -> list[str]:
         """The names that begin with `prefix`, in any order."""

@@ -1,4 +1,4 @@
-"""What ingest says: where a document comes from, or why a record is none."""
+"""The view of ingest: the origin of a document, or the reason why a record became none."""
 
 from __future__ import annotations
 

@@ -65,10 +65,10 @@ def removals_of(**columns: pa.Array | str) -> pa.RecordBatch:
 class Read:
     """The tables of a lake that a stage's view may read, each at one snapshot.
 
-    `pinned` has the snapshots; without it every table is read at the one that was the newest when it was
-    first asked for. Of tables that several datasets share, only the rows of `dataset` count, if there is one.
-    `subject` is the table in question: an earlier round of filters counts only if it is the subject.
-    `advance` gets the numbers of rows that were streamed.
+    `pinned` has the snapshots; without it every table is read at its newest snapshot at the first request. In
+    tables that several datasets share, only the rows of `dataset` count, if there is one. `subject` is the
+    table in question: an earlier round of filters counts only if it is the subject. `advance` gets the
+    numbers of rows that were streamed.
     """
 
     lake: Lake

@@ -41,7 +41,7 @@ class Removed:
 
 @dataclass(frozen=True)
 class RoundOfRules:
-    """The documents that a round removed of those entering it, in all and by rule, most first."""
+    """The documents that entered a round, and the removed ones in all and by rule, most first."""
 
     table: str
     n_entered: int

@@ -111,7 +111,7 @@ class StageView(Protocol):
         return ()
 
     def count(self, scope: SummaryScope, published: Published) -> tuple[int | None, int]:
-        """Return the rows into and out of such a table; None for all rows of the table before."""
+        """Return the rows into and out of one of these tables; None for all rows of the previous table."""
         return None, published.rows
 
     def figures(self, scope: SummaryScope) -> Iterator[Figure]:

@@ -1,8 +1,8 @@
 """Rules of adverts: calls to act, prices, contact lines and links.
 
 They are the cheap first pass against adverts, and the weak labels that a classifier learns from until people
-give better ones (`docs/models.md`). A single one is no proof: an order form has prices and an academic's page
-an address, so a classifier is best taught by documents that fail two of them. A rate means nothing in a text
+give better ones (`docs/models.md`). One sign proves nothing: an order form has prices and an academic's page
+an address, so a classifier learns best from documents that fail two of them. A rate means nothing in a text
 of fewer than 50 words.
 """
 

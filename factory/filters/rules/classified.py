@@ -74,7 +74,7 @@ class Category(TableRule):
     def among(self, condition: Condition) -> Category:
         """Return the rule with the classes of a condition: a list, or `one_of` and `none_of`.
 
-        Raises ConfigurationError for a word that is none of the classes.
+        Raises ConfigurationError for an unknown class.
         """
         condition, missing = split_missing(self.name, condition)
         words = word_lists(self.name, condition)
@@ -113,7 +113,7 @@ class Category(TableRule):
 
 
 def _words(name: str, words: Words, classes: Sequence[str]) -> tuple[str, ...]:
-    """Return the listed classes; raises ConfigurationError for null, and for a word that is no class."""
+    """Return the listed classes; raises ConfigurationError for null, and for an unknown class."""
     names_of_classes: list[str] = []
     for word in words:
         if word is None:

@@ -1,4 +1,4 @@
-"""Avro files with some values changed and all else as it was: schema, header, codec, every other value."""
+"""Avro files with some values changed and all else kept: schema, header, codec, every other value."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ name. The declarations alone tell whether a table covers the documents: every ru
 passed must also precede the round, with limits as strict or stricter.
 
 A limit that is a share of the documents, such as the best tenth, becomes a bound once, over all documents of
-the round: `signals.<round>_limits`, a lasting table. A model that is trained anew measures on another scale,
-so it ends them.
+the round: `signals.<round>_limits`, a lasting table. A retrained model measures on another scale, so it ends
+them.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _origin(rule: Rule) -> str:
 def implies(strict: Rule, loose: Rule) -> bool:
     """Whether every document that passes `strict` passes `loose`: equal rules, one limit inside the other.
 
-    Shares imply nothing, because each round finds their bounds anew.
+    Shares imply nothing, because each round computes its own bounds.
     """
     if isinstance(strict.limit, Top | Bottom) or isinstance(loose.limit, Top | Bottom):
         return False
@@ -210,7 +210,7 @@ def _signals(chain: Chain, part: _Part) -> dg.AssetsDefinition:
 
 
 def _spelled_numbers(rules: Sequence[Rule]) -> Iterator[Check]:
-    """Yield the checks that count values of `metadata` that should be numbers or dates and are none."""
+    """Yield the checks that count values of `metadata` that should be numbers or dates, and are not."""
     for rule in rules:
         if isinstance(rule, WrittenNumberPredicate):
             [column] = rule.signals

@@ -36,7 +36,7 @@ class FactTable:
 
 @dataclass(frozen=True)
 class Facts:
-    """Join facts to the raw documents of a dataset; the chain stays as it is."""
+    """Join facts to the raw documents of a dataset; the chain does not change."""
 
     sources: Sequence[FactFiles | FactTable]
 

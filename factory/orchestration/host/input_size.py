@@ -34,8 +34,8 @@ def input_bytes(
 ) -> int | None:
     """Return the bytes that a run of the assets of `selection`, None for all, reads from outside it.
 
-    Of a partitioned source the files of all partitions count, because later tables read them all. None if a
-    source does not declare its size.
+    A partitioned source counts with the files of all partitions, because later tables read them all. None if
+    a source does not declare its size.
     """
     run_assets = [asset for asset in assets if selection is None or asset.keys & set(selection)]
     outputs = {key for asset in run_assets for key in asset.keys}

@@ -108,7 +108,7 @@ class Branch:
 
     @cached_property
     def read(self) -> Rows:
-        """All rows; `seal` and `publish` leave them as they are."""
+        """All rows; `seal` and `publish` do not change them."""
         return rows_at(self.spark, self.lake, self.audit.table, self._head, self.output.schema)
 
 

@@ -1,4 +1,4 @@
-"""The damaged file behind a failure to read Parquet, because Spark's errors name no file."""
+"""Find the damaged Parquet file behind a failure of Spark, because Spark's errors name no file."""
 
 from __future__ import annotations
 

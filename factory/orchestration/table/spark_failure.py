@@ -54,7 +54,7 @@ def explained(error: BaseException) -> FactoryError | None:
 def failed_reading_parquet(error: BaseException) -> bool:
     """Whether Spark's JVM failed in the code that reads Parquet; these errors name no file.
 
-    A full disk is no such failure, nor is an error of the code that writes Parquet: the files that the run
+    A full disk does not count, nor does an error of the code that writes Parquet: the files that the run
     reads are not to blame.
     """
     text = "\n".join(

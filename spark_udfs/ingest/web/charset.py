@@ -2,8 +2,8 @@
 
 The order is the browsers': byte order mark, header, meta element. Browsers trust the first of them, and show
 nonsense where it is wrong; people then choose another charset in a menu. Here a declared charset is passed
-over if the bytes are no text in it, or no plausible one. Bytes that are valid UTF-8 are UTF-8, even if
-another charset is declared: its texts are hardly ever valid UTF-8.
+over unless the bytes are plausible text in it. Bytes that are valid UTF-8 are UTF-8, even if another charset
+is declared: its texts are hardly ever valid UTF-8.
 """
 
 from __future__ import annotations

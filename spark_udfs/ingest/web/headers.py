@@ -30,7 +30,7 @@ class Headers:
         return cls(fields)
 
     def get(self, name: str) -> str:
-        """Return the value of a field, of a repeated one the first, empty if there is none."""
+        """Return the value of a field, the first of a repeated one, empty without any."""
         return self.fields.get(name, [""])[0]
 
     def list_of(self, name: str) -> str:

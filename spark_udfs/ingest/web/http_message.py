@@ -177,7 +177,7 @@ _DECODERS: dict[str, Callable[[bytes, int], Body]] = {
 def page_of_record(content: bytes) -> tuple[bytes, str | None]:
     """Return the decoded body of a record of an archive, with its header, and its charset.
 
-    Raises BadRecord for bytes that are no such record.
+    Raises BadRecord for other bytes.
     """
     end = header_end(content)
     if end is None:

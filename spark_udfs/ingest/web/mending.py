@@ -124,7 +124,7 @@ def _are_of_one_kind(core: ElementNode, other: ElementNode) -> bool:
 
 
 def _is_running_text(element: ElementNode) -> bool:
-    """Whether paragraphs of an element have several sentences that are no links."""
+    """Whether paragraphs of an element have several sentences outside links."""
     texts = [text_of(paragraph) for paragraph in select(element, "p") if not len(select(paragraph, "a"))]
     return sum(map(n_letters, texts)) > _RUNNING_LETTERS
 

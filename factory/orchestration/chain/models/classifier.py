@@ -74,7 +74,7 @@ def classifier(
     examples are declared otherwise, or by a run that selects it without its documents. Training leaves out
     the share `holdout` of the sources, or the sources that match its globs (`source` is a field; by default
     repository, host or folder). Without a `limit` positives stay, except adverts and abuse. Raises
-    ConfigurationError unless there are two classes or more, and for a `source` that is no field.
+    ConfigurationError unless there are two classes or more, and for a `source` that is not a field.
     """
     if source is not None and source not in RAW.names and not source.startswith(METADATA):
         raise ConfigurationError(

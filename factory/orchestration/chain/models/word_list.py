@@ -28,8 +28,8 @@ def word_list(
 ) -> RuleModel:
     """Declare a list of words: files by the code of the language that they judge, an entry a line.
 
-    An unchanged list is not read again, and nothing is measured again. Raises ConfigurationError for a code
-    that is no language's, for a list without a file, and as `word_list_table`.
+    An unchanged list is not read again, and nothing is measured again. Raises ConfigurationError for an
+    unknown code of a language, for a list without a file, and as `word_list_table`.
     """
     files = {(language, PROFANE): path for language, path in profane.items()}
     files |= {(language, FLAGGED): path for language, path in (flagged or {}).items()}

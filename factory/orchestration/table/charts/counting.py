@@ -144,7 +144,7 @@ def tally(arrays: Iterable[pa.Array]) -> dict[Any, int]:
 
 
 def _sample(rows: Rows, columns: Sequence[str]) -> tuple[Iterable[pa.RecordBatch], int]:
-    """Return the rows as batches; a large table yields one row in so many."""
+    """Return the rows as batches, and n: a large table yields a sample of one row in n."""
     batches = rows.read_locally(columns)
     if batches is not None:
         return batches, 1
