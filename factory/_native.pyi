@@ -508,7 +508,7 @@ def sign_bags(
 class RecordParts:
     """Packed records of numbers; `len` is their number.
 
-    Rows (part, records) hold the records with the same first 12 bits (`native/src/dedup/packed_parts.rs`).
+    Rows (part, records) share the first 12 bits of their records (`native/src/dedup/pairs/packed_parts.rs`).
     """
 
     def __init__(self) -> None: ...

@@ -97,7 +97,7 @@ def around(tokens: np.ndarray, frequencies: np.ndarray, n: int, seed: int = 6) -
 
 
 def packed_bag(tokens: np.ndarray, counts: np.ndarray) -> bytes:
-    """Pack a bag whose counts are below 256 (`native/src/dedup/packed_bag.rs`)."""
+    """Pack a bag whose counts are below 256 (`native/src/dedup/bags/packed_bag.rs`)."""
     order = np.argsort(tokens)
     n = np.uint32(len(tokens)).tobytes()
     return n + tokens[order].astype("<u8").tobytes() + counts[order].astype(np.uint8).tobytes()

@@ -54,7 +54,7 @@ def weighed(texts: pa.Array) -> Files:
 def counted(
     texts: pa.Array, max_distinct: int = MAX_DISTINCT, kind: str = "code"
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(tokens, counts) of each text, from its packed bag (`native/src/dedup/packed_bag.rs`)."""
+    """(tokens, counts) of each text, from its packed bag (`native/src/dedup/bags/packed_bag.rs`)."""
     bags = _native.BagMaker(kind, max_distinct, max_text_bytes=0).make(texts)["bag"]
     return [_unpacked(bag) for bag in bags.to_pylist()]
 

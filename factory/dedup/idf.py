@@ -1,6 +1,6 @@
 """The idf table of a group: built on the driver, and mapped by all workers of a machine from one file.
 
-The table (`native/src/dedup/idf.rs`) holds the document frequency of each token of two documents or more.
+The table (`native/src/dedup/bags/idf.rs`) holds the document frequency of tokens of two documents or more.
 While it builds the table the driver needs some 50 bytes per token; on disk a token takes eleven bytes, and
 the workers of a machine share the pages of the file.
 """

@@ -1,8 +1,8 @@
 """The edges inside large buckets, where members meet leaders instead of each other.
 
 Large buckets with common members are one cell, so that a member comes once, not once per band. A member is
-compared with the leaders of its buckets (`native/src/dedup/leaders.rs`), at a bounded cost, so a cell costs
-in proportion to its members, whether its documents are similar, nearly similar or strangers.
+compared with the leaders of its buckets (`native/src/dedup/pairs/leaders.rs`), at a bounded cost, so a cell
+costs in proportion to its members, whether its documents are similar, nearly similar or strangers.
 
 1. The best members of a cell, `LEADING` of them, elect leaders. A task of a larger cell gets these members
    and some of the others, repeats the election, and compares its others with the leaders.

@@ -16,7 +16,7 @@ _FREQUENCIES_AT_ONCE = 1 << 20  # 16 MiB
 def make_bags(
     batches: Iterable[pa.RecordBatch], lexer: str, max_distinct: int, text_bytes: int
 ) -> Iterator[pa.RecordBatch]:
-    """Every column but `text`, then its (n_tokens, bag, token_texts) (`native/src/dedup/packed_bag.rs`)."""
+    """Every column but `text`, then (n_tokens, bag, token_texts) (`native/src/dedup/bags/packed_bag.rs`)."""
     maker = _native.BagMaker(lexer, max_distinct, text_bytes)
     for batch in batches:
         yield hstack(batch.drop_columns("text"), maker.make(batch.column("text")))

@@ -1,4 +1,4 @@
-"""Collisions in buckets with several members, in Spark's Python workers (`native/src/dedup/bucket_pairs.rs`).
+"""Buckets with several members, in Spark's Python workers (`native/src/dedup/pairs/bucket_pairs.rs`).
 
 A row per member of a bucket would be dozens per document, and Spark would sort each for a window and hash it
 again to find distinct ones. Spark shuffles rows of many members instead, in parts by bucket.

@@ -1,4 +1,4 @@
-"""Cells in which pairs are compared, in Spark's Python workers (`native/src/dedup/pair_cells.rs`).
+"""Cells in which pairs are compared, in Spark's Python workers (`native/src/dedup/pairs/pair_cells.rs`).
 
 Spark joins of the pairs with their ends would name cells too, with a row per pair and end.
 """

@@ -11,7 +11,7 @@ BAGS = table(
     required("content_hash", pa.string(), "hash of the text"),
     required("copies", pa.int64(), "documents that share the text"),
     required("n_tokens", pa.int64(), "tokens in the text"),
-    required("bag", pa.binary(), "distinct tokens and their counts (`native/src/dedup/packed_bag.rs`)"),
+    required("bag", pa.binary(), "distinct tokens and their counts (`native/src/dedup/bags/packed_bag.rs`)"),
     required("token_texts", pa.binary(), "texts of tokens that no earlier bag has"),
     key=("content_hash",),
     properties={

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::entries::ChunkEntry;
 use super::error::{PageError, Place, Result};
-use super::files::read;
-use super::layout::Parts;
-use super::reader::Reader;
-use super::scan::FileScan;
+use super::index::entries::ChunkEntry;
+use super::index::layout::Parts;
+use super::index::scan::FileScan;
+use super::read::files::read;
+use super::read::reader::Reader;
 
 const THREADS: usize = 8; // reading footers means waiting, not computing
 const WINDOW: u64 = 64 << 10; // bytes of page headers per read of a local disk

@@ -16,11 +16,11 @@ use parquet::file::properties::{WriterProperties, WriterVersion};
 use proptest::prelude::*;
 
 use super::build::{join, scan_files};
-use super::cache::PageCache;
-use super::gather::{Part, gather};
-use super::index::Index;
-use super::read::{read_pages, read_rows};
-use super::reader::Reader;
+use super::index::page_index::Index;
+use super::read::cache::PageCache;
+use super::read::gather::{Part, gather};
+use super::read::one_index::{read_pages, read_rows};
+use super::read::reader::Reader;
 
 /// Options of the writer.
 #[derive(Clone, Debug)]

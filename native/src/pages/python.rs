@@ -14,14 +14,14 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
 use super::build;
-use super::cache;
-use super::decode::Decoder;
+use super::decode::decoder::Decoder;
 use super::error::PageError;
-use super::gather::{Part, gather};
-use super::index::Index;
-use super::read;
-use super::reader::{Fetch, Reader};
-use super::scan::FileScan;
+use super::index::page_index::Index;
+use super::index::scan::FileScan;
+use super::read::cache;
+use super::read::gather::{Part, gather};
+use super::read::one_index;
+use super::read::reader::{Fetch, Reader};
 
 /// `PageScan` of the Python module.
 #[pyclass]
@@ -173,7 +173,7 @@ impl PageIndex {
         cache: Option<&PageCache>,
     ) -> PyResult<Vec<PyArrowType<ArrayData>>> {
         let numbers = unsigned(py, &numbers)?;
-        let arrays = py.detach(|| read::read_pages(&self.0, &numbers, cache.map(|cache| &cache.0)))?;
+        let arrays = py.detach(|| one_index::read_pages(&self.0, &numbers, cache.map(|cache| &cache.0)))?;
         Ok(arrays
             .into_iter()
             .map(|array| PyArrowType(array.to_data()))
@@ -182,7 +182,7 @@ impl PageIndex {
 
     fn read_rows(&self, py: Python<'_>, rows: PyBuffer<i64>) -> PyResult<PyArrowType<ArrayData>> {
         let rows = unsigned(py, &rows)?;
-        let array = py.detach(|| read::read_rows(&self.0, rows))?;
+        let array = py.detach(|| one_index::read_rows(&self.0, rows))?;
         Ok(PyArrowType(array.to_data()))
     }
 }

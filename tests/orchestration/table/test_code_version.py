@@ -111,7 +111,7 @@ def stale(before: dict[str, str], after: dict[str, str]) -> set[str]:
 @pytest.mark.parametrize(
     "file, stages",
     [
-        ("src/pages/reader.rs", set()),
+        ("src/pages/read/reader.rs", set()),
         ("src/blend/feistel.rs", set()),
         ("src/dedup/keep_rule.rs", {"dedup"}),
         ("src/filters/text_signals/words.rs", {"filters"}),
