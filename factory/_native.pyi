@@ -188,11 +188,6 @@ def plan_sequences(
     sequences than it needs, up to `most_sequences`, which is zero or more.
     """
 
-def plan_next_fit(
-    lengths: pa.Int64Array, repositories: pa.Int64Array, sequence_length: int
-) -> pa.RecordBatch:
-    """Return next-fit's plan of the same documents, for comparison, with the columns of `plan_sequences`."""
-
 # -- pages of Parquet files (native/src/pages)
 #
 # All of it raises KeyError for a missing column, NotImplementedError for a layout not supported page by page,

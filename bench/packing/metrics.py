@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_udfs.packing.pack import next_fit_chunk
+from bench.packing.next_fit import next_fit_chunk
 
 _ENDS = ("doc_id", "depends_on")
 

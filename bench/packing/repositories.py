@@ -17,12 +17,13 @@ import pyarrow.compute as pc
 from bench.harness import Report, Row, at_least, table
 from bench.packing.lengths import SEQUENCE_LENGTHS, full_and_rest
 from bench.packing.metrics import visible_dependencies
+from bench.packing.next_fit import next_fit_chunk
 from factory._native import best_fit_decreasing
 from factory.lake import names
 from factory.lake.schemas.base import REPOSITORY
 from factory.lake.tables import Lake
 from factory.packing.pack import PackConfig
-from spark_udfs.packing.pack import next_fit_chunk, plan_chunk
+from spark_udfs.packing.pack import plan_chunk
 
 LEAST_FILL = 0.999  # share of the best fill of any plan
 LEAST_VISIBLE = 1.0  # share of the dependencies that next-fit shows

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from factory._native import plan_next_fit, plan_sequences
+from factory._native import plan_sequences
 from factory.lake.schemas.base import REPOSITORY
 from factory.lake.schemas.packing import PACKED
 
@@ -57,13 +57,6 @@ def plan_chunk(documents: pa.Table, sequence_length: int, slack: float, tokens_b
 def _most_sequences(n_tokens: int, sequence_length: int, slack: float) -> int:
     """Return the most sequences that a table of so many tokens may have."""
     return int(-(-n_tokens // sequence_length) * (1.0 + slack))
-
-
-def next_fit_chunk(documents: pa.Table, sequence_length: int) -> pa.Table:
-    """Return next-fit's plan of the same documents, for comparison, by sequence."""
-    documents = documents.sort_by(_IN_ORDER)
-    planned = plan_next_fit(_int64(documents.column("n_tokens")), _repositories(documents), sequence_length)
-    return _positioned(_named(planned, documents.column("doc_id").combine_chunks()))
 
 
 def assemble(batches: Iterator[pa.RecordBatch], append: int) -> Iterator[pa.RecordBatch]:

@@ -15,9 +15,10 @@ from bench.harness import Report
 from bench.packing.lengths import of_repositories
 from bench.packing.measure import _show
 from bench.packing.metrics import PackingMetrics, visible_dependencies
+from bench.packing.next_fit import next_fit_chunk
 from bench.packing.repositories import Repositories, best_fit, ours
 from factory.packing.pack import PackConfig
-from spark_udfs.packing.pack import next_fit_chunk, plan_chunk
+from spark_udfs.packing.pack import plan_chunk
 
 
 @pytest.fixture

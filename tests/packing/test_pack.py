@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from bench.packing.metrics import measure
+from bench.packing.next_fit import next_fit_chunk
 from factory.errors import ConfigurationError, NotFound
 from factory.lake.schemas.models import TOKENIZER
 from factory.lake.schemas.packing import PACKED, PLACEMENTS, TOKENIZED
@@ -19,7 +20,7 @@ from factory.models.tokenizer import END_OF_TEXT, tokenizer_table, train, traini
 from factory.packing.pack import PackConfig, pack, placements, resolve
 from factory.packing.tokenize import TokenizeConfig, tokenize
 from spark_udfs.models.tokenizer import load
-from spark_udfs.packing.pack import next_fit_chunk, plan_chunk
+from spark_udfs.packing.pack import plan_chunk
 from spark_udfs.packing.tokenize import decode
 from tests.packing.visible import visible_dependencies
 

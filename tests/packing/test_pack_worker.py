@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory._native import best_fit_decreasing, fewest_sequences, plan_next_fit, plan_sequences
-from spark_udfs.packing.pack import assemble, next_fit_chunk, plan_chunk
+from bench.packing.next_fit import next_fit_chunk
+from factory._native import best_fit_decreasing, fewest_sequences, plan_sequences
+from spark_udfs.packing.pack import assemble, plan_chunk
 from tests.packing.visible import visible_dependencies
 
 Rows = list[dict[str, object]]
@@ -119,13 +120,13 @@ def test_a_wrong_length_is_a_sentence(lengths: list[int], sequence_length: int, 
 
 
 def test_a_wrong_dependency_is_a_sentence() -> None:
-    two, one = pa.array([1, 1]), pa.array([1])
+    two, one, none = pa.array([1, 1]), pa.array([1]), pa.array([], pa.int64())
     with pytest.raises(ValueError, match="names document 2 of 2"):
         plan_sequences(two, two, pa.array([2]), pa.array([0]), 8, 0)
     with pytest.raises(ValueError, match="2 documents and 1 repositories"):
-        plan_next_fit(two, one, 8)
+        plan_sequences(two, one, none, none, 8, 0)
     with pytest.raises(ValueError, match="Pass an array of int64"):
-        plan_next_fit(two, pa.array(["a", "b"]), 8)
+        plan_sequences(two, pa.array(["a", "b"]), none, none, 8, 0)
     with pytest.raises(OverflowError):
         plan_sequences(two, two, one, one, 8, -1)
 

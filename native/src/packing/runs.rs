@@ -38,30 +38,6 @@ pub fn plan(chunk: &Chunk, most_sequences: u64) -> Vec<Piece> {
     place(chunk, &labels)
 }
 
-/// The plan of next-fit, for comparison: the documents in order, with a new sequence for every repository and
-/// for a document that does not fit.
-pub fn next_fit(chunk: &Chunk) -> Vec<Piece> {
-    let mut sequences = vec![0; chunk.n_documents()];
-    let mut sequence = 0;
-    let mut used = 0u64;
-    let mut starts = chunk.starts.iter().peekable();
-    for (document, &length) in chunk.rest.iter().enumerate() {
-        let begins = starts.next_if_eq(&&document).is_some();
-        if used > 0 && (begins || used + u64::from(length) > u64::from(chunk.capacity)) {
-            sequence += 1;
-            used = 0;
-        }
-        sequences[document] = sequence;
-        used += u64::from(length);
-    }
-    placements(
-        &chunk.lengths,
-        chunk.capacity,
-        &sequences,
-        sequence + u32::from(used > 0),
-    )
-}
-
 fn place(chunk: &Chunk, labels: &[u32]) -> Vec<Piece> {
     let (by_label, n_sequences) = chunk.fit(labels);
     let sequences: Vec<u32> = labels.iter().map(|&label| by_label[label as usize]).collect();
@@ -236,30 +212,8 @@ fn plan_sequences(
     .map_err(PyValueError::new_err)
 }
 
-#[pyfunction]
-fn plan_next_fit(
-    py: Python<'_>,
-    lengths: PyArrowType<ArrayData>,
-    repositories: PyArrowType<ArrayData>,
-    sequence_length: i64,
-) -> PyResult<PyArrowType<RecordBatch>> {
-    py.detach(|| {
-        let none = Int64Array::from(Vec::<i64>::new()).into_data();
-        batch(&next_fit(&checked_chunk(
-            lengths.0,
-            repositories.0,
-            none.clone(),
-            none,
-            sequence_length,
-        )?))
-    })
-    .map(PyArrowType)
-    .map_err(PyValueError::new_err)
-}
-
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan_sequences, module)?)?;
-    module.add_function(wrap_pyfunction!(plan_next_fit, module)?)?;
     Ok(())
 }
 

@@ -66,6 +66,30 @@ fn best_cut(chunk: &Chunk) -> u32 {
     best
 }
 
+/// The plan of next-fit, for comparison: the documents in order, with a new sequence for every repository and
+/// for a document that does not fit.
+fn next_fit(chunk: &Chunk) -> Vec<Piece> {
+    let mut sequences = vec![0; chunk.n_documents()];
+    let mut sequence = 0;
+    let mut used = 0u64;
+    let mut starts = chunk.starts.iter().peekable();
+    for (document, &length) in chunk.rest.iter().enumerate() {
+        let begins = starts.next_if_eq(&&document).is_some();
+        if used > 0 && (begins || used + u64::from(length) > u64::from(chunk.capacity)) {
+            sequence += 1;
+            used = 0;
+        }
+        sequences[document] = sequence;
+        used += u64::from(length);
+    }
+    placements(
+        &chunk.lengths,
+        chunk.capacity,
+        &sequences,
+        sequence + u32::from(used > 0),
+    )
+}
+
 proptest! {
     #[test]
     fn as_much_is_visible_as_with_next_fit_within_the_sequences((chunk, _) in chunks(), extra in 0usize..4) {
