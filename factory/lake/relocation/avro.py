@@ -51,12 +51,6 @@ def rewrite_avro(source: InputFile, target: OutputFile, change: Callable[[AvroRe
             writer.write_block(block)
 
 
-def read_avro(source: InputFile) -> list[AvroRecord]:
-    """Return the records of a file as they are stored: nothing is inherited or skipped."""
-    with AvroFile[Record](source) as reader:
-        return [AvroRecord(record, reader.schema) for record in reader]
-
-
 class _SameHeader(AvroOutputFile[Record]):
     """A file with the header of another one; PyIceberg would write its own rendering of the schema."""
 
