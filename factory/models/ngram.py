@@ -1,8 +1,8 @@
 """n-gram models of a language: in how many bits per byte would it write a text?
 
 Low bits per byte mean a text that repeats the training texts, or itself; high bits mean another language, a
-table, encoded data. This is the readable definition; `native/src/models/ngram` counts and scores millions of
-texts.
+table, encoded data. `native/src/models/ngram` counts and scores texts; `tests/models/ngram_definition.py` is
+the readable definition.
 
 - *Tokens* come from a small byte-level BPE of the model's own (Sennrich et al., 2016), so every text has
   some, and no filter waits for the tokenizer of the corpus, which is trained behind the filters. A text is
@@ -19,11 +19,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import pairwise
-from math import log2
+from collections.abc import Iterator
 
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
@@ -33,70 +29,11 @@ LONGEST = 64  # characters of a piece beside a space before it
 N_BYTE_VALUES = 256
 
 Merge = tuple[int, int]  # tokens that become one; merge number n makes token 256 + n
-Ngram = tuple[int, ...]
 
 _WORD, _SPACE = r"A-Za-z0-9\u0080-\U0010ffff", r" \t\n\r\f\v"
 PIECE = re.compile(
     f" ?[{_WORD}]{{1,{LONGEST}}}| ?[^{_WORD}{_SPACE}]{{1,{LONGEST}}}|[{_SPACE}]{{1,{LONGEST}}}"
 )
-
-
-def tokens(text: str, merges: Sequence[Merge]) -> list[int]:
-    """The tokens of a text."""
-    return [token for piece in PIECE.findall(text) for token in _merged(piece, merges)]
-
-
-def _merged(piece: str, merges: Sequence[Merge]) -> list[int]:
-    of_piece = list(piece.encode())
-    ranks = {merge: rank for rank, merge in enumerate(merges)}
-    while ranks_of_pairs := [ranks[pair] for pair in pairwise(of_piece) if pair in ranks]:
-        rank, shorter = min(ranks_of_pairs), []
-        waiting = iter(of_piece)
-        for token in waiting:
-            shorter.append(token)
-            if tuple(shorter[-2:]) == merges[rank]:
-                shorter[-2:] = [N_BYTE_VALUES + rank]
-        of_piece = shorter
-    return of_piece
-
-
-def counts(texts: Iterable[Sequence[int]], least: int = 1) -> Counter[Ngram]:
-    """How often each n-gram occurs in texts of tokens; of three tokens and more, at least `least` times."""
-    every: Counter[Ngram] = Counter()
-    for text in texts:
-        for length in range(1, ORDER + 1):
-            every.update(zip(*(text[start:] for start in range(length)), strict=False))
-    return Counter({ngram: count for ngram, count in every.items() if len(ngram) < 3 or count >= least})
-
-
-class WittenBell:
-    """The probabilities of tokens, from counts of n-grams."""
-
-    def __init__(self, ngrams: Mapping[Ngram, int], vocabulary: int) -> None:
-        self.ngrams, self.vocabulary = ngrams, vocabulary
-
-    @cached_property
-    def _followers(self) -> Mapping[Ngram, list[int]]:
-        followers: dict[Ngram, list[int]] = defaultdict(list)
-        for ngram, count in self.ngrams.items():
-            followers[ngram[:-1]].append(count)
-        return followers
-
-    def probability(self, token: int, context: Ngram) -> float:
-        """P(token | context)."""
-        below = self.probability(token, context[1:]) if context else 1 / self.vocabulary
-        followers = self._followers.get(context, [])
-        if not followers:
-            return below
-        n_tokens, n_distinct = sum(followers), len(followers)
-        return (self.ngrams.get((*context, token), 0) + n_distinct * below) / (n_tokens + n_distinct)
-
-    def bits(self, text: Sequence[int]) -> list[float]:
-        """The bits of each token of a text."""
-        contexts = (tuple(text[max(0, end - ORDER + 1) : end]) for end in range(len(text)))
-        return [
-            -log2(self.probability(token, context)) for token, context in zip(text, contexts, strict=True)
-        ]
 
 
 def train_merges(texts: Iterator[str], vocabulary: int) -> list[Merge]:

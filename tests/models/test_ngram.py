@@ -13,7 +13,8 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
 from factory import _native
 from factory.models import ngram
-from factory.models.ngram import PIECE, WittenBell, counts, tokens, train_merges
+from factory.models.ngram import PIECE, train_merges
+from tests.models.ngram_definition import WittenBell, counts, tokens
 
 SENTENCES = [
     "the river rose because the rain fell on the hills",

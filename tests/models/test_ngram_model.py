@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from factory.errors import ConfigurationError, NotFound
 from factory.models.arrow_stream import arrow_stream_of
-from factory.models.ngram import WittenBell, counts, tokens
 from factory.models.ngram_model import LEAST_BYTES, LEAST_COUNT, ngram_models
 from spark_udfs.filters import perplexity as udf
 from spark_udfs.models.ngram import as_pairs, load
+from tests.models.ngram_definition import WittenBell, counts, tokens
 
 pytestmark = pytest.mark.spark
 

@@ -1,6 +1,6 @@
 //! n-gram models of a language: which texts would it write, and in how many bits per byte?
 //!
-//! `factory/models/ngram.py` is the readable definition.
+//! `factory/models/ngram.py` describes the model; `tests/models/ngram_definition.py` is the readable definition.
 
 use pyo3::prelude::*;
 
