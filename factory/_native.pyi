@@ -142,21 +142,6 @@ class NgramModel:
     def token_bits(self, text: str) -> list[tuple[int, int, float]]:
         """Return (begin, end, bits) of each token of a text; the places are in bytes of UTF-8."""
 
-def token_ngrams(texts: pa.StringArray | pa.LargeStringArray, n: int) -> pa.ListArray:
-    """Return the hashes of every run of `n` tokens of each text, in order: lists of uint64.
-
-    A text of fewer tokens is one n-gram; a null text is null. Raises ValueError for `n` beyond 1 to 1,000.
-    """
-
-class NgramProbe:
-    """A set of n-grams to find in texts, by the hashes of `token_ngrams`."""
-
-    def __init__(self, hashes: pa.UInt64Array, n: int) -> None:
-        """Raises ValueError for hashes of another type and for `n` beyond 1 to 1,000."""
-
-    def places(self, texts: pa.StringArray | pa.LargeStringArray) -> pa.ListArray:
-        """Return (hash, begin, end) of each n-gram found in each text, in order, in bytes of UTF-8."""
-
 # -- packing (native/src/packing)
 
 def best_fit_decreasing(lengths: pa.Int64Array, sequence_length: int) -> pa.UInt32Array:

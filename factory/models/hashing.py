@@ -1,4 +1,4 @@
-"""The hashed words of a text, which classifiers, word lists and probes share.
+"""The hashed words of a text, which classifiers and word lists share.
 
 This is the readable definition; `native/src/models/tokens.rs` and `linear.rs` compute the same for millions
 of texts.

@@ -5,7 +5,6 @@ use pyo3::prelude::*;
 mod folding;
 mod linear;
 mod ngram;
-mod ngram_probe;
 mod texts;
 mod tokens;
 mod word_list;
@@ -14,6 +13,5 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     tokens::register(module)?;
     linear::register(module)?;
     word_list::register(module)?;
-    ngram::register(module)?;
-    ngram_probe::register(module)
+    ngram::register(module)
 }

@@ -1,4 +1,4 @@
-//! The words of a text as hashes: the tokenizer that the classifiers, the word lists and the probes share.
+//! The words of a text as hashes: the tokenizer that classifiers and word lists share.
 //!
 //! A token is a maximal run of letters, numbers and `_`, in lower case, with the marks on them; in scripts that
 //! are written without spaces each character is a token. Its hash is FNV-1a of its UTF-8 bytes, mixed so that all bits depend on all
@@ -100,7 +100,7 @@ fn add_character(state: u64, character: char) -> u64 {
 
 /// The finalizer of MurmurHash3: every bit of the result depends on every bit of `state`.
 #[inline]
-pub fn mixed(state: u64) -> u64 {
+fn mixed(state: u64) -> u64 {
     let state = (state ^ (state >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     let state = (state ^ (state >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     state ^ (state >> 33)
