@@ -43,7 +43,7 @@ def run(
         bench, _, part = name.partition(".")
         if bench not in BENCHES:
             raise ConfigurationError(f"Unknown bench `{bench}`. Benches: {', '.join(BENCHES)}.")
-        from bench.harness import show
+        from bench.harness import join_reports, show
         from bench.spread import over_runs
 
         module = importlib.import_module(f"bench.{bench}.measure")
@@ -53,8 +53,9 @@ def run(
                 f"Bench `{bench}` has no part `{part}`. Parts: {', '.join(parts) or 'none'}."
             )
         progress = Console(stderr=True, highlight=False)
-        selection = ([part],) if part else ()
-        report = over_runs([module.measure(progress, *selection) for _ in range(runs)])
+        default = [module.measure] if hasattr(module, "measure") else list(parts.values())
+        measures = [parts[part]] if part else default
+        report = over_runs([join_reports([measure(progress) for measure in measures]) for _ in range(runs)])
         terminal = sys.stdout.isatty()
         show(name, report, Console(highlight=False, width=None if terminal else _WIDTH))
 

@@ -1,7 +1,8 @@
 """The report of a bench: caveats, machine and versions, checks, tables, and one JSON line per number.
 
-A bench is a folder whose `measure.py` has a function `measure(progress: Console) -> Report` and a docstring
-whose first sentence describes the measurement. It checks the answer before it reports a time.
+A bench is a folder with a `measure.py`: the first sentence of its docstring describes the measurement, and
+its function `measure(progress: Console) -> Report` checks the answer before it reports a time. `PARTS` has
+such functions by name; a bench without its own runs them all.
 """
 
 from __future__ import annotations
@@ -99,6 +100,17 @@ class Report:
         if not holds:
             raise WrongAnswer(f"False: {sentence}. No time is reported; fix the measured code.")
         self.answers.append(sentence)
+
+
+def join_reports(reports: Sequence[Report]) -> Report:
+    """Return the reports of a bench's parts as one."""
+    caveats = [caveat for report in reports for caveat in report.caveats]
+    joint = Report(caveats, "; ".join(report.data for report in reports))
+    for report in reports:
+        joint.answers += report.answers
+        joint.tables += report.tables
+        joint.rows += report.rows
+    return joint
 
 
 def show(name: str, report: Report, console: Console) -> None:

@@ -83,8 +83,9 @@ class Outcome:
         return 1 - self.lost / self.attempts
 
 
-def measure(report: Report, progress: Console) -> None:
+def measure(progress: Console) -> Report:
     """Run each number of producers on each store."""
+    report = Report(CAVEATS, DATA)
     figures = "attempts | success | lag s | window ms | gap s | MB/s | first tenth | last tenth"
     columns = f"store | producers | pace | {figures}"
     shown = table("Decentralized Adaptive Commit", columns)
@@ -98,6 +99,7 @@ def measure(report: Report, progress: Console) -> None:
                 report.check(f"{label}: the log holds each committed batch once", outcome.log_is_whole)
                 _add(report, shown, place.name, n, pace, outcome)
     report.tables.append(shown)
+    return report
 
 
 def run(place: Place, n_producers: int, pace: Pace, goal: Goal, progress: Console) -> Outcome:

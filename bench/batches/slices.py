@@ -74,8 +74,9 @@ class Reads:
     requests: float = 0.0
 
 
-def measure(report: Report, progress: Console) -> None:
+def measure(progress: Console) -> Report:
     """Read slices and whole batches of each size in each store."""
+    report = Report(CAVEATS, DATA)
     columns = "store, batch | slice p50 ms | p95 | whole p50 ms | p95 | slice of whole | bytes read of needed"
     shown = table("A rank's slice against the whole batch", columns)
     for place_of in PLACES:
@@ -87,6 +88,7 @@ def measure(report: Report, progress: Console) -> None:
                 report.check(f"{label}: every read gives what was written", reads.are_right)
                 _add(report, shown, label, place.name, kib, reads)
     report.tables.append(shown)
+    return report
 
 
 def read_both_ways(place: Place, kib: int, n_batches: int, rounds: int) -> Reads:

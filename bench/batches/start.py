@@ -47,8 +47,9 @@ class Start:
     cpu_s: float
 
 
-def measure(report: Report, progress: Console) -> None:
+def measure(progress: Console) -> Report:
     """Grow the log, and start at each length."""
+    report = Report(CAVEATS, DATA)
     columns = "versions | requests | round trips | KB read | wall ms | CPU ms | names left | KB left"
     shown = table("From nothing to the newest state, on a folder", columns)
     progress.print(f"growing a log of {VERSIONS[-1]:,} versions in memory")
@@ -77,6 +78,7 @@ def measure(report: Report, progress: Console) -> None:
             Row(f"batches.start.{state.version}.{key}", figures[key], unit) for key, unit in UNITS.items()
         ]
     report.tables.append(shown)
+    return report
 
 
 def grown(

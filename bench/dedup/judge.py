@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.dedup.exact import Alike
-from bench.keep.graphs import groups
-from bench.keep.rules import judged
+from bench.dedup.graphs import groups
+from bench.dedup.rules import judged
 
 FAR = 0.7  # a removed text that resembles every kept one less than this was removed without reason
 

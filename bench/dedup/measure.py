@@ -5,6 +5,11 @@ to deduplicated documents, on a tenth, a third and all of it; the peers run on t
 datatrove would need an hour for the whole. On that tenth every pair of texts is compared exactly
 (`bench/dedup/exact.py`), by words and weights made without our code (`bench/dedup/truth.py`). Each tool is
 judged by the documents it keeps, by the weighted Jaccard and by its own measure.
+
+Its parts run by themselves, as `make bench NAME=dedup.<part>`: `minhash` measures signatures and their error,
+`idf` the weights of large vocabularies, `scripts` the similarity of texts in twelve scripts, `rules` the
+outcome of each keep rule, `families` the cost of large families of near copies, and `components` connected
+components of ten million edges.
 """
 
 from __future__ import annotations
@@ -18,21 +23,32 @@ import pyarrow.compute as pc
 from rich.console import Console
 from rich.table import Table
 
+from bench.dedup import families, idf, rules
 from bench.dedup.accuracy import Judged, check_decisions, exact_pairs, kept_ids, numbered, of_texts
 from bench.dedup.bandings import add_bandings
 from bench.dedup.chain import Chain, Part
+from bench.dedup.components import measure as components
 from bench.dedup.corpus import FOLDS, corpus
 from bench.dedup.costs import MB, add_costs, megabytes
 from bench.dedup.exact import Alike
 from bench.dedup.judge import FAR, Verdict, lost_families, shown, verdict
+from bench.dedup.minhash import measure as minhash
 from bench.dedup.peers import PEERS, Kept, deduplicated, lay_out, own_measure
+from bench.dedup.scripts import measure as scripts
 from bench.dedup.truth import weighted_words
 from bench.harness import Report, Row, at_least, at_most, cells, table
-from bench.keep.rules import decided as kept_by
 from bench.lakes import own_lake
 from factory.dedup.config import DedupConfig
 from factory.spark.session import build_session
 
+PARTS = {
+    "minhash": minhash.measure,
+    "idf": idf.measure,
+    "scripts": scripts.measure,
+    "rules": rules.measure,
+    "families": families.measure,
+    "components": components.measure,
+}
 CONFIG = DedupConfig(kind="code")
 SHARES = {"tenth": FOLDS // 10, "third": FOLDS // 3, "whole": FOLDS}  # in folds, from the first on
 COMPARED = "tenth"  # the part that every tool runs on
@@ -102,8 +118,8 @@ def _judge(report: Report, judged: Judged, decided: pa.Table, exact: Alike) -> N
         verdict(name, WEIGHTED, texts, n, exact, threshold)
         for name, texts in {
             "ours": _texts(judged, kept),
-            "independent set": kept_by(numbers, edges, "independent_set"),
-            "one per component": kept_by(numbers, edges, "one_per_component"),
+            "independent set": rules.decided(numbers, edges, "independent_set"),
+            "one per component": rules.decided(numbers, edges, "one_per_component"),
         }.items()
     ]
     report.tables.append(_verdicts("By exact weighted Jaccard of all pairs", found))

@@ -44,8 +44,9 @@ CAVEATS = (
 )
 
 
-def measure(report: Report, progress: Console) -> None:
+def measure(progress: Console) -> Report:
     """Plan steps of packed files, then order the microbatches of a pipeline."""
+    report = Report(CAVEATS, DATA)
     progress.print("reading the sizes of Python files")
     lengths = file_lengths()
     shown = table(
@@ -73,6 +74,7 @@ def measure(report: Report, progress: Console) -> None:
                 )
     report.tables.append(shown)
     _add_pipeline(report)
+    return report
 
 
 def equal_sums(rows: PackedRows, hidden: int, dp: int, steps: int = STEPS) -> list[Plan]:

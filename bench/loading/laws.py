@@ -48,8 +48,9 @@ LAWS = {
 }
 
 
-def measure(report: Report, progress: Console) -> None:
+def measure(progress: Console) -> Report:
     """Draw microbatches by each law and context."""
+    report = Report(CAVEATS, DATA)
     progress.print("drawing sequences of texts and images")
     shown = table(
         "FLOPs of the largest microbatch over the smallest", "lengths | context | images | sequences"
@@ -68,6 +69,7 @@ def measure(report: Report, progress: Console) -> None:
             ]
     shown.add_row("the paper", "", f"{PAPER_IMAGES}x", f"{PAPER_SEQUENCES}x")
     report.tables.append(shown)
+    return report
 
 
 def flops(law: Law, context: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

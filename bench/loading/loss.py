@@ -72,8 +72,9 @@ COMPARED = (
 """Runs, and the run that each is compared with."""
 
 
-def measure(report: Report, progress: Console) -> None:
+def measure(progress: Console) -> Report:
     """Train every run from the same weights, and compare its losses with those of another run."""
+    report = Report(CAVEATS, DATA)
     lake, blend = opened(progress)
     trained: dict[Run, npt.NDArray[np.float64]] = {}
     for run in (ALONE, *(run for run, _ in COMPARED)):
@@ -95,6 +96,7 @@ def measure(report: Report, progress: Console) -> None:
         name = f"loading.loss.{run.strategy}.{run.mesh.replace('=', '')}.mean_difference"
         report.rows.append(Row(name, float(differences.mean()), "nats"))
     report.tables.append(shown)
+    return report
 
 
 def losses(lake: Settings, blend: str, run: Run, steps: int) -> npt.NDArray[np.float64]:

@@ -10,29 +10,14 @@ as `make bench NAME=loading.<part>`.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from rich.console import Console
-
-from bench.harness import Report
 from bench.loading import balance, fetch, laws, loss, memory, plan, sharing
 
 PARTS = {
-    "plan": plan,
-    "balance": balance,
-    "laws": laws,
-    "loss": loss,
-    "sharing": sharing,
-    "fetch": fetch,
-    "memory": memory,
+    "plan": plan.measure,
+    "balance": balance.measure,
+    "laws": laws.measure,
+    "loss": loss.measure,
+    "sharing": sharing.measure,
+    "fetch": fetch.measure,
+    "memory": memory.measure,
 }
-
-
-def measure(progress: Console, parts: Collection[str] = tuple(PARTS)) -> Report:
-    """The parts of these names in one report."""
-    modules = [PARTS[part] for part in parts]
-    caveats = [caveat for module in modules for caveat in module.CAVEATS]
-    report = Report(caveats, "; ".join(module.DATA for module in modules))
-    for module in modules:
-        module.measure(report, progress)
-    return report

@@ -79,8 +79,9 @@ class Memory:
         return self.server + n_ranks * (self.rank + workers * self.worker)
 
 
-def measure(report: Report, progress: Console) -> None:
+def measure(progress: Console) -> Report:
     """Check the rows that the ranks read, and read the memory of all processes."""
+    report = Report(CAVEATS, DATA)
     columns = "sources | way | " + " | ".join(f"{n} ranks" for n in RANKS) + " | a rank | a worker | server"
     shown = table("Unique MiB of all processes", columns)
     far = table(
@@ -109,6 +110,7 @@ def measure(report: Report, progress: Console) -> None:
         for way in WAYS:
             report.rows += _far_rows(far, encoding, way, found)
     report.tables += [shown, far]
+    return report
 
 
 def read(

@@ -90,8 +90,9 @@ CAVEATS = (
 )
 
 
-def measure(report: Report, progress: Console) -> None:
+def measure(progress: Console) -> Report:
     """Check the plans of each case, then time their parts."""
+    report = Report(CAVEATS, DATA)
     home = tables.written(sorted({case.rows for case in CASES}), progress)
     columns = "rows | ranks | bins | " + " | ".join(PARTS) + " | paper: cost | balance"
     costs = table("CPU ms of a step, best (median)", columns)
@@ -112,6 +113,7 @@ def measure(report: Report, progress: Console) -> None:
             naming = _add_naming(report, blend)
     report.tables += [costs, naming, imbalance]
     images.add_balance(report)
+    return report
 
 
 def reshuffled(blend: Blend, shuffle: Mapping[str, Any]) -> BlendOrder:

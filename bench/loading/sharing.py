@@ -90,8 +90,9 @@ UNITS = {
 """The unit of each figure, and its digits in the table."""
 
 
-def measure(report: Report, progress: Console) -> None:
+def measure(progress: Console) -> Report:
     """Check what the ranks get, then time them."""
+    report = Report(CAVEATS, DATA)
     home = text.written([STEP_ROWS], SOURCE_ROWS, progress)
     figures: dict[str, list[Figures]] = {way.name: [] for way in WAYS}
     for number in range(ROUNDS):
@@ -118,6 +119,7 @@ def measure(report: Report, progress: Console) -> None:
                 at_most(f"{label}.wait", round(figure["p50_ms"], 3), "ms", MOST_WAIT_MS),
             ]
     report.tables.append(shown)
+    return report
 
 
 def median_figures(runs: Sequence[Figures]) -> Figures:

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.components.graph import batches, graph, names
-from bench.components.measure import counted_rounds, labelled, labels
+from bench.dedup.components.graph import batches, graph, names
+from bench.dedup.components.measure import counted_rounds, labelled, labels
 
 N_EDGES = 20_000
 

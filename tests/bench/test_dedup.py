@@ -25,11 +25,11 @@ from bench.dedup.costs import add_costs
 from bench.dedup.exact import Alike, alike
 from bench.dedup.judge import Verdict, lost_families, shown, verdict
 from bench.dedup.measure import _texts, _verdicts
+from bench.dedup.minhash.corpus import counted
 from bench.dedup.peers import Kept, lay_out
 from bench.dedup.releases import RELEASES, requirements
 from bench.dedup.truth import code_words, weighted_words
 from bench.harness import Report, WrongAnswer
-from bench.minhash.corpus import counted
 from bench.processes import ByKind, Span
 from factory.dedup.banding import Banding
 from factory.lake.schemas.ingest import RAW

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.keep import families
-from bench.keep.graphs import Edge, most, stars
-from bench.keep.rules import changed, decided, judged
+from bench.dedup import families
+from bench.dedup.graphs import Edge, most, stars
+from bench.dedup.rules import changed, decided, judged
 from factory.dedup import large_buckets
 from factory.dedup.decisions import Keep
 

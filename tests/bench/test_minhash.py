@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bench.bags import Bags, joined
-from bench.minhash.corpus import Pairs, pairs
-from bench.minhash.measure import errors
+from bench.dedup.minhash.corpus import Pairs, pairs
+from bench.dedup.minhash.measure import errors
 from tests.bench.test_dedup import similarity
 
 

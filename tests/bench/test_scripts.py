@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.scripts.corpus import SCRIPTS, Texts, texts_of_names, texts_of_syllables
-from bench.scripts.measure import KINDS, LIMIT, similarities
+from bench.dedup.scripts.corpus import SCRIPTS, Texts, texts_of_names, texts_of_syllables
+from bench.dedup.scripts.measure import KINDS, LIMIT, similarities
 
 
 @pytest.mark.parametrize("kind", KINDS)

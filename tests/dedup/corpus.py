@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.minhash.corpus import counted
+from bench.dedup.minhash.corpus import counted
 from factory.lake.schemas.ingest import RAW
 
 _FILES = tempfile.TemporaryDirectory(prefix="dedup-corpus-")

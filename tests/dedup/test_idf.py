@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from bench.idf.measure import N_DOCUMENTS, THRESHOLD, Pairs, around, packed_bag, verified
+from bench.dedup.idf import N_DOCUMENTS, THRESHOLD, Pairs, around, packed_bag, verified
 from factory.dedup import idf as idf_module
 from factory.dedup.idf import name_of
 from factory.errors import MachineError

@@ -9,7 +9,7 @@ from datasketch import WeightedMinHashGenerator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.minhash.corpus import counted
+from bench.dedup.minhash.corpus import counted
 from factory import _native
 from tests.dedup.bagged import idf_table, packed, sign
 from tests.dedup.icws import icws

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.minhash.corpus import counted
+from bench.dedup.minhash.corpus import counted
 from factory import _native
 from spark_udfs.dedup.bags import count_tokens, make_bags, merge_counts, pack_frequencies
 from tests.dedup.bagged import idf_table

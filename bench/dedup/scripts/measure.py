@@ -14,9 +14,9 @@ import pyarrow as pa
 from rich.console import Console
 
 from bench.bags import Bag
+from bench.dedup.minhash.corpus import counted
+from bench.dedup.scripts.corpus import SCRIPTS, Texts, texts_of_names, texts_of_syllables
 from bench.harness import Report, Row, at_most, table
-from bench.minhash.corpus import counted
-from bench.scripts.corpus import SCRIPTS, Texts, texts_of_names, texts_of_syllables
 
 KINDS = ("prose", "cl100k_base")
 N_TEXTS, SENTENCES = 20, (10, 25, 50)

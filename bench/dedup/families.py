@@ -61,8 +61,9 @@ class Family:
         return len(self.versions)
 
 
-def measure(report: Report, progress: Console) -> None:
+def measure(progress: Console) -> Report:
     """Compare families of every shape and size."""
+    report = Report(CAVEATS, DATA)
     rows = []
     for shape in SHAPES:
         for size in SIZES:
@@ -93,6 +94,7 @@ def measure(report: Report, progress: Console) -> None:
         "family | members | edges | kept | unsupported | similar kept | not compared | CPU s | us a member"
     )
     report.tables.append(table("Families", columns, rows))
+    return report
 
 
 def family(shape: str, size: int) -> Family:

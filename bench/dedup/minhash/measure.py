@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 
+from bench.dedup.minhash.corpus import LEAST_TOKENS, MOST_TOKENS, Files, Pairs, corpus, pairs
 from bench.harness import Report, Row, at_least, at_most, table
-from bench.minhash.corpus import LEAST_TOKENS, MOST_TOKENS, Files, Pairs, corpus, pairs
 from bench.peers import MINHASH
 from bench.timing import cpu_seconds
 from factory import _native
@@ -138,7 +138,7 @@ def _theirs(bags: Files, alike: Pairs, values: int, progress: Console) -> list[R
             weights=alike.bags.weights[:end],
             offsets=alike.bags.offsets[: 2 * PEER_PAIRS + 1],
         )
-        found = MINHASH.answer("bench.minhash.peer", folder, values, console=progress)
+        found = MINHASH.answer("bench.dedup.minhash.peer", folder, values, console=progress)
     results = []
     for tool, said in found.items():
         speeds = {name: it["documents"] / it["cpu_s"] for name, it in said["costs"].items()}

@@ -17,9 +17,9 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
+from bench.dedup.graphs import Edge, groups, most, stars
+from bench.dedup.minhash.corpus import corpus
 from bench.harness import Report, Row, at_most, table
-from bench.keep.graphs import Edge, groups, most, stars
-from bench.minhash.corpus import corpus
 from factory import _native
 from factory.dedup.bags import MAX_DISTINCT, TEXT_BYTES
 from factory.dedup.banding import Banding
@@ -57,8 +57,9 @@ class Outcome:
     """Groups of similar documents without a kept one."""
 
 
-def measure(report: Report, progress: Console) -> None:
+def measure(progress: Console) -> Report:
     """Find all similar pairs, apply every rule, and judge each."""
+    report = Report(CAVEATS, DATA)
     texts, idf = documents()
     names = [f"{number:06}" for number in range(len(texts))]
     signatures = _native.sign_packed(
@@ -91,6 +92,7 @@ def measure(report: Report, progress: Console) -> None:
     best, small = _optimum(truth, next(it.kept for it in found if it.rule == OURS))
     report.tables.append(best)
     report.rows += [*_rows(found), *small]
+    return report
 
 
 def documents() -> tuple[pa.Array, pa.UInt8Array]:

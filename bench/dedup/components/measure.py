@@ -1,6 +1,6 @@
 """Connected components of ten million edges in Spark: CPU seconds, memory and rounds of both algorithms.
 
-The graph (`bench/components/graph.py`) has stars of power-law sizes and long paths. Both algorithms
+The graph (`bench/dedup/components/graph.py`) has stars of power-law sizes and long paths. Both algorithms
 run on it, in two tasks; every label is compared with the least id of the component that scipy finds.
 """
 
@@ -24,7 +24,7 @@ from rich.table import Table
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from bench.components.graph import batches, graph, names
+from bench.dedup.components.graph import batches, graph, names
 from bench.harness import Report, Row, cells, table
 from bench.lakes import own_lake
 from bench.processes import Meter, Span
