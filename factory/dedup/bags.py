@@ -2,7 +2,7 @@
 
 Exact copies collapse here, on the content hash. Later stages count, sign and compare bags, which are smaller
 than texts and made once: cutting a text costs several times what signing its bag does
-(`make bench NAME=minhash`). The table is uncompressed, because hashes hardly compress.
+(`make bench NAME=dedup.minhash`). The table is uncompressed, because hashes hardly compress.
 """
 
 from __future__ import annotations
