@@ -14,7 +14,7 @@ import dagster as dg
 
 from factory.lake import names
 from factory.lake.names import TableName
-from factory.orchestration.datasets.partition_paths import keys_at, path_of
+from factory.orchestration.declare.ingest_partition_paths import keys_at, path_of
 from factory.orchestration.table.declaration import FilesOf
 from factory.orchestration.table.table_asset import declaration_of
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from pydantic import Field
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from factory.explain.stages import filters, registry
 from factory.explain.stages.stage import Section
 from factory.explain.stages.verdicts import VerdictView
+from factory.frozen_model import FrozenModel
 from factory.lake.names import STAGE_OF_NAMESPACE, TableName
 from factory.lake.schemas.filters import FILTERED
-from factory.orchestration.chain.link import Chain, staying
+from factory.orchestration.chain.link import Chain, Link, staying
+from factory.orchestration.declare.filters import FiltersPart
+from factory.orchestration.declare.part import Declared, Entry, Part, PartFields
+from factory.orchestration.declare.registry import PARTS
 from factory.orchestration.table.charts.counting import counts
 from factory.orchestration.table.charts.registry import CHARTS
 
@@ -60,15 +65,46 @@ class Brevity:
         return chain.adding(judged, verdicts=TableName(BREVITY, chain.dataset))
 
 
+class BrevityOptions(FrozenModel):
+    """The options of the stage."""
+
+    least: int = Field(ge=1, description="fewest characters of a document")
+
+
+class BrevityFields(PartFields):
+    """The field of a dataset or variant."""
+
+    brevity: BrevityOptions | None = Field(default=None, description="drop short documents")
+
+
+class BrevityPart(Part):
+    """The stage in a datasets file: an option of datasets and variants."""
+
+    dataset = BrevityFields
+    variant = BrevityFields
+
+    def links(self, entry: Entry, file: Declared) -> Sequence[Link]:  # noqa: ARG002
+        options = entry.option(BREVITY)
+        return [Brevity(options.least)] if options else ()
+
+    def comment(self, kind: str) -> Iterator[str]:
+        yield f"# brevity: {{least: 200}} # drop short documents of {kind}"
+
+
+PART = BrevityPart()
+
+
 @contextmanager
 def registered() -> Iterator[None]:
     """Register the stage behind the filters."""
     STAGE_OF_NAMESPACE[BREVITY] = BREVITY
     CHARTS[CHART] = counts("kept", "documents by whether they are long enough")
     registry.STAGES.insert(registry.STAGES.index(filters.VIEW) + 1, VIEW)
+    PARTS.insert([type(part) for part in PARTS].index(FiltersPart) + 1, PART)
     try:
         yield
     finally:
+        PARTS.remove(PART)
         registry.STAGES.remove(VIEW)
         del CHARTS[CHART]
         del STAGE_OF_NAMESPACE[BREVITY]

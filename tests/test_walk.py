@@ -26,7 +26,7 @@ import zstandard
 from factory.errors import ConfigurationError
 from factory.orchestration.chain.models.tokenizer import tokenizer
 from factory.orchestration.datasets.assets import corpus
-from factory.orchestration.datasets.file import DatasetsFile
+from factory.orchestration.datasets.file import datasets_file
 from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
 from tests.pages import commands, fenced, is_shown
@@ -245,9 +245,9 @@ def test_the_module_on_the_page_declares_assets(tmp_path: Path) -> None:
 
 def test_every_field_of_the_file_is_on_the_page() -> None:
     page = FIELDS.read_text()
-    formats = DatasetsFile.model_json_schema()["$defs"]
+    formats = datasets_file().model_json_schema()["$defs"]
     for model in formats.values():
         for field in model.get("properties", {}):
             assert f"`{field}`" in page or f"`{field}:" in page or f"{field}:" in page, field
-    for field in DatasetsFile.model_fields:
+    for field in datasets_file().model_fields:
         assert f"`{field}`" in page, field

@@ -27,7 +27,7 @@ from blender.spec.mixture import ScheduleKind
 from blender.spec.source import WellformedSource
 from factory.errors import ConfigurationError
 from factory.frozen_model import FrozenModel
-from factory.orchestration.datasets.located_yaml import LocatedYaml
+from factory.orchestration.declare.located_yaml import LocatedYaml
 
 
 class WrittenKnot(FrozenModel):

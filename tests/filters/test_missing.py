@@ -20,7 +20,7 @@ from factory.filters.rules.onnx_score import OnnxScore
 from factory.filters.rules.perplexity import BitsPerByte
 from factory.filters.shares import with_bounds
 from factory.orchestration.chain.filters import implies
-from factory.orchestration.datasets.models import ClassifierEntry, OnnxModelEntry
+from factory.orchestration.declare.models import ClassifierEntry, OnnxModelEntry
 
 [WORD_COUNT] = Round(rules=["word_count"]).build()
 

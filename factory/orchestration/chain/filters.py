@@ -1,4 +1,4 @@
-"""The link that filters a dataset in rounds, and which signals the rounds can share.
+"""The links that filter a dataset, one a round, and which signals the rounds can share.
 
     raw -> signals_r1 -> filtered_r1 -> signals_r2 -> filtered_r2 -> ... -> signals -> filtered
 
@@ -40,7 +40,7 @@ from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas.filters import FILTERED, LIMITS
 from factory.lake_spark.documents import kept_documents
-from factory.orchestration.chain.link import Chain
+from factory.orchestration.chain.link import Chain, Link
 from factory.orchestration.table.checks import Check, alarm, holds
 from factory.suggestions import unknown_name
 
@@ -79,15 +79,19 @@ class Filters:
     measured: tuple[Measured, ...] = ()
     _steps: dict[str, Sequence[_Round]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def extend(self, chain: Chain) -> Chain:
+    def links(self) -> list[Link]:
+        """Return a link for each round, so that other links can stand between the rounds."""
+        return [FilterRound(self, number) for number in range(max(1, len(self.rounds)))]
+
+    def extend_by(self, number: int, chain: Chain) -> Chain:
+        """Return `chain` with the tables of a round, numbered from 0."""
         if not self.rounds:
             raise ConfigurationError(f"`{chain.dataset}` has no round of filters. Give one, if only Round().")
-        for step in self._steps_of(chain.dataset):
-            signals = [_signals(chain, part) for part in step.parts if not part.measured_before]
-            limits = [_limits(chain, step)] if by_share(step.rules) else []
-            verdicts = names.filtered(step.name)
-            chain = chain.adding(*signals, *limits, _filtered(chain, step), verdicts=verdicts)
-        return chain
+        step = self._steps_of(chain.dataset)[number]
+        signals = [_signals(chain, part) for part in step.parts if not part.measured_before]
+        limits = [_limits(chain, step)] if by_share(step.rules) else []
+        verdicts = names.filtered(step.name)
+        return chain.adding(*signals, *limits, _filtered(chain, step), verdicts=verdicts)
 
     def measuring(self, dataset: str) -> tuple[Measured, ...]:
         """Every table of signals after the rounds of `dataset`, for a variant's filters."""
@@ -108,6 +112,17 @@ class Filters:
         if dataset not in self._steps:
             self._steps[dataset] = tuple(_rounds(dataset, self.rounds, self.measured))
         return self._steps[dataset]
+
+
+@dataclass(frozen=True)
+class FilterRound:
+    """One round of filters, numbered from 0; it filters the documents that the links before it kept."""
+
+    filters: Filters
+    number: int
+
+    def extend(self, chain: Chain) -> Chain:
+        return self.filters.extend_by(self.number, chain)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ No link knows which links came before it. `refine` makes the usual chain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import dagster as dg
 from pyspark.sql import DataFrame
@@ -36,6 +36,14 @@ class Link(Protocol):
 
         Raises ConfigurationError if the link does not fit the chain.
         """
+
+
+@runtime_checkable
+class Links(Protocol):
+    """Several links under one name, such as rounds of filters; others can stand between them."""
+
+    def links(self) -> Sequence[Link]:
+        """Return the links in order."""
 
 
 L = TypeVar("L", bound=Link)
@@ -125,11 +133,12 @@ class Chain:
         return links[links.index(self.link(kind)) + 1 :]
 
 
-def linked(chain: Chain, links: Iterable[Link]) -> Chain:
+def linked(chain: Chain, links: Iterable[Link | Links]) -> Chain:
     """Return `chain` extended by each link in turn; raises ConfigurationError for one that does not fit."""
-    for link in links:
-        extended = link.extend(chain)
-        chain = replace(extended, extensions=(*chain.extensions, Extension(link, chain)))
+    for part in links:
+        for link in part.links() if isinstance(part, Links) else [part]:
+            extended = link.extend(chain)
+            chain = replace(extended, extensions=(*chain.extensions, Extension(link, chain)))
     return chain
 
 

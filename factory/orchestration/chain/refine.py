@@ -27,8 +27,8 @@ from factory.filters.rounds import Round
 from factory.lake import names
 from factory.orchestration.chain.dedup.group import DedupGroup, Deduplication, dedup_group, dedup_variant
 from factory.orchestration.chain.depsort import DependencyOrder
-from factory.orchestration.chain.filters import Filters
-from factory.orchestration.chain.link import Chain, Link, linked
+from factory.orchestration.chain.filters import FilterRound, Filters
+from factory.orchestration.chain.link import Chain, Link, Links, linked
 from factory.orchestration.chain.packing import Packing
 from factory.orchestration.chain.texts import Quality
 from factory.packing.pack import PackConfig
@@ -64,7 +64,7 @@ def refine(
         )
     chain = Chain.from_raw(dataset, owners, partitions_def)
     dedup_group.member(dataset)  # the group is wrong before anything else is
-    links: list[Link] = [
+    links: list[Link | Links] = [
         Filters(rounds),
         Deduplication(dedup_group),
         *([DependencyOrder()] if dedup_group.kind == "code" else []),
@@ -115,12 +115,24 @@ def _before_deduplication(chain: Chain, dataset: str, rounds: Sequence[Round] | 
     """The links of a variant before its group: the links of `chain`, perhaps with other `rounds`."""
     if rounds is None:
         return replace(chain.extension(Deduplication).before, dataset=dataset, assets=())
-    filters = chain.extension(Filters)
-    measured = chain.link(Filters).measuring(chain.dataset)
-    start = replace(filters.before, dataset=dataset, assets=())
-    behind = chain.links_after(Filters)
-    between = behind[: behind.index(chain.link(Deduplication))]
-    return linked(start, [Filters(rounds, measured), *between])
+    first = chain.extension(FilterRound)
+    measured = chain.link(FilterRound).filters.measuring(chain.dataset)
+    start = replace(first.before, dataset=dataset, assets=())
+    links = [first.link, *chain.links_after(FilterRound)]
+    before = links[: links.index(chain.link(Deduplication))]
+    return linked(start, _with_rounds(before, Filters(rounds, measured).links()))
+
+
+def _with_rounds(links: Sequence[Link], rounds: Sequence[Link]) -> list[Link]:
+    """Replace the rounds among `links`; other links stay behind as many rounds as before, if possible."""
+    others: list[list[Link]] = [[] for _ in rounds]
+    n_rounds = 0
+    for link in links:
+        if isinstance(link, FilterRound):
+            n_rounds += 1
+        else:
+            others[min(n_rounds, len(rounds)) - 1].append(link)
+    return [link for number, round_link in enumerate(rounds) for link in (round_link, *others[number])]
 
 
 def _own_group(
@@ -154,7 +166,7 @@ def _same_quality(group: DedupGroup, chain: Chain) -> Quality | None:
     if group.quality is None:
         return None
     rule = group.quality.rule
-    return Quality(rule, {chain.dataset: chain.link(Filters).table_of(chain.dataset, rule)})
+    return Quality(rule, {chain.dataset: chain.link(FilterRound).filters.table_of(chain.dataset, rule)})
 
 
 def _packed_by(link: Link, packing: PackConfig | None) -> Link:

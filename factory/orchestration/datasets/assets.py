@@ -1,17 +1,16 @@
 """The corpus that a datasets file declares: the assets that `@table_asset` and `refine` would declare.
 
-`corpus(path)` reads the file (`factory.orchestration.datasets.file` has its fields) and checks it across
-entries (`factory.orchestration.datasets.cross_checks`), for example for repeated names or a group of two
-kinds. Errors name file, line and field.
+`corpus(path)` reads the file, checks it across entries, and folds the parts
+(`factory.orchestration.declare.registry`): each extends the chain of every dataset and variant by its links.
+Errors name file, line and field.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 from pyspark.sql import DataFrame
@@ -20,118 +19,99 @@ from factory.errors import ConfigurationError
 from factory.ingest.derived import read_again
 from factory.ingest.readers import Ingested, Ingests
 from factory.ingest.unsupported_paths import why_missing, why_unreadable
-from factory.orchestration.chain.dedup.group import DedupGroup
 from factory.orchestration.chain.ingest import made_from, source
-from factory.orchestration.chain.ingest_facts import Facts
-from factory.orchestration.chain.link import Chain
-from factory.orchestration.chain.models.tokenizer import tokenizer, tokenizer_from
-from factory.orchestration.chain.refine import refine, variant
+from factory.orchestration.chain.link import Chain, linked
 from factory.orchestration.datasets.column_types import misfit_checks
 from factory.orchestration.datasets.corpus import Corpus
-from factory.orchestration.datasets.cross_checks import check_entries
-from factory.orchestration.datasets.dataset import Dataset
-from factory.orchestration.datasets.dedup_groups import dedup_groups
 from factory.orchestration.datasets.empty_fields import empty_field_checks
-from factory.orchestration.datasets.facts import check_facts
-from factory.orchestration.datasets.file import DatasetsFile, TokenizerEntry
+from factory.orchestration.datasets.file import declared
 from factory.orchestration.datasets.formats import Chosen
-from factory.orchestration.datasets.located_yaml import InvalidValue, LocatedYaml, YamlPath
-from factory.orchestration.datasets.models import ModelEntry
 from factory.orchestration.datasets.no_files import files_to_read, no_file_to_read
-from factory.orchestration.datasets.partition_paths import PARTITION, path_of
 from factory.orchestration.datasets.preview import preview
 from factory.orchestration.datasets.upstream_checks import check_upstream
-from factory.packing.pack import PackConfig
-from factory.packing.tokenize import TokenizeConfig
+from factory.orchestration.declare.blend import BlendEntry
+from factory.orchestration.declare.dedup import DedupPart
+from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.ingest_partition_paths import PARTITION, path_of
+from factory.orchestration.declare.located_yaml import InvalidValue, LocatedYaml, YamlPath
+from factory.orchestration.declare.part import Declared, Entry, Part
+from factory.orchestration.declare.registry import PARTS
 
 
 def corpus(path: Path) -> Corpus:
     """The corpus of a file; raises ConfigurationError with a sentence per error."""
     located = LocatedYaml.read(path)
-    file = located.build(DatasetsFile)
     try:
-        check_entries(file)
-        return _corpus(located, file)
+        return _corpus(declared(located))
     except InvalidValue as error:
         raise ConfigurationError(located.sentence(error.place, error.message)) from error
 
 
-def _corpus(located: LocatedYaml, file: DatasetsFile) -> Corpus:
-    groups = dedup_groups(located, file)
-    assets: list[dg.AssetsDefinition] = [asset for group in groups.values() for asset in group.assets]
-    datasets_of_tokenizer: dict[str, list[str]] = defaultdict(list)
-    partitions = {
-        entry.name: entry.partitions.build(entry.name)
-        for entry in file.datasets
-        if entry.partitions is not None
-    }
-    above = {entry.name: entry.from_ for entry in file.datasets}
-    for name in above:
-        root = name
-        while (next_above := above[root]) is not None:
-            root = next_above
-        if root in partitions:
-            partitions[name] = partitions[root]
-    for number, entry in enumerate(file.datasets):
-        datasets_of_tokenizer[entry.tokenizer].append(entry.name)
-        partitions_def = partitions.get(entry.name)
-        if entry.from_ is None:
-            assets.append(_source(located, number, entry, partitions_def))
-        else:
-            assets.append(_derived(entry, entry.from_, partitions_def))
-        assets += _facts(located, number, entry, partitions_def)
-        around = file.tokenizers.get(entry.tokenizer, TokenizerEntry()).around
-        for chain_of_dataset in _chains(located, number, entry, groups, around, partitions_def):
-            assets += chain_of_dataset
-    models = {place: _model(located, *place, model) for place, model in file.entries().items()}
-    assets += models.values()
-    for name, datasets in datasets_of_tokenizer.items():
-        assets.append(_tokenizer(located, name, datasets, file.tokenizers.get(name, TokenizerEntry())))
+def _corpus(file: Declared) -> Corpus:
+    by_part = _assets_by_part(file)
+    groups = by_part.pop(DedupPart)
+    assets = [*groups, *chain.from_iterable(_assets_of(entry, file) for entry in file.entries)]
+    assets += chain.from_iterable(by_part.values())
     check_upstream(file, assets)
+    blend: BlendEntry = file.file.blend
+    datasets = ", ".join(entry.name for entry in file.datasets)
     return Corpus(
-        title=f"the datasets of {located.path.name} ({', '.join(entry.name for entry in file.datasets)})",
+        title=f"the datasets of {file.located.path.name} ({datasets})",
         assets=tuple(assets),
-        datasets=tuple(name for entry in file.datasets for name in entry.with_variants()),
-        groups=tuple(groups),
-        weights=file.blend.weights or {entry.name: 1 for entry in file.datasets},
-        seed=file.blend.seed,
-        pad=file.blend.pad,
+        datasets=tuple(entry.name for entry in file.entries),
+        groups=tuple(file.groups),
+        weights=blend.weights or {entry.name: 1 for entry in file.datasets},
+        seed=blend.seed,
+        pad=blend.pad,
         paths={
-            entry.name: tuple(_paths(located, ("datasets", number, "paths"), entry))
-            for number, entry in enumerate(file.datasets)
-            if entry.from_ is None
+            entry.name: tuple(_paths(file.located, (*entry.place, "paths"), entry.values))
+            for entry in file.datasets
+            if entry.values.from_ is None
         },
-        partitions=partitions,
+        partitions=file.partitions,
     )
 
 
-def _model(located: LocatedYaml, kind: str, name: str, entry: ModelEntry) -> dg.AssetsDefinition:
-    try:
-        return entry.declare(name, located.path.parent).asset
-    except ConfigurationError as error:
-        raise InvalidValue((kind, name), str(error)) from error
+def _assets_by_part(file: Declared) -> dict[type[Part], list[dg.AssetsDefinition]]:
+    """Extend the chain of every entry part by part; return the assets of no single dataset.
+
+    A variant that shares the comparisons of its dataset has its chain up to these.
+    """
+    for entry in file.entries:
+        raw = Chain.from_raw(entry.base, entry.dataset.owners, file.partitions.get(entry.base))
+        file.chains[entry.name] = replace(raw, dataset=entry.name)
+    by_part: dict[type[Part], list[dg.AssetsDefinition]] = {}
+    for part in PARTS:
+        by_part[type(part)] = list(part.assets(file))
+        compared = DedupPart in by_part
+        for entry in file.entries:
+            if entry.shares_comparisons and not compared:
+                of_dataset = file.chains[entry.base]
+                file.chains[entry.name] = replace(of_dataset, dataset=entry.name, assets=())
+            else:
+                extended = linked(file.chains[entry.name], part.links(entry, file))
+                file.chains[entry.name] = extended
+    return by_part
 
 
-def _tokenizer(
-    located: LocatedYaml, name: str, datasets: Sequence[str], options: TokenizerEntry
-) -> dg.AssetsDefinition:
-    if options.file is None:
-        return tokenizer(name, datasets, vocabulary=options.vocabulary, around=options.around)
-    path = located.path.parent / Path(options.file).expanduser()
-    if not path.is_file():
-        raise InvalidValue(
-            ("tokenizers", name, "file"),
-            f"There is no file `{options.file}`. Paths are relative to the folder of this file, "
-            f"{located.path.parent.resolve()}.",
+def _assets_of(entry: Entry, file: Declared) -> Iterator[dg.AssetsDefinition]:
+    """Yield the raw documents of a dataset, and the assets of its chain or of a variant's."""
+    if entry.variant is None:
+        partitions = file.partitions.get(entry.name)
+        source = entry.values.from_
+        yield (
+            _source(file.located, entry.place, entry.values, partitions)
+            if source is None
+            else _derived(entry.values, source, partitions)
         )
-    return tokenizer_from(path, name, around=options.around)
+    yield from file.chains[entry.name]
 
 
 def _source(
-    located: LocatedYaml, number: int, entry: Dataset, partitions: dg.PartitionsDefinition[str] | None
+    located: LocatedYaml, above: YamlPath, entry: Dataset, partitions: dg.PartitionsDefinition[str] | None
 ) -> dg.AssetsDefinition:
     """The asset that reads a dataset, partition by partition if the dataset is partitioned."""
-    place: YamlPath = ("datasets", number, "paths")
+    place = (*above, "paths")
     declared_paths = list(_paths(located, place, entry))
 
     def paths_of(partition: str | None) -> list[Path]:
@@ -144,7 +124,7 @@ def _source(
 
     def read(ingests: Ingests, partition: str | None) -> Ingested:
         existing = files(partition)
-        _refuse_mistakes(located, number, entry, existing)
+        _refuse_mistakes(located, above, entry, existing)
         try:
             ingested = entry.read(ingests, existing) if existing else None
         except (ConfigurationError, OSError) as error:
@@ -176,7 +156,7 @@ def _source(
     return declare(documents if partitions is None else of_partition)
 
 
-def _refuse_mistakes(yaml: LocatedYaml, number: int, entry: Dataset, paths: Sequence[Path]) -> None:
+def _refuse_mistakes(yaml: LocatedYaml, above: YamlPath, entry: Dataset, paths: Sequence[Path]) -> None:
     """Raise ConfigurationError if no first record can be read, or if none has a field that is declared."""
     if not entry.reader.many_records:  # the reader names them, and trees are too large to list twice
         return
@@ -184,7 +164,7 @@ def _refuse_mistakes(yaml: LocatedYaml, number: int, entry: Dataset, paths: Sequ
         return
     files = list(files_to_read(entry, paths))
     sentences = [
-        yaml.sentence(("datasets", number, *mistake.place), mistake.sentence)
+        yaml.sentence((*above, *mistake.place), mistake.sentence)
         for mistake in preview(entry, files, yaml.path.parent).mistakes
         if mistake.ends_run
     ]
@@ -209,21 +189,6 @@ def _derived(
         return read_again(documents, entry.name, entry.format, entry.options).limited(entry.max_rejected)
 
     return documents
-
-
-def _facts(
-    yaml: LocatedYaml, number: int, entry: Dataset, partitions: dg.PartitionsDefinition[str] | None
-) -> Iterator[dg.AssetsDefinition]:
-    """The assets of a dataset's facts; raises InvalidValue for facts that do not exist."""
-    folder = yaml.path.parent
-    rounds = [*entry.in_rounds(), *chain(*(variant.in_rounds() for variant in entry.variants.values()))]
-    try:
-        check_facts(entry.facts, rounds, folder)
-    except ConfigurationError as error:
-        raise InvalidValue(("datasets", number, "facts"), str(error)) from error
-    if entry.facts:
-        link = Facts([facts.source(folder) for facts in entry.facts])
-        yield from link.extend(Chain.from_raw(entry.name, entry.owners, partitions))
 
 
 def _paths(located: LocatedYaml, place: YamlPath, entry: Dataset) -> Iterator[Path]:
@@ -251,41 +216,3 @@ def _why_missing(name: str, path: Path, entry: Dataset, folder: Path) -> str:
     if name.startswith("~"):
         return f"`{name}` does not exist. `~` is a home folder: the path is {path}. Correct it."
     return f"`{name}` does not exist. Paths are relative to the folder of this file, {folder}."
-
-
-def _chains(
-    located: LocatedYaml,
-    number: int,
-    entry: Dataset,
-    groups: Mapping[str, DedupGroup],
-    around: TokenizeConfig,
-    partitions: dg.PartitionsDefinition[str] | None,
-) -> Iterator[Chain]:
-    """The chain after `raw`, for the dataset and its variants."""
-    place: YamlPath = ("datasets", number)
-
-    def packing(below: YamlPath, options: Mapping[str, Any]) -> PackConfig | None:
-        if "token_bytes" in options:
-            raise InvalidValue((*below, "token_bytes"), "It follows from the tokenizer. Leave it out.")
-        return located.part(below, PackConfig, options) if options else None
-
-    of_dataset = refine(
-        entry.name,
-        dedup_group=groups[entry.dedup_group()],
-        rounds=entry.in_rounds(),
-        tokenizer=entry.tokenizer,
-        packing=packing((*place, "packing"), entry.packing),
-        around=around,
-        validation=entry.validation,
-        owners=entry.owners,
-        partitions_def=partitions,
-    )
-    yield of_dataset
-    for name, options in entry.variants.items():
-        yield variant(
-            of_dataset,
-            name,
-            rounds=None if options.shares_comparisons else options.in_rounds(),
-            dedup_group=groups[entry.dedup_group(name)],
-            packing=packing((*place, "variants", name, "packing"), options.packing),
-        )

@@ -19,17 +19,17 @@ from factory.ingest.unsupported_paths import why_unreadable
 from factory.ingest.vendored import INSTALLED, installed_folder
 from factory.orchestration.datasets.assets import corpus
 from factory.orchestration.datasets.corpus import Corpus
-from factory.orchestration.datasets.dataset import Dataset
-from factory.orchestration.datasets.file import DatasetsFile
+from factory.orchestration.datasets.file import datasets_file
 from factory.orchestration.datasets.formats import Chosen
 from factory.orchestration.datasets.limits_trial import LimitsTrial, limits_trial
-from factory.orchestration.datasets.located_yaml import LocatedYaml
 from factory.orchestration.datasets.metadata_names import MetadataNames, unknown_names
 from factory.orchestration.datasets.no_files import files_to_read, no_file_to_read, pages_among_files
-from factory.orchestration.datasets.partition_paths import keys_at, path_of
 from factory.orchestration.datasets.preview import Mistake, Preview
 from factory.orchestration.datasets.preview import preview as preview_of
 from factory.orchestration.datasets.shared_files import shared_file_warnings
+from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.ingest_partition_paths import keys_at, path_of
+from factory.orchestration.declare.located_yaml import LocatedYaml
 from spark_udfs.ingest.files import NOTEBOOK_REMEDY, is_notebook
 
 _EVERY = ("**/*",)
@@ -100,7 +100,7 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
     excluded_paths: set[bytes] = set()
     warnings: list[str] = []
     names_of: dict[str, MetadataNames] = {}
-    entries = located.build(DatasetsFile).datasets
+    entries = located.build(datasets_file()).datasets
     sources = {entry.from_ for entry in entries}
     for number, entry in enumerate(entries):
         if progress is not None:

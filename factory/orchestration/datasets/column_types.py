@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from factory.counted import counted
-from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.formats import RecordFiles
-from factory.orchestration.datasets.located_yaml import YamlPath
+from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.located_yaml import YamlPath
 from factory.orchestration.table.checks import Check, alarm
 from spark_udfs.ingest.rows import Row
 

@@ -1,4 +1,4 @@
-"""The whole datasets file, `datasets.yaml`, as a pydantic model: its datasets, groups, tokenizers and blend.
+"""The whole datasets file, `datasets.yaml`, as a pydantic model: the sum of the formats and the parts.
 
     datasets:
       - name: notes
@@ -11,77 +11,33 @@
           long: {limits: {word_count: [200, 100_000]}}
 
 Fields have the meaning of the arguments of the same name of `Ingests`, `Round`, `DedupConfig` and
-`PackConfig`. `factory.orchestration.datasets.dataset` has the fields of every entry, and
-`factory.orchestration.datasets.formats` those of each format. `factory.orchestration.datasets.assets` turns
-the file into assets.
+`PackConfig`. A dataset has the fields of its format (`factory.orchestration.datasets.formats`) and of every
+part (`factory.orchestration.declare.registry`). `factory.orchestration.datasets.assets` turns the file into
+assets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Union
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import Annotated, Any, Union
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, create_model, field_validator, model_validator
 
-from factory.errors import ConfigurationError
-from factory.filters.sets import rules
 from factory.frozen_model import FrozenModel
-from factory.models.tokenizer import MOST_TOKENS
-from factory.orchestration.datasets.dataset import Dataset
-from factory.orchestration.datasets.formats import FORMATS
-from factory.orchestration.datasets.models import ModelEntry, RuleModels
-from factory.packing.tokenize import TokenizeConfig
-
-if TYPE_CHECKING:
-    AnyFormat = Dataset  # mypy cannot see into a tuple
-else:
-    AnyFormat = Annotated[Union[FORMATS], Field(discriminator="format")]  # noqa: UP007 (a tuple of classes)
+from factory.lake import names
+from factory.orchestration.datasets import formats
+from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.ingest_partitions import partitions_of
+from factory.orchestration.declare.located_yaml import LocatedYaml
+from factory.orchestration.declare.part import Declared, Entry, Part
+from factory.orchestration.declare.registry import PARTS
 
 
-class BlendEntry(FrozenModel):
-    """The blend that the demo serves."""
+class DatasetsFile(FrozenModel):
+    """The whole file; the parts add their sections."""
 
-    weights: dict[str, Annotated[int, Field(ge=1)]] = Field(
-        default={}, description="rows per step, by dataset or variant; default: one of each dataset"
-    )
-    seed: int = Field(default=7, ge=0, lt=1 << 64, description="seed of the order")
-    pad: bool = Field(default=False, description="allow rows of different lengths, padded to the longest")
-
-
-class TokenizerEntry(TokenizeConfig):
-    """A tokenizer, trained on the datasets that name it or read from a file."""
-
-    vocabulary: int = Field(
-        default=16_384, ge=258, le=MOST_TOKENS, description="number of tokens of a trained tokenizer"
-    )
-    file: str | None = Field(default=None, description="a `tokenizer.json`, relative to this file's folder")
-
-    @model_validator(mode="after")
-    def _trained_or_from_a_file(self) -> TokenizerEntry:
-        if self.file is not None and "vocabulary" in self.model_fields_set:
-            raise PydanticCustomError(
-                "vocabulary_beside_file",
-                "The tokenizer of a `file` has the vocabulary it has. Leave one of the two out.",
-                {"field": "vocabulary"},
-            )
-        return self
-
-    @property
-    def around(self) -> TokenizeConfig:
-        """The tokens around documents, for any tokenizer."""
-        return TokenizeConfig(begin=self.begin, end=self.end)
-
-
-class DatasetsFile(RuleModels):
-    """The whole file. The models come first: datasets name their rules."""
-
-    datasets: tuple[AnyFormat, ...] = Field(min_length=1, description="the datasets")
-    groups: dict[str, dict[str, Any]] = Field(
-        default={}, description="options of `DedupConfig`, and `repositories`, by group"
-    )
-    tokenizers: dict[str, TokenizerEntry] = Field(default={}, description="options of tokenizers, by name")
-    blend: BlendEntry = Field(default=BlendEntry(), description="the blend that the demo serves")
+    datasets: tuple[Dataset, ...] = Field(min_length=1, description="the datasets")
 
     @field_validator("datasets")
     @classmethod
@@ -94,30 +50,6 @@ class DatasetsFile(RuleModels):
             for entry in datasets
         )
 
-    @field_validator(*RuleModels.model_fields, mode="before")
-    @classmethod
-    def _models_are_known_by_name(cls, models: Any, info: ValidationInfo) -> Any:
-        if info.context is not None and isinstance(models, Mapping):
-            info.context.setdefault("declared", set()).update(models)
-        return models
-
-    @field_validator(*RuleModels.model_fields)
-    @classmethod
-    def _datasets_may_name_the_rules(
-        cls, models: dict[str, ModelEntry], info: ValidationInfo
-    ) -> dict[str, ModelEntry]:
-        for name, entry in models.items():
-            try:
-                rule = entry.rule(name)
-                rules([rule])
-            except ConfigurationError as error:
-                raise PydanticCustomError(
-                    "model", "{message}", {"field": name, "message": str(error)}
-                ) from error
-            if info.context is not None:
-                info.context.setdefault("rules", {})[name] = rule
-        return models
-
     @model_validator(mode="before")
     @classmethod
     def _fields_and_no_list(cls, values: Any) -> Any:
@@ -126,3 +58,56 @@ class DatasetsFile(RuleModels):
                 "The file is a list. Begin it with `datasets:`, and put the list below that line."
             )
         return values
+
+
+def datasets_file() -> type[DatasetsFile]:
+    """Return the model of a file with the fields of all formats and parts."""
+    return _file(formats.FORMATS, tuple(PARTS))
+
+
+def declared(located: LocatedYaml) -> Declared:
+    """Return a file as its parts see it, and check it across its entries.
+
+    Raises ConfigurationError for values that do not fit, and InvalidValue for entries that do not fit
+    together.
+    """
+    file = located.build(datasets_file())
+    declared_file = Declared(located, file, tuple(_entries(file.datasets)))
+    for part in PARTS:
+        part.check(declared_file)
+    declared_file.partitions = partitions_of(declared_file)
+    return declared_file
+
+
+@cache
+def _file(formats: Sequence[type[Dataset]], parts: Sequence[Part]) -> type[DatasetsFile]:
+    variant: Any = _joined("Variant", (), (part.variant for part in parts))
+    variants: Any = (dict[str, variant], Dataset.model_fields["variants"])
+    datasets: Any = tuple(
+        _joined(format.__name__, (format,), (part.dataset for part in parts), variants=variants)
+        for format in formats
+    )
+    entry = Annotated[Union[datasets], Field(discriminator="format")]  # noqa: UP007 (a tuple of classes)
+    field: Any = (tuple[entry, ...], DatasetsFile.model_fields["datasets"])
+    model: type[DatasetsFile] = _joined(
+        "DatasetsFile", (DatasetsFile,), (part.file for part in parts), datasets=field
+    )
+    return model
+
+
+def _joined(
+    name: str, own: Sequence[type[FrozenModel]], fields: Iterable[type[FrozenModel]], **further: Any
+) -> Any:
+    """Return a model with the fields of `own` and, before them, of `fields` in their order."""
+    bases = (*own, *reversed([model for model in fields if model is not FrozenModel]))
+    return create_model(name, __base__=bases, __doc__=bases[0].__doc__, **further)
+
+
+def _entries(datasets: Sequence[Any]) -> Iterator[Entry]:
+    """Yield the entry of each dataset, followed by those of its variants."""
+    for number, dataset in enumerate(datasets):
+        yield Entry(dataset.name, ("datasets", number), dataset, dataset)
+        for name, variant in dataset.variants.items():
+            place = ("datasets", number, "variants", name)
+            table_name = names.variant(dataset.name, name)
+            yield Entry(table_name, place, variant, dataset, name, variant.shares_comparisons)

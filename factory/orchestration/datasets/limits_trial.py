@@ -10,8 +10,9 @@ from pathlib import Path
 
 from factory.counted import conjunction
 from factory.filters.trial import Trial, try_rounds
-from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.formats import Repositories
+from factory.orchestration.declare.filters import FilterFields
+from factory.orchestration.declare.ingest import Dataset
 from factory.suggestions import quoted
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.rows import Origin, Row
@@ -43,6 +44,7 @@ def limits_trial(
         return LimitsTrial()
     rows = iter(first_rows) if entry.reader.many_records else _rows_of_files(entry, files)
     documents = list(islice(_first_texts(rows), N_DOCUMENTS))
+    assert isinstance(entry, FilterFields)
     trial = try_rounds([filters.build() for filters in entry.in_rounds()], documents)
     if not trial.n_removed:
         return LimitsTrial()

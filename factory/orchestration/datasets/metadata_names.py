@@ -13,8 +13,10 @@ from pathlib import Path
 from factory.filters.metadata import FACTS, METADATA, Predicate, WordPredicate
 from factory.filters.rounds import Round
 from factory.filters.rule import Rule
-from factory.orchestration.datasets.dataset import Dataset, FilterOptions
-from factory.orchestration.datasets.located_yaml import YamlPath
+from factory.orchestration.declare.filters import FilterFields
+from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.ingest_facts import FactsFields
+from factory.orchestration.declare.located_yaml import YamlPath
 from factory.suggestions import nearest, quoted
 from spark_udfs.ingest.records import EMPTY_FIELDS
 from spark_udfs.ingest.rows import DERIVED_FROM, Row
@@ -74,6 +76,7 @@ def unknown_names(entry: Dataset, first: MetadataNames, folder: Path) -> Iterato
         subject = "document has" if first.n_documents == 1 else f"{first.n_documents:,} documents have"
         if entry.from_ is not None:
             subject = f"documents of `{entry.from_}` have"
+        assert isinstance(entry, FactsFields)
         facts = [fact_name for source in entry.facts for fact_name in source.names(folder)]
         fields = first.fields if entry.from_ is None else ()
         remedy = _remedy(name, sorted(possible), fields, facts)
@@ -95,7 +98,8 @@ def _remedy(name: str, names: Sequence[str], fields: Sequence[str], facts: Seque
 
 def _predicates(entry: Dataset) -> Iterator[tuple[YamlPath, str, Rule]]:
     """Yield the predicates of a dataset and its variants, each with its place."""
-    options: list[tuple[YamlPath, FilterOptions]] = [((), entry)]
+    assert isinstance(entry, FilterFields)
+    options: list[tuple[YamlPath, FilterFields]] = [((), entry)]
     options += [(("variants", name), variant) for name, variant in entry.variants.items()]
     for place, filters in options:
         rounds: list[tuple[YamlPath, Round]] = [

@@ -19,14 +19,14 @@ from factory.counted import counted
 from factory.ingest.html_extra import require_html
 from factory.orchestration.datasets.column_types import column_misfits
 from factory.orchestration.datasets.contents import trouble
-from factory.orchestration.datasets.dataset import Dataset
 from factory.orchestration.datasets.empty_fields import empty_field_advice
 from factory.orchestration.datasets.formats import RecordFiles
-from factory.orchestration.datasets.located_yaml import YamlPath
 from factory.orchestration.datasets.metadata_names import MetadataNames, unknown_names
 from factory.orchestration.datasets.record_fields import key_field, text_field
 from factory.orchestration.datasets.record_guess import FIRST_BYTES, FIRST_RECORDS
 from factory.orchestration.datasets.template import scalar
+from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.located_yaml import YamlPath
 from factory.suggestions import nearest, quoted
 from spark_udfs.ingest.compression import EndOfPreview
 from spark_udfs.ingest.files import Input

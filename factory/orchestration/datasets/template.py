@@ -10,6 +10,7 @@ from factory.counted import counted
 from factory.orchestration.datasets.formats import MessageFields
 from factory.orchestration.datasets.guess import Guess
 from factory.orchestration.datasets.record_guess import RecordFields
+from factory.orchestration.declare.registry import PARTS
 
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*")
 _RESERVED = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}  # YAML reads these as no text
@@ -70,9 +71,7 @@ def _entry(guess: Guess) -> Iterator[str]:
         yield f"    license: {scalar(guess.license)} # of the card, README.md"
     else:
         yield "    # license: CC-BY-4.0 # of documents that do not name one"
-    rule = "word_count: [50, 100000]" if guess.kind == "prose" else "code_letters: 0.5"
-    yield f"    # limits: {{{rule}}} # docs/filters.md of the repository lists all rules"
-    yield "    # packing: {sequence_length: 8192}"
+    yield from (f"    {line}" for part in PARTS for line in part.comment(guess.kind))
 
 
 def _fields(fields: RecordFields) -> Iterator[str]:

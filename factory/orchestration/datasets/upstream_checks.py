@@ -8,22 +8,22 @@ from collections.abc import Set as AbstractSet
 
 import dagster as dg
 
-from factory.filters.rounds import Round
 from factory.filters.rule import Rule
 from factory.lake import names
 from factory.lake.names import TableName
-from factory.orchestration.datasets.file import DatasetsFile
-from factory.orchestration.datasets.located_yaml import InvalidValue, YamlPath
+from factory.orchestration.declare.filters import rounds_of
+from factory.orchestration.declare.located_yaml import InvalidValue, YamlPath
+from factory.orchestration.declare.part import Declared
 from factory.orchestration.table.table_asset import declaration_of
 from factory.suggestions import unknown_name
 
 _OF_DOCUMENTS = ("raw.", "deduplicated.", "filtered.")
 
 
-def check_upstream(file: DatasetsFile, assets: Sequence[dg.AssetsDefinition]) -> None:
+def check_upstream(file: Declared, assets: Sequence[dg.AssetsDefinition]) -> None:
     """Raise InvalidValue for a table that two assets make, that none makes, or that decides itself."""
     makers = Counter(key.to_user_string() for asset in assets for key in asset.keys)
-    for kind, name in file.entries():
+    for kind, name in file.file.entries():
         for made_table, n_makers in makers.items():
             if n_makers > 1 and made_table.startswith(str(names.model(name))):
                 raise InvalidValue(
@@ -34,7 +34,7 @@ def check_upstream(file: DatasetsFile, assets: Sequence[dg.AssetsDefinition]) ->
         for asset in assets
         for key in asset.keys
     }
-    for kind, name in file.entries():
+    for kind, name in file.file.entries():
         _check_model((kind, name), str(names.model(name)), upstream)
     columns = {
         str(output.table): output.schema.columns.names
@@ -83,21 +83,14 @@ def _require_table(place: YamlPath, table: str, upstream: Mapping[str, AbstractS
         raise InvalidValue(place, unknown_name("table", table, near))
 
 
-def _rules_of_tables(file: DatasetsFile) -> Iterator[tuple[YamlPath, str, Rule]]:
+def _rules_of_tables(file: Declared) -> Iterator[tuple[YamlPath, str, Rule]]:
     """Yield the rules that read tables, each with its dataset and the place of its declaration."""
-    for number, entry in enumerate(file.datasets):
-        rounds: list[tuple[YamlPath, str, Sequence[Round]]] = [
-            (("datasets", number), entry.name, entry.in_rounds())
-        ]
-        rounds += [
-            (("datasets", number, "variants", name), names.variant(entry.name, name), options.in_rounds())
-            for name, options in entry.variants.items()
-            if not options.shares_comparisons
-        ]
-        for place, dataset, of_dataset in rounds:
-            for round_of_rules in of_dataset:
-                rules = [rule.of_dataset(names.base(dataset)) for rule in round_of_rules.build()]
-                yield from ((place, dataset, rule) for rule in rules if rule.reads)
+    for entry in file.entries:
+        if entry.shares_comparisons:
+            continue
+        for round_of_rules in rounds_of(entry):
+            rules = [rule.of_dataset(entry.base) for rule in round_of_rules.build()]
+            yield from ((entry.place, entry.name, rule) for rule in rules if rule.reads)
 
 
 def _above(table: str, upstream: Mapping[str, AbstractSet[str]]) -> set[str]:

@@ -9,7 +9,7 @@ import pytest
 from factory.filters.rounds import Round
 from factory.orchestration.chain.dedup.group import Deduplication, dedup_group
 from factory.orchestration.chain.depsort import DependencyOrder
-from factory.orchestration.chain.filters import Filters
+from factory.orchestration.chain.filters import FilterRound, Filters
 from factory.orchestration.chain.link import Chain, linked
 from factory.orchestration.chain.models.tokenizer import tokenizer
 from factory.orchestration.chain.packing import Packing
@@ -31,7 +31,8 @@ def test_the_usual_chain_is_a_fold_of_its_links() -> None:
     links = [Filters(ROUNDS), Deduplication(group), DependencyOrder(), Packing("small")]
     by_hand = linked(Chain.from_raw("web"), links)
     assert reads(by_hand) == reads(refine("web", dedup_group=group, rounds=ROUNDS, tokenizer="small"))
-    assert [type(extension.link) for extension in by_hand.extensions] == [type(link) for link in links]
+    kinds = [FilterRound, *(type(link) for link in links[1:])]
+    assert [type(extension.link) for extension in by_hand.extensions] == kinds
     assert str(by_hand.documents) == "sorted.web"
 
 
@@ -65,6 +66,20 @@ def test_a_variant_has_the_other_links_of_its_dataset() -> None:
     nearer = reads(variant(chain, "nearer", threshold=0.9))
     assert not {table for table in nearer if table.startswith(("filtered.", "brevity."))}
     assert {"raw.web", "brevity.web"} <= nearer["dedup.web__nearer_decisions"]
+
+
+def test_a_link_between_two_rounds_stays_there_in_a_variant() -> None:
+    first, second = Filters([*ROUNDS, Round(rules=["stop_words"])]).links()
+    before = linked(Chain.from_raw("web"), [first, Brevity(least=3), second])
+    tables = reads(before)
+    assert tables["brevity.web"] == {"raw.web", "filtered.web_r1"}
+    assert tables["signals.web"] == {"raw.web", "brevity.web"}
+    chain = linked(before, [Deduplication(dedup_group("web", [before], kind="prose")), Packing("small")])
+    strict = reads(variant(chain, "strict", rounds=[*ROUNDS, Round(rules=["mean_word_length"])]))
+    assert strict["brevity.web__strict"] == {"raw.web", "filtered.web__strict_r1"}
+    assert {"brevity.web__strict"} <= strict["filtered.web__strict"]
+    one_round = reads(variant(chain, "loose", rounds=[Round(rules=["word_count"])]))
+    assert one_round["brevity.web__loose"] == {"raw.web", "filtered.web__loose"}
 
 
 def test_a_tokenizer_is_trained_on_the_documents_of_a_chain() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from factory.errors import ConfigurationError
 from factory.orchestration.datasets.assets import corpus
-from factory.orchestration.datasets.file import DatasetsFile
-from factory.orchestration.datasets.located_yaml import LocatedYaml
+from factory.orchestration.datasets.file import datasets_file
+from factory.orchestration.declare.located_yaml import LocatedYaml
 from factory.orchestration.host.definitions import definitions
 from factory.orchestration.table.table_asset import declaration_of
 from factory.settings import Settings
@@ -62,7 +62,7 @@ def test_a_tokenizer_of_a_file_is_trained_on_nothing(folder: Path) -> None:
 
 def test_what_decides_the_documents_holds_no_folder_of_the_machine(folder: Path) -> None:
     (folder / "my.yaml").write_text(GOOD)
-    for entry in LocatedYaml.read(folder / "my.yaml").build(DatasetsFile).datasets:
+    for entry in LocatedYaml.read(folder / "my.yaml").build(datasets_file()).datasets:
         assert entry.reading()["paths"] == list(entry.paths)
         assert str(folder) not in str(entry.reading())
 

@@ -16,10 +16,10 @@ from factory.lake import names
 from factory.lake.tables import Lake
 from factory.orchestration.datasets.check import check
 from factory.orchestration.datasets.empty_fields import empty_field_checks
-from factory.orchestration.datasets.file import DatasetsFile
+from factory.orchestration.datasets.file import datasets_file
 from factory.orchestration.datasets.guess import guess
-from factory.orchestration.datasets.located_yaml import LocatedYaml
 from factory.orchestration.datasets.template import template
+from factory.orchestration.declare.located_yaml import LocatedYaml
 from factory.settings import Settings
 from tests.orchestration.declared import declared, refusal
 from tests.orchestration.runs import run
@@ -71,7 +71,7 @@ def test_a_field_with_a_comma_in_its_name_is_counted_as_one(tmp_path: Path) -> N
     assert dataset.advice[0].startswith(
         "In the first 2 documents of `web`, fields of the template are empty: `a,b` in 1, `b` in 1. Lines"
     )
-    [entry] = LocatedYaml.read(tmp_path / "my.yaml").build(DatasetsFile).datasets
+    [entry] = LocatedYaml.read(tmp_path / "my.yaml").build(datasets_file()).datasets
     _, of_comma, of_b = empty_field_checks(entry)
     assert "'a%2Cb'" in of_comma.violations
     assert "'b'" in of_b.violations

@@ -11,8 +11,8 @@ from factory.lake import names
 from factory.lake.schemas.ingest import LIMIT
 from factory.lake.tables import Lake
 from factory.orchestration.datasets.check import check
-from factory.orchestration.datasets.file import DatasetsFile
-from factory.orchestration.datasets.located_yaml import LocatedYaml
+from factory.orchestration.datasets.file import datasets_file
+from factory.orchestration.declare.located_yaml import LocatedYaml
 from factory.orchestration.table import progress
 from factory.settings import Settings
 from tests.orchestration.declared import declared, refusal
@@ -54,7 +54,7 @@ def test_a_limit_decides_the_documents_and_check_says_so(tmp_path: Path) -> None
     write(tmp_path)
     text = TEXT.replace("NAME", "web").replace("FILE", "a.jsonl")
     (tmp_path / "my.yaml").write_text(text)
-    [limited] = LocatedYaml.read(tmp_path / "my.yaml").build(DatasetsFile).datasets
+    [limited] = LocatedYaml.read(tmp_path / "my.yaml").build(datasets_file()).datasets
     assert limited.reading()["limit"] == 2
     assert [dataset.limit for dataset in check(tmp_path / "my.yaml").datasets] == [2]
 

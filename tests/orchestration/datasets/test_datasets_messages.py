@@ -13,8 +13,8 @@ from factory.errors import ConfigurationError
 from factory.lake import names
 from factory.lake.tables import Lake
 from factory.orchestration.datasets.check import check
-from factory.orchestration.datasets.file import DatasetsFile
-from factory.orchestration.datasets.located_yaml import LocatedYaml
+from factory.orchestration.datasets.file import datasets_file
+from factory.orchestration.declare.located_yaml import LocatedYaml
 from factory.orchestration.table import progress
 from factory.settings import Settings
 from tests.orchestration.declared import declared, refusal
@@ -97,7 +97,7 @@ def test_the_text_of_the_template_decides_the_documents(chat: Path) -> None:
     (chat / "my.yaml").write_text(TEXT.replace("NAME", "web"))
 
     def reading() -> dict[str, Any]:
-        [entry] = LocatedYaml.read(chat / "my.yaml").build(DatasetsFile).datasets
+        [entry] = LocatedYaml.read(chat / "my.yaml").build(datasets_file()).datasets
         assert str(chat) not in str(entry.reading())
         return entry.reading()
 

@@ -10,8 +10,8 @@ from factory.errors import ConfigurationError
 from factory.filters.limits import AtLeast, AtMost, Limit
 from factory.filters.rules.classified import Category
 from factory.orchestration.datasets.assets import corpus
-from factory.orchestration.datasets.file import DatasetsFile
-from factory.orchestration.datasets.located_yaml import LocatedYaml
+from factory.orchestration.datasets.file import datasets_file
+from factory.orchestration.declare.located_yaml import LocatedYaml
 from tests.orchestration.runs import reads
 
 DATASET = "datasets: [{name: web, kind: prose, format: files, paths: ., rules: [word_count, quality]}]\n"
@@ -110,7 +110,7 @@ def test_a_class_that_the_classifier_lacks_is_refused(tmp_path: Path) -> None:
 def test_the_limit_of_a_category_stands_beside_its_classes(tmp_path: Path) -> None:
     dataset = DATASET.replace("quality]", "quality], predicates: {quality: [forum]}")
     declared(tmp_path, CATEGORY, dataset)
-    file = LocatedYaml.read(tmp_path / "datasets.yaml").build(DatasetsFile)
+    file = LocatedYaml.read(tmp_path / "datasets.yaml").build(datasets_file())
     [_, rule] = file.datasets[0].in_rounds()[0].build()
     assert isinstance(rule, Category)
     assert (rule.limit, rule.wanted) == (AtLeast(0.9), ("forum",))
@@ -120,7 +120,7 @@ def test_the_limit_of_a_category_stands_beside_its_classes(tmp_path: Path) -> No
 def test_a_number_is_a_limit_on_the_side_of_the_model(tmp_path: Path, name: str, limit: Limit) -> None:
     models = f"classifiers: {{{name}: {{positives: web, negatives: web, limit: 0.7}}}}"
     declared(tmp_path, models, DATASET.replace("quality", name))
-    file = LocatedYaml.read(tmp_path / "datasets.yaml").build(DatasetsFile)
+    file = LocatedYaml.read(tmp_path / "datasets.yaml").build(datasets_file())
     assert file.classifiers[name].rule(name).limit == limit
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from factory.orchestration.datasets.file import DatasetsFile
-from factory.orchestration.datasets.located_yaml import LocatedYaml
+from factory.orchestration.datasets.file import datasets_file
+from factory.orchestration.declare.located_yaml import LocatedYaml
 from factory.orchestration.host.definitions import definitions
 from factory.orchestration.table.table_asset import declaration_of
 from factory.settings import Settings
@@ -16,7 +16,7 @@ from tests.orchestration.declared import GOOD, declared, refusal, tables
 
 def test_a_variant_takes_what_it_does_not_say_from_its_dataset(folder: Path) -> None:
     (folder / "my.yaml").write_text(GOOD)
-    notes = LocatedYaml.read(folder / "my.yaml").build(DatasetsFile).datasets[0]
+    notes = LocatedYaml.read(folder / "my.yaml").build(datasets_file()).datasets[0]
     limits = {
         name: {rule.name: str(rule.limit) for rule in given.in_rounds()[0].build()}
         for name, given in {"notes": notes, **notes.variants}.items()

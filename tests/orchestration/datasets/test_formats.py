@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Union
+from typing import Literal
 
 import pytest
-from pydantic import Field
 
 from factory.errors import ConfigurationError
 from factory.ingest.readers import Ingested, Ingests
-from factory.orchestration.datasets import assets, formats, guess
 from factory.orchestration.datasets import check as checks
-from factory.orchestration.datasets.dataset import Dataset
-from factory.orchestration.datasets.file import DatasetsFile
+from factory.orchestration.datasets import formats, guess
 from factory.orchestration.datasets.formats import CLASS_OF_FORMAT, FORMATS, Jsonl, RecordFiles
 from factory.orchestration.datasets.template import template
+from factory.orchestration.declare.ingest import Dataset
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.records import FirstRecords
 from spark_udfs.ingest.registry import READERS, RECORD_FILES
@@ -36,17 +34,9 @@ class Toy(RecordFiles):
         return Jsonl.first_records(source, n_records)
 
 
-class ToyFile(DatasetsFile):
-    """A datasets file of one format more."""
-
-    datasets: tuple[Annotated[Union[(*FORMATS, Toy)], Field(discriminator="format")], ...]
-
-
 @pytest.fixture
 def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of toys, where `toy` is a format."""
-    for module in (assets, checks):
-        monkeypatch.setattr(module, "DatasetsFile", ToyFile)
     for module in (formats, guess):
         monkeypatch.setattr(module, "FORMATS", (*FORMATS, Toy))
     monkeypatch.setitem(CLASS_OF_FORMAT, "toy", Toy)
@@ -86,8 +76,9 @@ def test_every_class_of_a_format_is_registered() -> None:
     leaves, waiting = set(), [Dataset]
     while waiting:
         format_class = waiting.pop()
-        waiting += format_class.__subclasses__()
-        if not format_class.__subclasses__() and format_class.__module__ == formats.__name__:
+        further = [kind for kind in format_class.__subclasses__() if kind.__module__ == formats.__name__]
+        waiting += further
+        if not further:
             leaves.add(format_class)
     assert leaves == set(FORMATS)
 

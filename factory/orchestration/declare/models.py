@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, field_validator, model_validator
+import dagster as dg
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from factory.errors import ConfigurationError
 from factory.filters.examples import Examples
@@ -17,6 +19,7 @@ from factory.filters.rule import Rule
 from factory.filters.rules.listed_words import ListedWords
 from factory.filters.rules.onnx_score import OnnxScore
 from factory.filters.rules.perplexity import BitsPerByte
+from factory.filters.sets import rules
 from factory.frozen_model import FrozenModel
 from factory.models.ngram_model import VOCABULARY
 from factory.orchestration.chain.models.classifier import classifier, classifier_rule
@@ -24,6 +27,8 @@ from factory.orchestration.chain.models.ngram import language_model
 from factory.orchestration.chain.models.onnx import onnx_model
 from factory.orchestration.chain.models.rule import RuleModel
 from factory.orchestration.chain.models.word_list import word_list
+from factory.orchestration.declare.located_yaml import InvalidValue
+from factory.orchestration.declare.part import Declared, Part
 
 
 class ModelEntry(FrozenModel):
@@ -149,6 +154,9 @@ def _existing(folder: Path, file: str) -> Path:
     return path
 
 
+MODELS = ("classifiers", "word_lists", "language_models", "onnx_models")  # sections of a file
+
+
 class RuleModels(FrozenModel):
     """The models of a datasets file by kind and name."""
 
@@ -167,10 +175,53 @@ class RuleModels(FrozenModel):
         default={}, description="models in ONNX files, each with a rule of its name"
     )
 
+    @field_validator(*MODELS, mode="before")
+    @classmethod
+    def _models_are_known_by_name(cls, models: Any, info: ValidationInfo) -> Any:
+        if info.context is not None and isinstance(models, Mapping):
+            info.context.setdefault("declared", set()).update(models)
+        return models
+
+    @field_validator(*MODELS)
+    @classmethod
+    def _datasets_may_name_the_rules(
+        cls, models: dict[str, ModelEntry], info: ValidationInfo
+    ) -> dict[str, ModelEntry]:
+        for name, entry in models.items():
+            try:
+                rule = entry.rule(name)
+                rules([rule])
+            except ConfigurationError as error:
+                raise PydanticCustomError(
+                    "model", "{message}", {"field": name, "message": str(error)}
+                ) from error
+            if info.context is not None:
+                info.context.setdefault("rules", {})[name] = rule
+        return models
+
     def entries(self) -> dict[tuple[str, str], ModelEntry]:
         """The entries by (kind, name)."""
-        return {
-            (kind, name): entry
-            for kind in RuleModels.model_fields
-            for name, entry in getattr(self, kind).items()
-        }
+        return {(kind, name): entry for kind in MODELS for name, entry in getattr(self, kind).items()}
+
+
+class ModelsPart(Part):
+    """Models that judge documents; their section comes first, because datasets name their rules."""
+
+    file = RuleModels
+
+    def check(self, file: Declared) -> None:
+        """Raise InvalidValue for a name that two models have, or a tokenizer and a model."""
+        kind_of = dict.fromkeys((entry.values.tokenizer for entry in file.datasets), "tokenizers")
+        for kind, name in file.file.entries():
+            if name in kind_of:
+                raise InvalidValue(
+                    (kind, name), f"`{name}` is among `{kind_of[name]}` already. Choose another name."
+                )
+            kind_of[name] = kind
+
+    def assets(self, file: Declared) -> Iterator[dg.AssetsDefinition]:
+        for (kind, name), entry in file.file.entries().items():
+            try:
+                yield entry.declare(name, file.folder).asset
+            except ConfigurationError as error:
+                raise InvalidValue((kind, name), str(error)) from error

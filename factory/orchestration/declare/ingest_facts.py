@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +17,11 @@ from factory.frozen_model import FrozenModel, WordList
 from factory.ingest.fact_files import ENDINGS, By, FactFiles, columns_of, files_at
 from factory.ingest.unsupported_paths import why_missing
 from factory.lake.names import TableName
-from factory.orchestration.chain.ingest_facts import FactTable
+from factory.orchestration.chain.ingest_facts import Facts, FactTable
+from factory.orchestration.chain.link import Link
+from factory.orchestration.declare.filters import rounds_of
+from factory.orchestration.declare.located_yaml import InvalidValue
+from factory.orchestration.declare.part import Declared, Entry, Part, PartFields
 from factory.suggestions import unknown_name
 
 
@@ -84,7 +89,34 @@ FactsEntries = Annotated[
 ]
 
 
-def check_facts(facts: Sequence[FactsEntry], rounds: Sequence[Round], folder: Path) -> None:
+class FactsFields(PartFields):
+    """The facts of a dataset."""
+
+    facts: FactsEntries = Field(
+        default=(), description="what others know about its keys, hosts or repositories"
+    )
+
+
+class FactsPart(Part):
+    """External facts, joined to the raw documents."""
+
+    dataset = FactsFields
+
+    def links(self, entry: Entry, file: Declared) -> Sequence[Link]:
+        """Return the link of the facts; raises InvalidValue for facts that do not exist."""
+        if entry.variant is not None:
+            return ()
+        facts = entry.values.facts
+        variants = [other for other in file.variants if other.base == entry.name]
+        rounds = [*rounds_of(entry), *chain(*map(rounds_of, variants))]
+        try:
+            _check_facts(facts, rounds, file.folder)
+        except ConfigurationError as error:
+            raise InvalidValue((*entry.place, "facts"), str(error)) from error
+        return [Facts([source.source(file.folder) for source in facts])] if facts else ()
+
+
+def _check_facts(facts: Sequence[FactsEntry], rounds: Sequence[Round], folder: Path) -> None:
     """Raise ConfigurationError for two entries with a fact of one name, and for a predicate on none."""
     every = [name for entry in facts for name in entry.names(folder)]
     twice = [name for name, n in Counter(every).items() if n > 1]

@@ -20,6 +20,9 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from factory.frozen_model import FrozenModel
+from factory.orchestration.declare.ingest_partition_paths import PARTITION
+from factory.orchestration.declare.located_yaml import InvalidValue
+from factory.orchestration.declare.part import Declared, Part, PartFields, Partitions
 
 _TIMES: Mapping[str, type[dg.TimeWindowPartitionsDefinition]] = {
     "hour": dg.HourlyPartitionsDefinition,
@@ -95,3 +98,64 @@ class Folders(FrozenModel):
 
 
 Partitioned = Annotated[Keys | Times | Folders, Field(discriminator="by")]
+
+
+class PartitionFields(PartFields):
+    """The partitions of a dataset."""
+
+    partitions: Partitioned | None = Field(default=None, description="partitions, each read by itself")
+
+    @model_validator(mode="after")
+    def _partitions_of_files(self) -> PartitionFields:
+        source = getattr(self, "from_", None)
+        if self.partitions is not None and source is not None:
+            raise PydanticCustomError(
+                "partitions_of_from",
+                "It has the partitions of `{of}`. Leave `partitions` out.",
+                {"field": "partitions", "of": source},
+            )
+        return self
+
+
+class PartitionsPart(Part):
+    """Partitions of the raw documents."""
+
+    dataset = PartitionFields
+
+    def check(self, file: Declared) -> None:
+        """Raise InvalidValue for paths that do not fit the partitions of their dataset."""
+        for entry in file.datasets:
+            partitions = entry.values.partitions
+            by_name = partitions is not None and partitions.by != "folder"
+            for number, path in enumerate(entry.values.paths):
+                place = (*entry.place, "paths", number)
+                if by_name and PARTITION not in path:
+                    raise InvalidValue(
+                        place,
+                        f"`{path}` would be read for every partition. Write `{PARTITION}` in place of the "
+                        "key.",
+                    )
+                if not by_name and PARTITION in path:
+                    raise InvalidValue(
+                        place,
+                        f"`{path}` contains `{PARTITION}`, but the dataset has no partitions by key or time. "
+                        "Declare them in `partitions`, or name the folder above.",
+                    )
+
+
+def partitions_of(file: Declared) -> dict[str, Partitions]:
+    """Return the partitions definitions by dataset; a dataset made from another one has its partitions."""
+    source_of = {entry.name: entry.values.from_ for entry in file.datasets}
+    own = {
+        entry.name: entry.values.partitions.build(entry.name)
+        for entry in file.datasets
+        if entry.values.partitions is not None
+    }
+    partitions = dict(own)
+    for name in source_of:
+        root = name
+        while (source := source_of[root]) is not None:
+            root = source
+        if root in own:
+            partitions[name] = own[root]
+    return partitions

@@ -1,0 +1,161 @@
+"""What a datasets file says of deduplication: groups, their options, and the decisions of variants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import dagster as dg
+from pydantic import Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+from factory.dedup.config import DedupConfig, Similarity
+from factory.dedup.decisions import Keep
+from factory.frozen_model import FrozenModel
+from factory.lake import names
+from factory.orchestration.chain.dedup.group import Deduplication
+from factory.orchestration.chain.link import Link
+from factory.orchestration.declare.dedup_groups import dedup_groups, group_of
+from factory.orchestration.declare.ingest import name_of_tables
+from factory.orchestration.declare.located_yaml import InvalidValue
+from factory.orchestration.declare.part import Declared, Entry, Part, PartFields
+from factory.suggestions import unknown_name
+
+
+class DecisionFields(PartFields):
+    """Another way to decide on similar documents."""
+
+    threshold: Similarity | None = Field(
+        default=None, description="least weighted Jaccard of similar documents"
+    )
+    keep: Keep | None = Field(default=None, description="rule for which of similar documents stay")
+
+    @property
+    def shares_comparisons(self) -> bool:
+        """Whether the variant shares its dataset's filters and comparisons and only decides differently."""
+        return self.threshold is not None or self.keep is not None
+
+
+DECISIONS = tuple(DecisionFields.model_fields)
+
+
+class GroupFields(PartFields):
+    """The dedup group of a dataset."""
+
+    group: str | None = Field(default=None, description="dedup group; default: that of its kind")
+
+    @field_validator("group")
+    @classmethod
+    def _group_fits_tables(cls, name: str | None) -> str | None:
+        return name if name is None else name_of_tables(name)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_options_of_a_group(cls, values: Any) -> Any:
+        fields = values if isinstance(values, Mapping) else {}
+        for name in fields:
+            if name in cls.model_fields or name not in DedupConfig.model_fields:
+                continue
+            group = fields.get("group") or fields.get("kind") or "prose"
+            where = "a group or a variant" if name in DECISIONS else "a group"
+            raise PydanticCustomError(
+                "option_of_group",
+                "`{field}` belongs to {where}. Write `{remedy}`.",
+                {
+                    "field": name,
+                    "where": where,
+                    "remedy": f"groups: {{{group}: {{{name}: {fields[name]}}}}}",
+                },
+            )
+        return values
+
+
+class GroupsSection(FrozenModel):
+    """The dedup groups of a file."""
+
+    groups: dict[str, dict[str, Any]] = Field(
+        default={}, description="options of `DedupConfig`, and `repositories`, by group"
+    )
+
+
+class DedupPart(Part):
+    """Dedup groups, and the documents that they keep."""
+
+    dataset = GroupFields
+    variant = DecisionFields
+    file = GroupsSection
+
+    def check(self, file: Declared) -> None:
+        """Raise InvalidValue for groups of two kinds, and for decisions and options that do not fit them."""
+        first_by_group = _first_by_group(file)
+        _check_decisions(file)
+        _check_groups(file, first_by_group)
+
+    def assets(self, file: Declared) -> Iterator[dg.AssetsDefinition]:
+        file.groups |= dedup_groups(file)
+        for group in file.groups.values():
+            yield from group.assets
+
+    def links(self, entry: Entry, file: Declared) -> Sequence[Link]:
+        return [Deduplication(file.groups[group_of(entry)])]
+
+
+def _first_by_group(file: Declared) -> dict[str, Entry]:
+    """Return the first dataset of each group; raises InvalidValue for a group of two kinds."""
+    first_by_group: dict[str, Entry] = {}
+    for entry in file.datasets:
+        first = first_by_group.setdefault(group_of(entry), entry)
+        if first.kind != entry.kind:
+            raise InvalidValue(
+                (*entry.place, "group"),
+                f"`{group_of(entry)}` holds `{first.name}`, which is {first.kind}, and `{entry.name}` is "
+                f"{entry.kind}. Give it another group.",
+            )
+    return first_by_group
+
+
+def _check_decisions(file: Declared) -> None:
+    """Raise InvalidValue if variants of one name, which share a group, are decided differently."""
+    first_by_group: dict[str, Entry] = {}
+    for entry in file.variants:
+        group = group_of(entry)
+        first = first_by_group.setdefault(group, entry)
+        if _decisions(first) != _decisions(entry):
+            raise InvalidValue(
+                entry.place,
+                f"`{first.name}` has {_decides_by(first)} and `{entry.name}` has {_decides_by(entry)}, "
+                "and variants of one name in one group are decided together. Give one another name.",
+            )
+        if entry.shares_comparisons and group in file.file.groups:
+            raise InvalidValue(
+                ("groups", group),
+                f"`{entry.name}` takes the comparisons of `{names.base(group)}`, so its group has no "
+                "options. Leave them out.",
+            )
+
+
+def _decisions(entry: Entry) -> dict[str, Any]:
+    return {name: getattr(entry.values, name) for name in DECISIONS}
+
+
+def _decides_by(entry: Entry) -> str:
+    options = [f"{name} {value}" for name, value in _decisions(entry).items() if value]
+    return " and ".join(options) or "filters of its own"
+
+
+def _check_groups(file: Declared, first_by_group: Mapping[str, Entry]) -> None:
+    """Raise InvalidValue for options of a group that does not exist, or that has no such options."""
+    groups = first_by_group.keys() | {group_of(entry) for entry in file.variants}
+    for name, options in file.file.groups.items():
+        if name not in groups:
+            raise InvalidValue(("groups", name), unknown_name("group", name, sorted(groups)))
+        if "kind" in options:
+            raise InvalidValue(
+                ("groups", name, "kind"), "A group has the kind of its datasets. Leave it out."
+            )
+        kind = first_by_group[names.base(name)].kind
+        if "repositories" in options and kind != "code":
+            raise InvalidValue(
+                ("groups", name, "repositories"),
+                f"`{name}` is {kind}, which has no repositories. Leave it out.",
+            )

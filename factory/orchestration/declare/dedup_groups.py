@@ -1,0 +1,100 @@
+"""The dedup groups that a datasets file declares: the members, options and owners of each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from factory.dedup.config import DedupConfig
+from factory.dedup.repository_config import RepositoryConfig
+from factory.errors import ConfigurationError
+from factory.lake import names
+from factory.orchestration.chain.dedup.group import DedupGroup, dedup_group, dedup_variant
+from factory.orchestration.chain.filters import FilterRound
+from factory.orchestration.chain.texts import Quality
+from factory.orchestration.declare.located_yaml import InvalidValue, LocatedYaml, YamlPath
+from factory.orchestration.declare.part import Declared, Entry
+
+
+def group_of(entry: Entry) -> str:
+    """Return the dedup group of a dataset or variant; variants of one name share a group."""
+    group: str = entry.dataset.group or entry.kind
+    return group if entry.variant is None else names.variant(group, entry.variant)
+
+
+def dedup_groups(file: Declared) -> dict[str, DedupGroup]:
+    """Every dedup group by name; the groups of variants default to the options of the first.
+
+    A group compares the documents at the end of the chains of its members. A variant that only decides
+    differently shares all comparisons: its threshold joins the sweep of the base group. Raises InvalidValue
+    for options that a group cannot have.
+    """
+    members: dict[str, list[Entry]] = defaultdict(list)
+    deciding: dict[str, dict[str, Entry]] = defaultdict(dict)  # by group, by variant
+    for entry in file.entries:
+        if entry.shares_comparisons:
+            deciding[names.base(group_of(entry))][str(entry.variant)] = entry
+        else:
+            members[group_of(entry)].append(entry)
+    groups = {}
+    for name, entries in sorted(members.items()):
+        groups[name] = _group(file, name, entries, deciding[name])
+        for variant, entry in deciding[name].items():
+            group = dedup_variant(groups[name], variant, entry.values.threshold, entry.values.keep)
+            groups[group.name] = group
+    return dict(sorted(groups.items()))
+
+
+def _group(file: Declared, name: str, entries: Sequence[Entry], variants: Mapping[str, Entry]) -> DedupGroup:
+    """The dedup group of datasets or variants, with the thresholds of `variants` in its sweep."""
+    options_of = name if name in file.file.groups else names.base(name)
+    place: YamlPath = ("groups", options_of)
+    kind = entries[0].kind
+    options = {**file.file.groups.get(options_of, {}), "kind": kind}
+    repositories = _repositories(file.located, (*place, "repositories"), options)
+    quality = _quality(file, place, options, entries)
+    config = file.located.part(place, DedupConfig, options)
+    thresholds = {entry.values.threshold for entry in variants.values()} - {None}
+    if thresholds:  # a sweep without a variant stays the default one, which decides nothing
+        config = config.model_copy(update={"sweep": tuple(sorted({*config.sweep, *thresholds}))})
+    return dedup_group(
+        name,
+        [file.chains[entry.name] for entry in entries],
+        kind=kind,
+        config=config,
+        repositories=repositories,
+        quality=quality,
+        owners=sorted({owner for entry in entries for owner in entry.dataset.owners}),
+    )
+
+
+def _quality(
+    file: Declared, place: YamlPath, options: dict[str, Any], entries: Sequence[Entry]
+) -> Quality | None:
+    """Remove `quality` from the options; return where each of the members has the values of the rule."""
+    rule = options.pop("quality", None)
+    if rule is None:
+        return None
+    tables = {}
+    for entry in entries:
+        filters = file.chains[entry.name].link(FilterRound).filters
+        try:
+            tables[entry.name] = filters.table_of(entry.name, str(rule))
+        except ConfigurationError as error:
+            raise InvalidValue((*place, "quality"), str(error)) from error
+    return Quality(str(rule), tables)
+
+
+def _repositories(located: LocatedYaml, place: YamlPath, options: dict[str, Any]) -> RepositoryConfig | None:
+    """Remove and return the repository settings of `options`; in a file, topics can only be given by hand."""
+    if "repositories" not in options:
+        return None
+    config = located.part(place, RepositoryConfig, options.pop("repositories"))
+    if config.topics_table:
+        raise InvalidValue(
+            (*place, "topics_table"),
+            f"No dataset of this file makes `{config.topics_table}`. Give `topics`, by repository, or "
+            "declare the group in Python.",
+        )
+    return config

@@ -1,0 +1,78 @@
+"""What a datasets file says of packing: its options, and the share that is packed apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from factory.orchestration.chain.link import Link
+from factory.orchestration.chain.packing import Packing
+from factory.orchestration.declare.located_yaml import InvalidValue
+from factory.orchestration.declare.models_tokenizers import TokenizerEntry
+from factory.orchestration.declare.part import Declared, Entry, Part, PartFields
+from factory.packing.pack import PackConfig
+
+
+class VariantPacking(PartFields):
+    """How the sequences of a dataset or variant are packed."""
+
+    packing: dict[str, Any] = Field(default={}, description="options of `PackConfig`")
+
+
+class DatasetPacking(VariantPacking):
+    """How a dataset is packed, also in its variants."""
+
+    validation: float | None = Field(
+        default=None, gt=0, lt=1, description="share of its repositories or documents that is packed apart"
+    )
+
+
+class PackingPart(Part):
+    """Tokens, packed into sequences."""
+
+    dataset = DatasetPacking
+    variant = VariantPacking
+
+    def check(self, file: Declared) -> None:
+        """Raise InvalidValue for a dataset that trains on documents that its source holds out."""
+        shares = {entry.name: entry.values.validation for entry in file.datasets}
+        for entry in file.datasets:
+            source = entry.values.from_
+            if source is None or entry.values.validation == shares[source]:
+                continue
+            share = shares[source]
+            remedy = f"Write `validation: {share}` here too" if share is not None else "Give both one share"
+            raise InvalidValue(
+                (*entry.place, "validation"),
+                f"`{entry.name}` is made from `{source}`, and with another `validation` texts that one "
+                f"of them holds out would train in the other. {remedy}.",
+            )
+
+    def links(self, entry: Entry, file: Declared) -> Sequence[Link]:
+        name = entry.dataset.tokenizer
+        around = file.file.tokenizers.get(name, TokenizerEntry()).around
+        return [Packing(name, _config(entry, file), around, entry.dataset.validation)]
+
+    def comment(self, kind: str) -> Iterator[str]:  # noqa: ARG002
+        yield "# packing: {sequence_length: 8192}"
+
+
+def sequence_length(entry: Entry) -> Any:
+    """Return the tokens of a full row of a dataset or variant."""
+    return _options(entry).get("sequence_length", PackConfig().sequence_length)
+
+
+def _options(entry: Entry) -> dict[str, Any]:
+    options: dict[str, Any] = entry.values.packing or entry.dataset.packing
+    return options
+
+
+def _config(entry: Entry, file: Declared) -> PackConfig:
+    """Return the configuration of a dataset or variant; raises InvalidValue for one that it cannot have."""
+    place = (*(entry.place if entry.values.packing else entry.place[:2]), "packing")
+    options = _options(entry)
+    if "token_bytes" in options:
+        raise InvalidValue((*place, "token_bytes"), "It follows from the tokenizer. Leave it out.")
+    return file.located.part(place, PackConfig, options) if options else PackConfig()

@@ -1,0 +1,121 @@
+"""One stage's part of a datasets file: its fields, its checks, its links and its assets.
+
+A datasets file is the sum of its parts (`factory.orchestration.declare.registry`). A part knows its own stage
+alone: it sees the file as `Declared`, its datasets and variants as `Entry`, and the chains that the parts
+before it have made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import dagster as dg
+
+from factory.frozen_model import FrozenModel
+from factory.orchestration.chain.dedup.group import DedupGroup
+from factory.orchestration.chain.link import Chain, Link
+from factory.orchestration.declare.located_yaml import LocatedYaml, YamlPath
+
+Partitions = dg.PartitionsDefinition[str]
+
+
+class PartFields(FrozenModel):
+    """Fields that a part adds to every dataset or variant, none of which changes what is read."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A dataset or one of its variants: the name of its tables, its place in the file, its declared values.
+
+    `dataset` holds the values of the dataset, also for a variant. A variant that `shares_comparisons` has the
+    filters and comparisons of its dataset, and only decides in another way which similar documents stay.
+    """
+
+    name: str
+    place: YamlPath
+    values: Any
+    dataset: Any
+    variant: str | None = None
+    shares_comparisons: bool = False
+
+    @property
+    def kind(self) -> Literal["prose", "code"]:
+        """Whether its documents are prose or code."""
+        kind: Literal["prose", "code"] = self.dataset.kind
+        return kind
+
+    @property
+    def base(self) -> str:
+        """The name of its dataset."""
+        return str(self.dataset.name)
+
+    def option(self, name: str) -> Any:
+        """Return the value of a field that the variant sets, else that of its dataset."""
+        values = self.values if name in self.values.model_fields_set else self.dataset
+        return getattr(values, name)
+
+    def place_of(self, name: str) -> YamlPath:
+        """Return the place of a field, in the variant if that sets it."""
+        place = self.place if name in self.values.model_fields_set else self.place[:2]
+        return (*place, name)
+
+
+@dataclass
+class Declared:
+    """A datasets file as its parts see it: values with their lines, entries, and what parts made of them.
+
+    `entries` holds each dataset, followed by its variants. Parts extend `chains`, by name of the entry;
+    `groups` are the dedup groups, once their part has declared them.
+    """
+
+    located: LocatedYaml
+    file: Any
+    entries: tuple[Entry, ...]
+    partitions: Mapping[str, Partitions] = field(default_factory=dict)
+    chains: dict[str, Chain] = field(default_factory=dict)
+    groups: dict[str, DedupGroup] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the file, to which paths are relative."""
+        return self.located.path.parent
+
+    @property
+    def datasets(self) -> list[Entry]:
+        """The entries without variants."""
+        return [entry for entry in self.entries if entry.variant is None]
+
+    @property
+    def variants(self) -> list[Entry]:
+        """The variants of all datasets."""
+        return [entry for entry in self.entries if entry.variant is not None]
+
+
+class Part:
+    """What a stage adds to a datasets file; a part overrides what its stage needs.
+
+    The fields of `dataset`, `variant` and `file` join those of every dataset, of every variant and of the
+    whole file.
+    """
+
+    dataset: ClassVar[type[FrozenModel]] = FrozenModel
+    variant: ClassVar[type[FrozenModel]] = FrozenModel
+    file: ClassVar[type[FrozenModel]] = FrozenModel
+
+    def check(self, file: Declared) -> None:
+        """Raise InvalidValue for entries that do not fit together."""
+
+    def assets(self, file: Declared) -> Iterable[dg.AssetsDefinition]:  # noqa: ARG002
+        """Return the assets of no single dataset, such as dedup groups; raises InvalidValue."""
+        return ()
+
+    def links(self, entry: Entry, file: Declared) -> Sequence[Link]:  # noqa: ARG002
+        """Return the links that extend the chain of a dataset or variant; raises InvalidValue."""
+        return ()
+
+    def comment(self, kind: str) -> Iterator[str]:  # noqa: ARG002
+        """Yield the commented lines that `factory init` writes below a dataset of a kind."""
+        yield from ()

@@ -1,0 +1,28 @@
+"""The parts of a datasets file, in the order of their links; a stage adds one line."""
+
+from __future__ import annotations
+
+from factory.orchestration.declare.blend import BlendPart
+from factory.orchestration.declare.dedup import DedupPart
+from factory.orchestration.declare.depsort import DepsortPart
+from factory.orchestration.declare.filters import FiltersPart
+from factory.orchestration.declare.ingest import Ingest
+from factory.orchestration.declare.ingest_facts import FactsPart
+from factory.orchestration.declare.ingest_partitions import PartitionsPart
+from factory.orchestration.declare.models import ModelsPart
+from factory.orchestration.declare.models_tokenizers import TokenizersPart
+from factory.orchestration.declare.packing import PackingPart
+from factory.orchestration.declare.part import Part
+
+PARTS: list[Part] = [
+    Ingest(),
+    PartitionsPart(),
+    FactsPart(),
+    ModelsPart(),
+    FiltersPart(),
+    DedupPart(),
+    DepsortPart(),
+    TokenizersPart(),
+    PackingPart(),
+    BlendPart(),
+]
