@@ -20,7 +20,7 @@ from factory import _native
 
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
-Part = tuple[int, int, int, list[int]]
+WalkPart = tuple[int, int, int, list[int]]
 
 ROUNDS = 6  # the fewest rounds that pass the lag, grid and pair tests
 _EXPLICIT = 256  # largest permutation kept as an array
@@ -78,7 +78,7 @@ class Feistel:
         """The position at which each item is read."""
         return _walk(items, [self.part(0, len(items))], inverse=True)
 
-    def part(self, begin: int, end: int) -> Part:
+    def part(self, begin: int, end: int) -> WalkPart:
         """The arguments of the native call that permutes the values `begin` to `end` of an array."""
         return begin, end, self._n, self._keys
 
@@ -97,7 +97,7 @@ def forward_each(permutations: Sequence[Permutation], positions: Ints, ends: Seq
     return _walk(items, networks) if networks else items
 
 
-def _walk(values: Ints, parts: list[Part], inverse: bool = False) -> Ints:
+def _walk(values: Ints, parts: list[WalkPart], inverse: bool = False) -> Ints:
     contiguous = np.ascontiguousarray(values, dtype=np.int64)
     return as_numpy(_native.feistel(contiguous, parts, inverse))
 

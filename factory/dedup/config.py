@@ -33,7 +33,7 @@ def _similarity(value: float) -> float:
 Similarity = Annotated[float, AfterValidator(_similarity)]
 """A weighted Jaccard similarity by which documents are similar, below 1."""
 
-Part = TypeVar("Part", bound=BaseModel)
+M = TypeVar("M", bound=BaseModel)
 
 
 class DedupConfig(FrozenModel):
@@ -149,6 +149,6 @@ class DedupConfig(FrozenModel):
             return Banding(self.band_bits // self.value_bits, self.size.bits // self.band_bits)
         return best_bands(self.thresholds[0], self.values, self.miss_cost, self.value_bits)
 
-    def part(self, of: type[Part]) -> Part:
+    def part(self, of: type[M]) -> M:
         """The settings that one table depends on, such as `EdgeConfig`."""
         return of.model_validate({name: getattr(self, name) for name in of.model_fields})

@@ -104,7 +104,7 @@ def _joined(
 
 
 def _entries(datasets: Sequence[Any]) -> Iterator[Entry]:
-    """Yield the entry of each dataset, followed by those of its variants."""
+    """Yield the entry of each dataset, followed by its variants."""
     for number, dataset in enumerate(datasets):
         yield Entry(dataset.name, ("datasets", number), dataset, dataset)
         for name, variant in dataset.variants.items():

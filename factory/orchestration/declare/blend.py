@@ -1,4 +1,4 @@
-"""What a datasets file says of the blend that the demo serves: weights, seed and padding."""
+"""The part of the blend that the demo serves: weights, seed and padding."""
 
 from __future__ import annotations
 

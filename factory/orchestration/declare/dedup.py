@@ -1,4 +1,4 @@
-"""What a datasets file says of deduplication: groups, their options, and the decisions of variants."""
+"""The part of deduplication: groups, their options, and the decisions of variants."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _decisions(entry: Entry) -> dict[str, Any]:
 
 
 def _decides_by(entry: Entry) -> str:
-    options = [f"{name} {value}" for name, value in _decisions(entry).items() if value]
+    options = [f"{name} {choice}" for name, choice in _decisions(entry).items() if choice]
     return " and ".join(options) or "filters of its own"
 
 

@@ -1,4 +1,4 @@
-"""What a datasets file says of filters: rules and limits, in one round or several, of datasets and variants.
+"""The part of filters: rules and limits of datasets and variants, in one round or several.
 
 A dataset without rules gets the default rules of its kind. A variant declares only its differences: with
 `rules` or `rounds` it has filters of its own; otherwise it takes the dataset's filters and overrides their

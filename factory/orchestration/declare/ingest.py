@@ -1,4 +1,4 @@
-"""What a datasets file says of a dataset's name and files, and checks of names and sources."""
+"""The part of ingest: the name and files of a dataset, and checks of names and sources."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from pydantic_core import PydanticCustomError
 from factory.frozen_model import FrozenModel
 from factory.orchestration.declare.ingest_partition_paths import PARTITION
 from factory.orchestration.declare.located_yaml import InvalidValue
-from factory.orchestration.declare.part import Declared, Part, PartFields, Partitions
+from factory.orchestration.declare.part import Declared, Part, PartFields, PartitionsDef
 
 _TIMES: Mapping[str, type[dg.TimeWindowPartitionsDefinition]] = {
     "hour": dg.HourlyPartitionsDefinition,
@@ -143,7 +143,7 @@ class PartitionsPart(Part):
                     )
 
 
-def partitions_of(file: Declared) -> dict[str, Partitions]:
+def partitions_of(file: Declared) -> dict[str, PartitionsDef]:
     """Return the partitions definitions by dataset; a dataset made from another one has its partitions."""
     source_of = {entry.name: entry.values.from_ for entry in file.datasets}
     own = {

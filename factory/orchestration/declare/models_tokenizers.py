@@ -1,4 +1,4 @@
-"""What a datasets file says of tokenizers: which one a dataset has, and the options of each."""
+"""The part of tokenizers: which one a dataset has, and the options of each."""
 
 from __future__ import annotations
 

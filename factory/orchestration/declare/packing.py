@@ -1,4 +1,4 @@
-"""What a datasets file says of packing: its options, and the share that is packed apart."""
+"""The part of packing: its options, and the share that is packed apart."""
 
 from __future__ import annotations
 

@@ -19,11 +19,11 @@ from factory.orchestration.chain.dedup.group import DedupGroup
 from factory.orchestration.chain.link import Chain, Link
 from factory.orchestration.declare.located_yaml import LocatedYaml, YamlPath
 
-Partitions = dg.PartitionsDefinition[str]
+PartitionsDef = dg.PartitionsDefinition[str]
 
 
 class PartFields(FrozenModel):
-    """Fields that a part adds to every dataset or variant, none of which changes what is read."""
+    """Fields that a part adds to every dataset or variant; they change no raw document."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Entry:
         return str(self.dataset.name)
 
     def option(self, name: str) -> Any:
-        """Return the value of a field that the variant sets, else that of its dataset."""
+        """Return the value of a field that the variant sets, else the value of its dataset."""
         values = self.values if name in self.values.model_fields_set else self.dataset
         return getattr(values, name)
 
@@ -74,7 +74,7 @@ class Declared:
     located: LocatedYaml
     file: Any
     entries: tuple[Entry, ...]
-    partitions: Mapping[str, Partitions] = field(default_factory=dict)
+    partitions: Mapping[str, PartitionsDef] = field(default_factory=dict)
     chains: dict[str, Chain] = field(default_factory=dict)
     groups: dict[str, DedupGroup] = field(default_factory=dict)
 
@@ -95,10 +95,10 @@ class Declared:
 
 
 class Part:
-    """What a stage adds to a datasets file; a part overrides what its stage needs.
+    """A stage's share of a datasets file; a part overrides the methods that its stage needs.
 
-    The fields of `dataset`, `variant` and `file` join those of every dataset, of every variant and of the
-    whole file.
+    `dataset`, `variant` and `file` are models; their fields become fields of every dataset, of every variant
+    and of the whole file.
     """
 
     dataset: ClassVar[type[FrozenModel]] = FrozenModel
