@@ -11,10 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from factory.ingest.left_out import ending_of
 from spark_udfs.ingest.files import key_of
+from spark_udfs.ingest.place import Place
 
 N_FILES = 200  # looked into
 _HEAD_BYTES = 2048
@@ -79,7 +79,7 @@ CONTAINERS = (  # the first that fits a file
 )
 
 
-def container_warnings(dataset: str, files: Sequence[tuple[Path, bytes]]) -> Iterator[str]:
+def container_warnings(dataset: str, files: Sequence[tuple[Place, bytes]]) -> Iterator[str]:
     """Yield a sentence for each kind of container among the files of a dataset of single texts.
 
     At most `N_FILES` are looked into.
@@ -102,30 +102,28 @@ def container_warnings(dataset: str, files: Sequence[tuple[Path, bytes]]) -> Ite
         )
 
 
-def container_remedies(files: Sequence[tuple[Path, bytes]]) -> dict[str, None]:
+def container_remedies(files: Sequence[tuple[Place, bytes]]) -> dict[str, None]:
     """Return what to do about the containers among some files, each sentence once."""
     containers = (_container_of(folder, name) for folder, name in _sample(files))
     return dict.fromkeys(container.remedy for container in containers if container is not None)
 
 
-def _sample(files: Sequence[tuple[Path, bytes]]) -> Sequence[tuple[Path, bytes]]:
+def _sample(files: Sequence[tuple[Place, bytes]]) -> Sequence[tuple[Place, bytes]]:
     """At most `N_FILES` of the files, at even distances."""
     return files[:: max(1, -(-len(files) // N_FILES))]
 
 
-def _container_of(folder: Path, name: bytes) -> Container | None:
+def _container_of(folder: Place, name: bytes) -> Container | None:
     ending = ending_of(name)
     by_beginning = _by_beginning(folder, name)
     return by_beginning or next((kind for kind in CONTAINERS if ending in kind.endings), None)
 
 
-def _by_beginning(folder: Path, name: bytes) -> Container | None:
-    path = folder / os.fsdecode(name)
-    if path.is_symlink():
+def _by_beginning(folder: Place, name: bytes) -> Container | None:
+    if folder.is_link(name):
         return None
     try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD_BYTES).decode("utf-8", "replace").removeprefix("\ufeff")
+        head = folder.head(name, _HEAD_BYTES).decode("utf-8", "replace").removeprefix("\ufeff")
     except OSError:  # its reader says why
         return None
     return next((kind for kind in CONTAINERS if kind.beginning.match(head)), None)

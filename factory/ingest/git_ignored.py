@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore import GitIgnorePatternError
@@ -17,6 +16,7 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from factory.ingest.globs import compiled
 from factory.ingest.listing import parents_of
+from spark_udfs.ingest.place import Place
 
 FILE = ".gitignore"
 _MAX_BYTES = 1 << 20  # read of a file of patterns
@@ -26,7 +26,7 @@ _BLANKS_BEHIND = re.compile(r"(?<!\\) +$")  # which git drops, unless a backslas
 _CLASS_OR_ESCAPE = re.compile(r"\\(.)|\[[!^]?\]?[^\]]*\]")
 
 
-def ignored_patterns(folder: Path, names: Sequence[bytes], below: Callable[[str], str] = str) -> list[str]:
+def ignored_patterns(folder: Place, names: Sequence[bytes], below: Callable[[str], str] = str) -> list[str]:
     """Return patterns that match the ignored `names` below `folder`, and no other name.
 
     A pattern is the line of `.gitignore` where it matches no other name, else `**/build/**` for an ignored
@@ -125,10 +125,10 @@ def _pattern_of(line: str) -> GitIgnoreSpecPattern | None:
 class GitIgnores:
     """The `.gitignore` files of a folder and of the folders below it, each read once."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Place) -> None:
         self._folder = folder
         self._file = cache(self._read)
-        self._is_repository = cache(lambda below: (folder / below / ".git").exists())
+        self._is_repository = cache(lambda below: folder.kind(os.fsencode(f"{below}.git")) is not None)
         self._decision = cache(self._decide)
 
     def ignored_place(self, name: bytes) -> bytes | None:
@@ -162,8 +162,8 @@ class GitIgnores:
 
     def _read(self, folder: str) -> IgnoreFile | None:
         try:
-            with (self._folder / folder / FILE).open("rb") as file:
-                return IgnoreFile(file.read(_MAX_BYTES).decode("utf-8", "replace"))
+            text = self._folder.head(os.fsencode(f"{folder}{FILE}"), _MAX_BYTES)
+            return IgnoreFile(text.decode("utf-8", "replace"))
         except OSError:
             return None
 

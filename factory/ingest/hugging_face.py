@@ -17,7 +17,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -25,7 +24,9 @@ import yaml
 from factory.errors import ConfigurationError
 from factory.ingest.globs import compiled
 from spark_udfs.ingest.bounds import MAX_CARD_BYTES, MAX_GLOBS, MAX_NESTING
+from spark_udfs.ingest.place import Place
 
+CARD_FILE = b"README.md"
 _FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 # Values as text: `no` is Norwegian, not false, and a number of a million digits costs nothing. The loader in
 # C is ten times as fast; a wheel for another machine may lack it.
@@ -80,17 +81,15 @@ def numbered_split(path: str) -> str | None:
     return found[1] if found else None
 
 
-def card_of(folder: Path) -> Card | None:
+def card_of(folder: Place) -> Card | None:
     """Return the card of the dataset in `folder`, None if there is none.
 
     Raises ConfigurationError for a card with invalid YAML or beyond the bounds of `spark_udfs.ingest.bounds`:
     license and ids come from the card, so the dataset must not be read without it.
     """
-    path = folder / "README.md"
-    if path.is_symlink() or not path.is_file():
+    if folder.is_link(CARD_FILE) or folder.kind(CARD_FILE) != "file":
         return None
-    with path.open("rb") as file:
-        data = file.read(MAX_CARD_BYTES + 1)
+    path, data = folder.display(CARD_FILE), folder.head(CARD_FILE, MAX_CARD_BYTES + 1)
     found = _FRONT_MATTER.match(data.decode("utf-8", "replace"))
     if found is None:
         if len(data) > MAX_CARD_BYTES and _BEGINNING.match(data):
@@ -115,7 +114,7 @@ _BEGINNING = re.compile(rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n")
 _REMEDY = "Correct the text between its lines of dashes, or remove these lines."
 
 
-def _refused(path: Path, excess: str) -> ConfigurationError:
+def _refused(path: str, excess: str) -> ConfigurationError:
     return ConfigurationError(f"The card {path} {excess}. {_REMEDY}")
 
 

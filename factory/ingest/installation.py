@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
-import os
 import platform
 import re
 import sysconfig
@@ -30,6 +29,7 @@ from typing import Literal
 
 from factory.ingest.licenses import expression
 from factory.ingest.listing import NAMES_PER_ITEM, Work, files_below, in_items
+from spark_udfs.ingest.place import LocalFiles
 from spark_udfs.ingest.rows import Origin
 
 # This salt leaves out `cpython`, the largest repository, at a test's share of 0.02 and includes it at 0.1. At
@@ -67,7 +67,7 @@ def standard_library() -> InstalledRepository:
     """Return the standard library of this interpreter, without packages installed in its folder."""
     version = platform.python_version()
     root = Path(sysconfig.get_path("stdlib"))
-    names = files_below(root, ["**/*"], _NO_LIBRARY)
+    names = files_below(LocalFiles.at(root), ["**/*"], _NO_LIBRARY)
     return InstalledRepository(
         Origin(
             source=f"cpython@{version}",
@@ -216,7 +216,7 @@ def code_work(found: Iterable[InstalledRepository]) -> Iterator[Work]:
     """Yield items for the Python sources of repositories."""
     for it in found:
         names = (path.encode("utf-8", "surrogateescape") for path in it.paths if is_code(path))
-        yield from in_items("text", it.origin, it.root, names, NAMES_PER_ITEM)
+        yield from in_items("text", it.origin, LocalFiles.at(it.root), names, NAMES_PER_ITEM)
 
 
 def prose_work(found: Iterable[InstalledRepository]) -> Iterator[Work]:
@@ -227,7 +227,7 @@ def prose_work(found: Iterable[InstalledRepository]) -> Iterator[Work]:
             if kind := prose_format(path):
                 by_format[kind].append(path.encode("utf-8", "surrogateescape"))
         for kind, names in by_format.items():
-            yield from in_items(kind, it.origin, it.root, names, NAMES_PER_ITEM)
+            yield from in_items(kind, it.origin, LocalFiles.at(it.root), names, NAMES_PER_ITEM)
 
 
 @lru_cache
@@ -244,5 +244,5 @@ def installation_bytes(kind: Literal["code", "prose"], share: float) -> int:
     for files in installation_work(kind, share):
         for name in files.names:
             with contextlib.suppress(OSError):
-                total += Path(os.fsdecode(files.root), os.fsdecode(name)).stat().st_size
+                total += files.place.state(name).n_bytes
     return total

@@ -15,10 +15,11 @@ from factory.errors import ConfigurationError
 from factory.ingest.hugging_face import card_of, numbered_split
 from factory.ingest.listing import NAMES_PER_ITEM, Work, files_below, in_items, record_files_below
 from factory.ingest.unsupported_paths import why_unsupported
+from spark_udfs.ingest.place import LocalFiles, Place, place_of
 from spark_udfs.ingest.registry import RECORD_FILES
 from spark_udfs.ingest.rows import Origin
 
-Paths = str | Path | Sequence[str | Path]
+Paths = str | Path | Place | Sequence[str | Path | Place]
 Patterns = str | Sequence[str]
 
 
@@ -26,51 +27,58 @@ Patterns = str | Sequence[str]
 class Tree:
     """A folder of documents of one origin; without `deep`, without its subfolders."""
 
-    folder: Path
+    folder: Place
     origin: Origin
     deep: bool = True
 
 
-def folders(paths: Paths) -> list[Path]:
+def folders(paths: Paths) -> list[Place]:
     """Return the given folders, each once; raises ConfigurationError for a path that is not a folder."""
     _refuse_unsupported(paths)
-    found = _each_once(paths)
-    for path in found:
-        if not path.is_dir():
-            raise ConfigurationError(f"`{path}` is not a folder. Name a folder of files to read.")
-    return found
+    places = _each_once(paths)
+    for place in places:
+        if place.kind() != "folder":
+            raise ConfigurationError(f"`{place.display()}` is not a folder. Name a folder of files to read.")
+    return places
+
+
+def paths_in(paths: Paths) -> list[str | Path | Place]:
+    """Return the paths as a list."""
+    return list(paths) if isinstance(paths, Sequence) and not isinstance(paths, str) else [paths]
 
 
 def _refuse_unsupported(paths: Paths, patterns: Sequence[str] = ()) -> None:
     """Raise ConfigurationError for an address or a pattern among the paths that do not exist."""
-    for path in [paths] if isinstance(paths, str | Path) else paths:
-        if not Path(path).exists() and (sentence := why_unsupported(str(path), patterns)):
+    for path in paths_in(paths):
+        is_missing = isinstance(path, str | Path) and LocalFiles.at(path).kind() is None
+        if is_missing and (sentence := why_unsupported(str(path), patterns)):
             raise ConfigurationError(sentence)
 
 
-def _each_once(paths: Paths) -> list[Path]:
-    given = [paths] if isinstance(paths, str | Path) else paths
-    return list(dict.fromkeys(Path(it).resolve() for it in given))
+def _each_once(paths: Paths) -> list[Place]:
+    places = map(place_of, paths_in(paths))
+    return list({place.address: place for place in places}.values())
 
 
-def named(origin: Origin, path: Path) -> Origin:
-    """Return `origin` with a source, by default the name of `path`."""
-    return replace(origin, source=origin.source or path.name)
+def named(origin: Origin, place: Place) -> Origin:
+    """Return `origin` with a source, by default the name of the place."""
+    return replace(origin, source=origin.source or place.name)
 
 
 def files_in(
     trees: Iterable[Tree], include: Patterns, exclude: Patterns, format: str = "text"
 ) -> Iterator[Work]:
     """Yield items for the files of each tree; raises ConfigurationError for two trees of one source."""
-    holder: dict[str, Path] = {}
+    holder: dict[str, Place] = {}
     for tree in trees:
         names = files_below(tree.folder, _tuple(include), _tuple(exclude), deep=tree.deep)
         for item in in_items(format, tree.origin, tree.folder, names, NAMES_PER_ITEM):
             other = holder.setdefault(tree.origin.source, tree.folder)
             if other != tree.folder:
                 raise ConfigurationError(
-                    f"`{other}` and `{tree.folder}` are both source `{tree.origin.source}`, so two documents "
-                    "could share an id. Name the folder above both, or rename one."
+                    f"`{other.display()}` and `{tree.folder.display()}` are both source "
+                    f"`{tree.origin.source}`, so two documents could share an id. "
+                    "Name the folder above both, or rename one."
                 )
             yield item
 
@@ -86,13 +94,16 @@ def files_of(format: str, paths: Paths, origin: Origin) -> Iterator[Work]:
     """
     patterns = RECORD_FILES[format]
     _refuse_unsupported(paths, patterns)
-    holder: dict[tuple[str, bytes], Path] = {}
-    for path in _each_once(paths):
-        if not path.exists():
-            raise ConfigurationError(f"`{path}` does not exist. Name a file, or a folder of files.")
-        root = path if path.is_dir() else path.parent
-        card = card_of(path) if path.is_dir() and format != "archive" else None
-        own = named(origin, path)
+    holder: dict[tuple[str, bytes], Place] = {}
+    for place in _each_once(paths):
+        kind = place.kind()
+        if kind is None:
+            raise ConfigurationError(
+                f"`{place.display()}` does not exist. Name a file, or a folder of files."
+            )
+        is_folder = kind == "folder"
+        card = card_of(place) if is_folder and format != "archive" else None
+        own = named(origin, place)
         if card is not None:
             own = replace(
                 own,
@@ -100,16 +111,16 @@ def files_of(format: str, paths: Paths, origin: Origin) -> Iterator[Work]:
                 license=origin.license or card.license,
                 language=card.language,
             )
-        names = record_files_below(root, patterns) if path.is_dir() else [os.fsencode(path.name)]
-        for item in in_items(format, own, root, names, 1):
+        names = record_files_below(place, patterns) if is_folder else [os.fsencode(place.name)]
+        for item in in_items(format, own, place if is_folder else place.parent, names, 1):
             name = os.fsdecode(item.names[0])
             split = card.split_of(name) if card is not None else numbered_split(name)
             if split:
                 item = replace(item, origin=replace(own, metadata={**own.metadata, "split": split}))
-            other = holder.setdefault((own.source, item.names[0]), path)
-            if other != path:
+            other = holder.setdefault((own.source, item.names[0]), place)
+            if other != place:
                 raise ConfigurationError(
-                    f"`{other}` and `{path}` both hold `{name}`, so two documents would share an id. "
-                    "Name the folder above both, or give each a source of its own."
+                    f"`{other.display()}` and `{place.display()}` both hold `{name}`, so two documents would "
+                    "share an id. Name the folder above both, or give each a source of its own."
                 )
             yield item

@@ -21,6 +21,7 @@ from factory.ingest.items import Tree
 from factory.ingest.listing import UNWANTED, files_below, parents_of
 from spark_udfs.ingest.compression import COMPRESSIONS
 from spark_udfs.ingest.json_document import is_json_document
+from spark_udfs.ingest.place import Place, place_of
 
 _EVERY = ("**/*",)
 _PLAIN_ENDING = re.compile(r"[a-z0-9][a-z0-9_+-]{0,9}")
@@ -44,7 +45,7 @@ def ending_of(name: bytes) -> str:
 
 
 def files_left_out(
-    folder: Path, takes: Callable[[bytes], object], exclude: Sequence[str] = UNWANTED
+    folder: Place, takes: Callable[[bytes], object], exclude: Sequence[str] = UNWANTED
 ) -> Iterator[bytes]:
     """Yield the names of data files below a folder that `takes` refuses, without `exclude` and links."""
     for name in files_below(folder, _EVERY, exclude):
@@ -52,8 +53,7 @@ def files_left_out(
         is_hidden = base.startswith((b".", b"_")) or any(part.startswith(b".") for part in folders)
         if is_hidden or name.lower() == _CARD or takes(name):
             continue
-        path = folder / os.fsdecode(name)
-        if path.is_file() and not path.is_symlink():
+        if folder.kind(name) == "file" and not folder.is_link(name):
             yield name
 
 
@@ -79,23 +79,24 @@ def left_out_phrase(n_by_ending: Mapping[str, int]) -> str:
 
 
 def endings_left_out(
-    paths: Iterable[Path], patterns: Sequence[str], exclude: Sequence[str] = UNWANTED
+    paths: Iterable[str | Path | Place], patterns: Sequence[str], exclude: Sequence[str] = UNWANTED
 ) -> dict[str, int]:
     """Return how many files below the folders among `paths` a reader of `patterns` leaves out, by ending.
 
     Files that match `exclude` are not counted: the user left them out.
     """
     pattern = compiled(patterns)
-    folders = [path for path in dict.fromkeys(path.resolve() for path in paths) if path.is_dir()]
+    places = {place.address: place for place in map(place_of, paths)}.values()
     return count_endings(
         name
-        for folder in folders
-        for name in files_left_out(folder, partial(_is_read, pattern, os.fsencode(folder)), exclude)
+        for place in places
+        if place.kind() == "folder"
+        for name in files_left_out(place, partial(_is_read, pattern, place), exclude)
     )
 
 
 def files_excluded(
-    folder: Path, include: Sequence[str], exclude: Sequence[str], *, deep: bool = True
+    folder: Place, include: Sequence[str], exclude: Sequence[str], *, deep: bool = True
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the files below a folder that match `include` and are left out by `exclude`, as (pattern, name).
 
@@ -122,5 +123,5 @@ def endings_excluded(
     )
 
 
-def _is_read(pattern: re.Pattern[bytes], folder: bytes, name: bytes) -> bool:
+def _is_read(pattern: re.Pattern[bytes], folder: Place, name: bytes) -> bool:
     return pattern.fullmatch(name) is not None and not is_json_document(folder, name)

@@ -8,15 +8,17 @@ unchanged. License files count only if each of them is a known text.
 from __future__ import annotations
 
 import codecs
+import os
 import re
 from functools import cache
-from pathlib import Path
+from pathlib import PurePosixPath
 
 from license_expression import ExpressionError, LicenseExpression, Licensing, get_spdx_licensing
 
 from factory.ingest.license_manifests import LICENSE_NAMES, MALFORMED, MANIFESTS, LicenseDeclaration
 from factory.ingest.license_texts import recognized
 from spark_udfs.ingest.file_types import MARKDOWN, PLAIN, RST, kind_of
+from spark_udfs.ingest.place import Place
 
 _MOST_BYTES = 256 << 10
 _LONGEST = 200  # characters of a declaration; a longer one is a text
@@ -33,16 +35,17 @@ _ABOUT_OTHERS = re.compile(r"third|3rd|dependenc|bundled|vendor|notice|header|te
 _ENDINGS = re.compile(r"\.(?:txt|text|md|markdown|rst|adoc|asciidoc)$")
 _PROSE = frozenset({PLAIN.language, MARKDOWN.language, RST.language, None})
 _IDENTIFIER = re.compile(r"[\w.+-]+", re.ASCII)
-_REUSE = "LICENSES"  # the folder of https://reuse.software: a text for each license, named by its identifier
+_TXT = ".txt"
+_REUSE = b"LICENSES"  # the folder of https://reuse.software: a text for each license, named by its identifier
 
 
-def license_of(folder: Path) -> str | None:
+def license_of(folder: Place) -> str | None:
     """Return the license of the source tree in `folder`, None if it is not certain.
 
     Several license files are joined by `AND`, because they do not say whether one may choose among them.
     """
     for name, read in MANIFESTS.items():
-        text = _read(folder / name)
+        text = _read(folder, name)
         try:
             declaration = read(text) if text else LicenseDeclaration()
         except MALFORMED:
@@ -55,11 +58,11 @@ def license_of(folder: Path) -> str | None:
     return _license_of_files(folder)
 
 
-def _license_of_files(folder: Path) -> str | None:
+def _license_of_files(folder: Place) -> str | None:
     try:
-        texts = {path.name: text for path in folder.iterdir() if (text := _license_text(path)) is not None}
-        reuse = folder / _REUSE
-        files = sorted(path for path in reuse.glob("*.txt") if path.is_file()) if reuse.is_dir() else []
+        names = map(os.fsdecode, folder.children())
+        texts = {name: text for name in names if (text := _license_text(folder, name)) is not None}
+        reuse = _texts_of_reuse(folder)
     except OSError:  # listing the files records it
         return None
     licenses = {name: recognized(text) for name, text in texts.items()}
@@ -70,10 +73,18 @@ def _license_of_files(folder: Path) -> str | None:
     if None in licenses.values():
         return None
     known = {str(license) for license in licenses.values()}
-    identifiers = [_identifier(path.stem) for path in files]
+    identifiers = [_identifier(name.removesuffix(_TXT)) for name in reuse]
     if None not in identifiers:
         known.update(name for name in identifiers if name)
     return " AND ".join(sorted(known)) or None
+
+
+def _texts_of_reuse(folder: Place) -> list[str]:
+    if folder.kind(_REUSE) != "folder":
+        return []
+    texts = folder.below(_REUSE)
+    names = [name for name in texts.children() if name.endswith(os.fsencode(_TXT))]
+    return [os.fsdecode(name) for name in names if texts.kind(name) == "file"]
 
 
 def _identifier(name: str) -> str | None:
@@ -95,12 +106,12 @@ def _is_license_name(name: str) -> bool:
     return len(others) < len(words) and all(_TERMS.fullmatch(word) for word in others)
 
 
-def _license_text(path: Path) -> str | None:
+def _license_text(folder: Place, name: str) -> str | None:
     """Return the beginning of a file that its name may call a license, None for any other file."""
-    language = kind_of(path.name).language
-    is_candidate = _is_license_name(path.name) or _LICENSE.match(path.name.lower())
-    is_about_others = _ABOUT_OTHERS.search(path.name) is not None
-    return _read(path) if is_candidate and not is_about_others and language in _PROSE else None
+    language = kind_of(name).language
+    is_candidate = _is_license_name(name) or _LICENSE.match(name.lower())
+    is_about_others = _ABOUT_OTHERS.search(name) is not None
+    return _read(folder, name) if is_candidate and not is_about_others and language in _PROSE else None
 
 
 def expression(declared: str) -> str | None:
@@ -128,19 +139,19 @@ def _licensing() -> Licensing:
     return get_spdx_licensing()
 
 
-def _read_inside(folder: Path, name: str) -> str | None:
+def _read_inside(folder: Place, name: str) -> str | None:
     """Return the beginning of the file `name` of a tree, None for one outside of it."""
-    path = Path(name.strip("<>"))
-    return None if path.is_absolute() or ".." in path.parts else _read(folder / path)
+    path = PurePosixPath(name.strip("<>"))
+    return None if path.is_absolute() or ".." in path.parts else _read(folder, str(path))
 
 
-def _read(path: Path) -> str | None:
+def _read(folder: Place, path: str) -> str | None:
     """Return the beginning of a regular file; reading the folder records a file that cannot be read."""
     try:
-        if path.is_symlink() or not path.is_file():
+        name = os.fsencode(path)
+        if folder.is_link(name) or folder.kind(name) != "file":
             return None
-        with path.open("rb") as file:
-            beginning = file.read(_MOST_BYTES)
+        beginning = folder.head(name, _MOST_BYTES)
     except (OSError, ValueError):  # ValueError: a name that no file can have
         return None
     is_utf_16 = beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))

@@ -7,17 +7,17 @@ the reader records the link itself as rejected.
 
 from __future__ import annotations
 
-import os
+import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from pathlib import Path
 
 import pyarrow as pa
 
 from factory.errors import ConfigurationError
 from factory.ingest.globs import compiled
 from spark_udfs.ingest.json_document import is_json_document
+from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.rows import Origin
 from spark_udfs.ingest.work import WORK
 
@@ -27,21 +27,19 @@ UNWANTED = ("**/.git/**", "**/.git", "**/__pycache__/**")
 
 @dataclass(frozen=True)
 class Work:
-    """Files below `root` that one reader turns into documents of one origin."""
+    """Files of a place that one reader turns into documents of one origin."""
 
     format: str
     origin: Origin
-    root: bytes
+    place: Place
     names: tuple[bytes, ...]
 
 
-def in_items(
-    format: str, origin: Origin, root: str | os.PathLike[str], names: Iterable[bytes], size: int
-) -> Iterator[Work]:
+def in_items(format: str, origin: Origin, place: Place, names: Iterable[bytes], size: int) -> Iterator[Work]:
     """Yield items of `size` names each, in order."""
     rest = iter(names)
     while chunk := tuple(islice(rest, size)):
-        yield Work(format, origin, os.fsencode(root), chunk)
+        yield Work(format, origin, place, chunk)
 
 
 def first_names(work: Iterable[Work], limit: int | None) -> Iterator[Work]:
@@ -66,7 +64,7 @@ def as_table(work: Iterable[Work]) -> pa.Table:
             "format": item.format,
             **asdict(item.origin),
             "metadata": list(item.origin.metadata.items()),
-            "root": item.root,
+            "place": pickle.dumps(item.place),
             "names": list(item.names),
         }
         for number, item in enumerate(work)
@@ -75,34 +73,20 @@ def as_table(work: Iterable[Work]) -> pa.Table:
 
 
 def files_below(
-    root: Path, include: Sequence[str], exclude: Sequence[str], *, deep: bool = True
+    place: Place, include: Sequence[str], exclude: Sequence[str], *, deep: bool = True
 ) -> Iterator[bytes]:
-    """Yield the paths below a folder that match a pattern of `include` and none of `exclude`, in a fixed
-    order.
+    """Yield the names of a place that match a pattern of `include` and none of `exclude`, in a fixed order.
 
-    Without `deep` these are the paths in the folder itself. In a pattern `**/` is any number of folders; `*`
+    Without `deep` these are the names in the place itself. In a pattern `**/` is any number of folders; `*`
     and `?` stay within one name. Linked folders and folders that cannot be listed come as names themselves,
-    and their reader records why. Raises ConfigurationError if `root` is not a folder.
+    and their reader records why. Raises ConfigurationError if the place is not a folder.
     """
-    if not root.is_dir():
-        raise ConfigurationError(f"`{root}` is not a folder. Name a folder of files to read.")
-    top = os.fsencode(root)
-    refused: list[OSError] = []
+    if place.kind() != "folder":
+        raise ConfigurationError(f"`{place.display()}` is not a folder. Name a folder of files to read.")
     wanted, unwanted = compiled(include), compiled(exclude)
-    for folder, folders, files in os.walk(top, onerror=refused.append):
-        below = os.path.relpath(folder, top)
-        prefix = b"" if below == b"." else below + b"/"
-        folders[:] = sorted(name for name in folders if not unwanted.fullmatch(prefix + name + b"/"))
-        for name in folders:
-            if Path(os.fsdecode(folder), os.fsdecode(name)).is_symlink():
-                yield prefix + name
-        for name in sorted(files):
-            if wanted.fullmatch(prefix + name) and not unwanted.fullmatch(prefix + name):
-                yield prefix + name
-        if not deep:
-            break
-    for error in refused:
-        yield os.path.relpath(os.fsencode(error.filename), top)
+    for name, is_file in place.walk(lambda folder: unwanted.fullmatch(folder) is None, deep=deep):
+        if not is_file or (wanted.fullmatch(name) and not unwanted.fullmatch(name)):
+            yield name
 
 
 def parents_of(name: bytes) -> Iterator[bytes]:
@@ -113,10 +97,9 @@ def parents_of(name: bytes) -> Iterator[bytes]:
         end = name.find(b"/", end + 1)
 
 
-def record_files_below(root: Path, patterns: Sequence[str]) -> Iterator[bytes]:
-    """Yield the paths of the files of records below a folder, as `files_below` does.
+def record_files_below(place: Place, patterns: Sequence[str]) -> Iterator[bytes]:
+    """Yield the names of the files of records of a place, as `files_below` does.
 
     A compressed `.json` file that is one JSON list or object over several lines is left out.
     """
-    top = os.fsencode(root)
-    return (name for name in files_below(root, patterns, UNWANTED) if not is_json_document(top, name))
+    return (name for name in files_below(place, patterns, UNWANTED) if not is_json_document(place, name))

@@ -6,25 +6,28 @@ A path inside another one is no fault by itself, because patterns may leave its 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from factory.errors import ConfigurationError
+from spark_udfs.ingest.place import Place, place_of
 
 
-def refuse_overlap(paths: Iterable[str | Path], files: Iterable[tuple[bytes, bytes]]) -> None:
+def refuse_overlap(paths: Iterable[str | Path | Place], files: Iterable[tuple[bytes, bytes]]) -> None:
     """Raise ConfigurationError if a file is read twice because one path is inside another.
 
-    `files` are a resolved folder and a name below it, once for each path that reads the file.
+    `files` are the address of a place and a name below it, once for each path that reads the file.
     """
-    roots = {Path(path).resolve() for path in paths}
-    if all(roots.isdisjoint(root.parents) for root in roots):
+    places = {place.address: place for place in map(place_of, paths)}
+    if all(places.keys().isdisjoint(_addresses_above(address)) for address in places):
         return
     names: set[bytes] = set()
     for folder, name in files:
         file = folder + b"/" + name
         if file in names:
-            inner, outer, *_ = _roots_around(Path(os.fsdecode(file)), roots)
+            around = (address for address in (file, *_addresses_above(file)) if address in places)
+            inner, outer = (places[address].display() for address in islice(around, 2))
             raise ConfigurationError(
                 f"`{inner}` is inside `{outer}`, and both paths read `{os.fsdecode(name)}`, which would be "
                 "two documents. Name one of the two paths."
@@ -32,6 +35,8 @@ def refuse_overlap(paths: Iterable[str | Path], files: Iterable[tuple[bytes, byt
         names.add(file)
 
 
-def _roots_around(file: Path, roots: set[Path]) -> list[Path]:
-    """The paths that hold a file, the innermost first."""
-    return [place for place in (file, *file.parents) if place in roots]
+def _addresses_above(address: bytes) -> Iterator[bytes]:
+    """Yield the addresses above one, the innermost first."""
+    while b"/" in address.rstrip(b"/"):
+        address = address.rpartition(b"/")[0] or b"/"
+        yield address

@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
@@ -29,7 +28,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from factory.errors import ConfigurationError
 from factory.ingest.html_extra import require_html
 from factory.ingest.installation import installation_work
-from factory.ingest.items import Paths, Patterns, Tree, files_in, files_of, folders, named
+from factory.ingest.items import Paths, Patterns, Tree, files_in, files_of, folders, named, paths_in
 from factory.ingest.left_out import endings_excluded, endings_left_out
 from factory.ingest.licenses import license_of
 from factory.ingest.listing import UNWANTED, Work, as_table, first_names
@@ -43,6 +42,7 @@ from factory.lake.schemas.ingest import RAW, REJECTED, TEXT_AT
 from factory.settings import CATALOG_NAME
 from spark_udfs.ingest.html import WebPages
 from spark_udfs.ingest.markup import Markup
+from spark_udfs.ingest.place import Place, place_of
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.registry import OF_MANY_RECORDS, RECORD_FILES
 from spark_udfs.ingest.rows import NOTHING_LOST, SCAN, Origin
@@ -363,10 +363,10 @@ class Ingests:
         """
         if limit is not None and limit < 1:
             raise ConfigurationError(f"`limit` is {limit}, and a dataset needs a record. Use 1 or more.")
-        given_paths = [paths] if isinstance(paths, str | Path) else paths
-        before = state(given_paths) if given_paths else ""
+        places = [place_of(path) for path in paths_in(paths)]
+        before = state(places) if places else ""
         items = list(first_names(work, limit))  # each name gives one record or more
-        refuse_overlap(given_paths, ((chunk.root, name) for chunk in items for name in chunk.names))
+        refuse_overlap(places, ((chunk.place.address, name) for chunk in items for name in chunk.names))
         listed = as_table(items)
         if markup == "reject":
             texts = (row for row in listed.to_pylist() if row["format"] == "text")
@@ -402,7 +402,7 @@ class Ingests:
             rewritten=candidates.refused if candidates is not None else {},
             state=before,
             limit=limit,
-            left_out=_left_out(given_paths, patterns, exclude, count_excluded) if limit is None else {},
+            left_out=_left_out(places, patterns, exclude, count_excluded) if limit is None else {},
         )
         self._read.append(ingested)
         return ingested
@@ -412,9 +412,10 @@ def _repositories(paths: Paths, origin: Origin) -> list[Tree]:
     """Return the repositories in each of the folders `paths`, followed by the folder's own files."""
     trees = []
     for holder in folders(paths):
-        for path in sorted(holder.iterdir()):
-            if path.is_dir() and not path.is_symlink():
-                trees.append(Tree(path, replace(named(origin, path), repository=path.name)))
+        for name in holder.children():
+            if holder.kind(name) == "folder" and not holder.is_link(name):
+                place = holder.below(name)
+                trees.append(Tree(place, replace(named(origin, place), repository=place.name)))
         trees.append(Tree(holder, named(origin, holder), deep=False))
     return trees
 
@@ -426,13 +427,13 @@ def _licensed(tree: Tree) -> Tree:
 
 
 def _left_out(
-    paths: Sequence[str | Path],
+    places: Sequence[Place],
     patterns: Sequence[str],
     exclude: Patterns,
     count_excluded: Callable[[], Mapping[str, int]],
 ) -> Mapping[str, int]:
     globs = [exclude] if isinstance(exclude, str) else exclude
-    others = endings_left_out(map(Path, paths), patterns, globs) if patterns else {}
+    others = endings_left_out(places, patterns, globs) if patterns else {}
     return Counter(others) + Counter(count_excluded())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from factory.ingest.listing import Work
-from factory.lake.files.location import SCHEME
+from factory.lake.files.location import SCHEME, local_path
 from factory.lake.registration import Candidates
 from spark_udfs.ingest.files import Input, key_of, opened
 from spark_udfs.ingest.parquet_schema import refuse_deep_footer
@@ -27,13 +27,14 @@ def registering(
             yield work_of_file
             continue
         [name] = work_of_file.names
-        if not reachable:
+        path = local_path(work_of_file.place.location(name))
+        if not reachable or path is None:
             candidates.refused[key_of(os.fsdecode(name))] = (
                 f"the warehouse {warehouse} is on another storage than this file"
             )
-        elif danger := _danger(Input(work_of_file.origin, work_of_file.root, name)):
+        elif danger := _danger(Input(work_of_file.origin, work_of_file.place, name)):
             candidates.refused[key_of(os.fsdecode(name))] = danger
-        elif candidates.offer(work_of_file.root + b"/" + name, key_of(os.fsdecode(name))):
+        elif candidates.offer(os.fsencode(path), key_of(os.fsdecode(name))):
             work_of_file = replace(work_of_file, format="registered")
         yield work_of_file
 

@@ -14,20 +14,21 @@ import base64
 import hashlib
 import json
 import os
-import stat
 import time
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from factory.counted import counted
+from spark_udfs.ingest.place import FileState, Place, place_of
 
 MOST_BYTES = 16_384  # of the listings of a snapshot, which stand in its summary: some 1,000 files
 SETTLED_NS = 2 * 10**9  # the coarsest time of a file system; a later change may leave the time as it was
 _SHOWN = 3  # files that a sentence names
 _FOLDER = "/"  # the end of a folder's name
+_UNREADABLE = FileState(-1, "0", 0, 0)
 
 
 @dataclass(frozen=True)
@@ -71,31 +72,38 @@ class Listing:
         return {folder: _hash("\0".join(below)) for folder, below in folders.items()}
 
 
-def listing(paths: Iterable[str | Path]) -> Listing:
+def listing(paths: Iterable[str | Path | Place]) -> Listing:
     """List all files at and below `paths`; links below are not followed."""
     began_ns = time.time_ns()
     digest = hashlib.blake2b(digest_size=8)
-    roots = [os.fsencode(Path(path).resolve()) for path in paths]
-    files = sorted((*file, root) for root in roots for file in _files(root))
+    places = [place_of(path) for path in paths]
+    roots = [place.address for place in places]
+    files = sorted(
+        (root.rstrip(b"/") + b"/" + name if name else root, state_of_file or _UNREADABLE, root)
+        for root, place in zip(roots, places, strict=True)
+        for name, state_of_file in place.states()
+    )
     entries: dict[str, str] = {}
     newest_ns = 0
-    for name, size, times, status_ns, root in files:
-        digest.update(b"%s\0%d\0%s\0" % (name, size, times.encode()))
-        newest_ns = max(newest_ns, status_ns)  # a program may set the other time, even to next year
+    for name, state_of_file, root in files:
+        size, version = state_of_file.n_bytes, state_of_file.version
+        digest.update(b"%s\0%d\0%s\0" % (name, size, version.encode()))
+        newest_ns = max(newest_ns, state_of_file.changed_ns)
         # The names of folders tell several paths apart.
         base = root if name != root and len(roots) == 1 else root.rpartition(b"/")[0]
-        entries[os.fsdecode(name.removeprefix(base).lstrip(b"/"))] = _hash(f"{size} {times}")
+        entries[os.fsdecode(name.removeprefix(base).lstrip(b"/"))] = _hash(f"{size} {version}")
     return Listing(digest.hexdigest(), newest_ns < began_ns - SETTLED_NS, entries)
 
 
-def state(paths: Iterable[str | Path]) -> str:
+def state(paths: Iterable[str | Path | Place]) -> str:
     """Hash the names, sizes and times of all files at and below `paths`; links below are not followed."""
     return listing(paths).state
 
 
-def total_bytes(paths: Iterable[str | Path]) -> int:
+def total_bytes(paths: Iterable[str | Path | Place]) -> int:
     """Return the size of all files at and below `paths`; links below are not followed."""
-    return sum(max(size, 0) for path in paths for _, size, *_ in _files(os.fsencode(Path(path).resolve())))
+    states = (state_of_file for path in paths for _, state_of_file in place_of(path).states())
+    return sum(state_of_file.n_bytes for state_of_file in states if state_of_file is not None)
 
 
 def differences(before: Listing, now: Listing) -> list[str]:
@@ -128,22 +136,3 @@ def _printable(name: str) -> str:
 def _hash(text: str) -> str:
     digest = hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=6).digest()
     return base64.b85encode(digest).decode()
-
-
-def _files(path: bytes) -> Iterator[tuple[bytes, int, str, int]]:
-    """Yield the name, size, times, and time of the status of each file."""
-    try:
-        status = os.lstat(path)
-        below = [entry.path for entry in os.scandir(path)] if stat.S_ISDIR(status.st_mode) else []
-    except OSError:  # vanished since the listing, or not readable: the run will report it
-        yield path, -1, "0", 0
-        return
-    if not stat.S_ISDIR(status.st_mode):
-        # A program may set the time of the content, not that of the status, which every change moves. It may
-        # set a time in the future, and a file that replaces it the same one, so that counts beside the other.
-        times = str(status.st_ctime_ns)
-        if status.st_mtime_ns > status.st_ctime_ns:
-            times = f"{status.st_mtime_ns} {times}"
-        yield path, status.st_size, times, status.st_ctime_ns
-    for name in below:
-        yield from _files(name)

@@ -8,7 +8,6 @@ many members, one more rejected record represents the unread rest.
 from __future__ import annotations
 
 import errno
-import os
 import re
 import stat
 import zipfile
@@ -23,6 +22,7 @@ from spark_udfs.ingest.bounds import MAX_MEMBERS, MAX_TEXT_BYTES, MAX_ZIP_DIRECT
 from spark_udfs.ingest.compression import COMPRESSIONS, bomb, content
 from spark_udfs.ingest.file_types import kind_of
 from spark_udfs.ingest.files import Input, decode, file_document, key_of, opened
+from spark_udfs.ingest.place import size_of
 from spark_udfs.ingest.rows import BadRecord, Row, rejection
 from spark_udfs.ingest.tar import TarMember, tar_members
 from spark_udfs.ingest.zip import zip_data
@@ -44,7 +44,7 @@ def archive_file(source: Input, max_bytes: int = MAX_TEXT_BYTES) -> Iterator[Row
     is_zip = source.key.lower().endswith(ZIP_EXTENSIONS)
     try:
         with opened(source) as file:
-            n_bytes = os.fstat(file.fileno()).st_size
+            n_bytes = size_of(file)
             try:
                 members = (
                     _zip_members(file, max_bytes)
@@ -111,7 +111,7 @@ def _corrupt(error: Exception) -> BadRecord:
 
 
 def _zip_members(file: BinaryIO, max_bytes: int) -> Iterator[TarMember]:
-    budget = most_bytes(os.fstat(file.fileno()).st_size)
+    budget = most_bytes(size_of(file))
     _refuse_too_many(file)
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
@@ -153,7 +153,7 @@ def _refuse_too_many(file: BinaryIO) -> None:
     The size of the directory bounds the number of members; the record's counts do not. The library chooses
     among several end records, so none may claim too much.
     """
-    size = os.fstat(file.fileno()).st_size
+    size = size_of(file)
     file.seek(max(0, size - _ZIP_TAIL))
     tail = file.read(_ZIP_TAIL)
     file.seek(0)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
 from spark_udfs.ingest.bounds import FREE_BYTES, MAX_EXPANSION, most_bytes
 from spark_udfs.ingest.decoders import decoded
+from spark_udfs.ingest.place import size_of
 from spark_udfs.ingest.rows import BadRecord
 
 COMPRESSIONS = {".gz": "gzip", ".tgz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz"}
@@ -38,7 +38,7 @@ def content(file: BinaryIO, name: str, first_bytes: int | None = None) -> Callab
     if compression is None:
         return file.read
     pieces = decoded(file, compression)
-    budget = most_bytes(os.fstat(file.fileno()).st_size)
+    budget = most_bytes(size_of(file))
     piece, position = b"", 0
 
     def read(n_bytes: int) -> bytes:

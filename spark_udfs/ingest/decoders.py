@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import bz2
 import lzma
-import os
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from typing import BinaryIO, Protocol
@@ -21,6 +20,7 @@ from typing import BinaryIO, Protocol
 import zstandard
 
 from spark_udfs.ingest.bounds import MAX_DECODER_BYTES
+from spark_udfs.ingest.place import size_of
 from spark_udfs.ingest.rows import BadRecord
 
 CHUNK_BYTES = 64 << 10  # of the file, read at a time
@@ -162,7 +162,7 @@ class _Source:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self.size = os.fstat(file.fileno()).st_size
+        self.size = size_of(file)
         self.end = self._end()
         self.at = 0
         self.seek(0)

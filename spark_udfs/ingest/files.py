@@ -6,9 +6,7 @@ row's key names the file, below its source's folder.
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,34 +17,31 @@ from typing import BinaryIO
 
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
 from spark_udfs.ingest.file_types import FileKind, kind_of
+from spark_udfs.ingest.place import Place, size_of
 from spark_udfs.ingest.rows import BadRecord, Origin, Row, document, rejection
 
 
 @dataclass(frozen=True)
 class Input:
-    """A file to read: `name` is its path below the folder `root`, both in the operating system's bytes.
+    """A file to read: `name` is its path below a place, in the operating system's bytes.
 
     With `first_bytes` a reader of records or members stops, by `EndOfPreview`, behind so many bytes of
     content.
     """
 
     origin: Origin
-    root: bytes
+    place: Place
     name: bytes
     first_bytes: int | None = None
 
     @property
-    def path(self) -> bytes:
-        return self.root + b"/" + self.name
-
-    @property
     def shown(self) -> str:
-        """The path below the root as text, with a surrogate for each byte that is not UTF-8."""
+        """The path below the place as text, with a surrogate for each byte that is not UTF-8."""
         return self.name.decode("utf-8", "surrogateescape")
 
     @property
     def key(self) -> str:
-        """The path below the root as `key_of` writes it; a name in another encoding is rejected."""
+        """The path below the place as `key_of` writes it; a name in another encoding is rejected."""
         return key_of(self.shown)
 
 
@@ -91,30 +86,10 @@ def opened(source: Input) -> Iterator[BinaryIO]:
     except UnicodeDecodeError as error:
         raise BadRecord("name_not_utf8", f"Byte {error.start} of the file's name is not UTF-8.") from None
     try:
-        _refuse_odd(source.path, os.lstat(source.path).st_mode)
-        # It may have become a named pipe meanwhile, which without O_NONBLOCK waits for a writer.
-        descriptor = os.open(source.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            before = os.fstat(descriptor)
-            _refuse_odd(source.path, before.st_mode)
-            yield os.fdopen(descriptor, "rb", closefd=False)  # pyarrow closes its argument
-            after = os.fstat(descriptor)
-        finally:
-            os.close(descriptor)
+        with source.place.open(source.name) as file:
+            yield file
     except OSError as error:
         raise bad_read(error) from None
-    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-        raise BadRecord("changed_while_read", "The file changed while it was read.")
-
-
-def _refuse_odd(path: bytes, mode: int) -> None:
-    if stat.S_ISLNK(mode):
-        raise BadRecord("link", "The name is a symbolic link, and links are not followed.")
-    if stat.S_ISDIR(mode):
-        with os.scandir(path):  # listing named this folder because it could not read it: say why
-            raise BadRecord("not_a_file", "The name is a folder, not a file.")
-    if not stat.S_ISREG(mode):  # opening a device may have effects, so check first
-        raise BadRecord("not_a_file", "The name is a pipe, a socket or a device, not a file.")
 
 
 def bad_read(error: OSError) -> BadRecord:
@@ -213,7 +188,7 @@ def whole_file(source: Input, max_bytes: int, documents: Callable[[bytes], Itera
     n_bytes, content = 0, b""
     try:
         with opened(source) as file:
-            n_bytes = os.fstat(file.fileno()).st_size
+            n_bytes = size_of(file)
             content = file.read(max_bytes + 1)
         if len(content) > max_bytes:
             raise BadRecord("too_large", f"The file is longer than {max_bytes:,} bytes.", f"byte {max_bytes}")

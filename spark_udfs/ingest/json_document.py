@@ -9,12 +9,13 @@ from pathlib import PurePath
 
 from spark_udfs.ingest.compression import COMPRESSIONS, content
 from spark_udfs.ingest.files import Input, opened
+from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.rows import BadRecord, Origin
 
 _FIRST_LINE_BYTES = 1 << 16  # searched for the end of a first line
 
 
-def is_json_document(root: bytes, name: bytes) -> bool:
+def is_json_document(place: Place, name: bytes) -> bool:
     """Whether a compressed `.json` file is one list or one object over several lines, not a record per line.
 
     The first line decides. A file that cannot be read is not a document: its reader says why.
@@ -23,7 +24,7 @@ def is_json_document(root: bytes, name: bytes) -> bool:
     if inner != ".json" or compression not in COMPRESSIONS:
         return False
     head = b""
-    source = Input(Origin(""), root, name)
+    source = Input(Origin(""), place, name)
     with suppress(BadRecord), opened(source) as file:
         read = content(file, source.shown)
         while b"\n" not in head.lstrip() and len(head) < _FIRST_LINE_BYTES:

@@ -9,7 +9,6 @@ file, at the line of the damage.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from spark_udfs.ingest.bounds import MAX_JSON_VALUES, MAX_NESTING, MAX_TEXT_BYTE
 from spark_udfs.ingest.compression import EndOfPreview, content
 from spark_udfs.ingest.decoders import TrailingData
 from spark_udfs.ingest.files import Input, decode_utf8, opened
+from spark_udfs.ingest.place import size_of
 from spark_udfs.ingest.records import Fields, FirstRecords, as_text, record
 from spark_udfs.ingest.rows import BadRecord, Origin, Row, rejection
 
@@ -195,7 +195,7 @@ def jsonl_file(source: Input, fields: Fields) -> Iterator[Row]:
     number = n_bytes = 0
     try:
         with opened(source) as file:
-            n_bytes = os.fstat(file.fileno()).st_size
+            n_bytes = size_of(file)
             for line in lines(content(file, source.shown, source.first_bytes), fields.max_bytes):
                 number = line.number + line.n_lines - 1
                 yield line_row(source.origin, fields, source.key, line)

@@ -7,7 +7,6 @@ its first damaged row; the row groups behind it are read.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factory.lake.files.location import location
 from factory.lake.files.parquet import fault, open_parquet
 from factory.lake.files.registered import Place
 from spark_udfs.ingest.bounds import most_bytes
@@ -31,6 +29,7 @@ from spark_udfs.ingest.parquet_columns import (
     is_text,
 )
 from spark_udfs.ingest.parquet_schema import refuse_deep_columns, refuse_deep_footer
+from spark_udfs.ingest.place import size_of
 from spark_udfs.ingest.records import Fields, FirstRecords, record
 from spark_udfs.ingest.rows import BATCH_BYTES, BATCH_ROWS, SAMPLE_BYTES, BadRecord, Origin, Row, rejection
 
@@ -51,11 +50,11 @@ def parquet_file(source: Input, fields: Fields, *, registered: bool = False) -> 
     n_bytes = 0
     try:
         with opened(source) as file:
-            facts = os.fstat(file.fileno())
-            n_bytes = facts.st_size
+            n_bytes = size_of(file)
             text_at = None
             if registered:
-                text_at = Place(location(source.path), fields.text, -1, n_bytes, facts.st_mtime_ns)
+                modified_ns = source.place.state(source.name).modified_ns
+                text_at = Place(source.place.location(source.name), fields.text, -1, n_bytes, modified_ns)
             refuse_deep_footer(file)
             try:
                 parquet = open_parquet(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
@@ -91,9 +90,9 @@ def _broken(error: Exception) -> BadRecord:
 def _page(source: Input, names: list[str], group: int) -> str | None:
     """Describe the first damaged page of a row group, None if each page can be read alone."""
     try:
-        with pa.OSFile(os.fsdecode(source.path)) as file:
-            return fault(source.key, names, file, group)
-    except OSError:  # `opened` reports a file that vanishes or changes while it is read
+        with opened(source) as file:
+            return fault(source.key, names, pa.PythonFile(file), group)
+    except (BadRecord, OSError):  # `opened` reports a file that vanishes or changes while it is read
         return None
 
 
@@ -244,7 +243,7 @@ def first_records(source: Input, n_records: int) -> FirstRecords:
             if len(rows) == n_records:
                 break
         wide = [path for path in texts if path not in narrow]
-        if sum(sizes.get(path, 0) for path in wide) <= most_bytes(os.fstat(file.fileno()).st_size):
+        if sum(sizes.get(path, 0) for path in wide) <= most_bytes(size_of(file)):
             beginnings = _beginnings(parquet, wide)
     values = {path: [cell_or_none(row, path) for row in rows] for path in narrow if rows}
     return FirstRecords(len(rows), tuple(column.path for column in columns), texts, values, lists, beginnings)

@@ -8,13 +8,13 @@ process. So a footer long enough for that is checked first.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import BinaryIO
 
 import pyarrow as pa
 
 from spark_udfs.ingest.bounds import MAX_FOOTER_BYTES, MAX_NESTING, MAX_SCHEMA_ELEMENTS
+from spark_udfs.ingest.place import size_of
 from spark_udfs.ingest.rows import BadRecord
 
 SAFE_BYTES = 20 << 10  # of a footer: each level takes at least five bytes, and the reader survives thousands
@@ -26,7 +26,7 @@ _MOST_STRUCTS = 32  # nested; a footer has fewer than ten
 
 def refuse_deep_footer(file: BinaryIO) -> None:
     """Raise BadRecord `too_complex` or `corrupt` for a footer that could kill the process."""
-    size = os.fstat(file.fileno()).st_size
+    size = size_of(file)
     file.seek(max(0, size - _TAIL))
     tail = file.read(_TAIL)
     length = int.from_bytes(tail[:4], "little")

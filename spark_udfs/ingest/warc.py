@@ -7,7 +7,6 @@ lose nothing.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from spark_udfs.ingest.file_types import PLAIN
 from spark_udfs.ingest.files import Input, decode_utf8, opened
 from spark_udfs.ingest.html import WebPages
+from spark_udfs.ingest.place import size_of
 from spark_udfs.ingest.records import as_column
 from spark_udfs.ingest.rows import BadRecord, Origin, Row, document, rejection
 
@@ -34,7 +34,7 @@ def warc_file(source: Input, options: WebPages) -> Iterator[Row]:
     n_bytes = n_records = 0
     try:
         with opened(source) as file:
-            n_bytes = os.fstat(file.fileno()).st_size
+            n_bytes = size_of(file)
             for record in records(file, options.max_bytes):
                 n_records += 1
                 yield _row(source, record, options)

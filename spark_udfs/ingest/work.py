@@ -1,12 +1,13 @@
 """Documents and rejected records from items of work: the ingest stage inside Spark's Python workers.
 
-An item of work names some files below one folder and the origin of their documents. It is small (names, no
+An item of work names some files of one place and the origin of their documents. It is small (names, no
 content), so that the driver can list millions of files for the executors to read. The reader of its `format`
 (`spark_udfs.ingest.registry`) turns an item into rows of `SCAN`.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -29,7 +30,7 @@ WORK = pa.schema(
         ("license", pa.string()),
         ("language", pa.string()),
         ("metadata", pa.map_(pa.string(), pa.string())),
-        ("root", pa.binary()),
+        ("place", pa.binary()),  # pickled
         ("names", pa.list_(pa.binary())),
     ]
 )
@@ -84,7 +85,8 @@ def _inputs(task: dict[str, Any]) -> Iterator[Input]:
         language=task["language"],
         metadata=dict(task["metadata"] or ()),
     )
-    return (Input(origin, task["root"], name) for name in task["names"])
+    place = pickle.loads(task["place"])
+    return (Input(origin, place, name) for name in task["names"])
 
 
 def _rows_of(

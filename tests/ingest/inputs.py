@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_udfs.ingest.files import Input
+from spark_udfs.ingest.place import LocalFiles
 from spark_udfs.ingest.rows import Origin
 
 Rows = list[dict[str, Any]]
@@ -20,7 +21,7 @@ ORIGIN = Origin("web")
 
 def source(folder: Path | str, name: str | bytes, origin: Origin = ORIGIN) -> Input:
     """The file `name` below `folder`, as readers take it."""
-    return Input(origin, os.fsencode(folder), os.fsencode(name))
+    return Input(origin, LocalFiles.at(folder), os.fsencode(name))
 
 
 def read(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from factory.ingest.containers import N_FILES, container_warnings
+from spark_udfs.ingest.place import LocalFiles
 
 MAIL = "Return-Path: <a@b.org>\nReceived: from b.org\n\tby c.org; 1 Jan\nSubject: Tides\n\nTwice a day.\n"
 CONTAINERS = {
@@ -35,7 +36,7 @@ TEXTS = {
 def warnings(folder: Path, **texts: str) -> list[str]:
     for name, text in texts.items():
         (folder / name).write_text(text)
-    return list(container_warnings("web", [(folder, name.encode()) for name in texts]))
+    return list(container_warnings("web", [(LocalFiles.at(folder), name.encode()) for name in texts]))
 
 
 @pytest.mark.parametrize("name", CONTAINERS)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from factory.lake.identity import content_hash, doc_id
 from spark_udfs.ingest.file_types import kind_of
 from spark_udfs.ingest.files import Input, declared_encoding, decode_python, name_of, opened, text_file
+from spark_udfs.ingest.place import LocalFiles
 from spark_udfs.ingest.rows import BadRecord, Origin
 from tests.ingest import inputs
 from tests.ingest.inputs import source
@@ -143,14 +144,14 @@ def test_an_empty_file_of_code_in_a_repository_is_a_document() -> None:
 
 @given(st.binary(min_size=1, max_size=12) | st.text("\\xu0fd\udcff", min_size=1).map(os.fsencode))
 def test_a_key_gives_back_the_name_whatever_its_bytes(name: bytes) -> None:
-    key = Input(ORIGIN, b"/", name).key
+    key = Input(ORIGIN, LocalFiles(b"/"), name).key
     assert os.fsencode(name_of(key.encode().decode())) == name  # a key can be written as UTF-8
 
 
 def test_no_two_names_share_a_key() -> None:
     names = [b"\xff.txt", rb"\xff.txt", rb"\\xff.txt", b"\\\xff.txt", "\u00ff.txt".encode(), b"a.txt"]
-    assert len({Input(ORIGIN, b"/", name).key for name in names}) == len(names)
-    assert Input(ORIGIN, b"/", "sub/é.txt".encode()).key == "sub/é.txt"
+    assert len({Input(ORIGIN, LocalFiles(b"/"), name).key for name in names}) == len(names)
+    assert Input(ORIGIN, LocalFiles(b"/"), "sub/é.txt".encode()).key == "sub/é.txt"
 
 
 def test_a_name_with_a_backslash_is_a_path_like_any() -> None:

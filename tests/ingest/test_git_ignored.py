@@ -11,6 +11,7 @@ import pytest
 
 from factory.ingest import git_ignored
 from factory.ingest.git_ignored import GitIgnores, ignored_patterns
+from spark_udfs.ingest.place import LocalFiles
 from tests.orchestration.datasets.test_guess import fill
 
 FILES = (
@@ -47,7 +48,7 @@ IGNORED = {
 
 
 def test_the_innermost_file_decides_and_an_ignored_folder_takes_nothing_back(checkout: Path) -> None:
-    ignores = GitIgnores(checkout)
+    ignores = GitIgnores(LocalFiles.at(checkout))
     assert {name for name in FILES if ignores.ignored_place(name.encode())} == IGNORED
     assert ignores.ignored_place(b"src/build/d.js") == b"src/build/"
 
@@ -65,7 +66,7 @@ def test_git_ignores_the_same_files(checkout: Path) -> None:
 
 
 def test_patterns_are_general_where_they_match_no_other_file(checkout: Path) -> None:
-    assert ignored_patterns(checkout, [name.encode() for name in FILES]) == [
+    assert ignored_patterns(LocalFiles.at(checkout), [name.encode() for name in FILES]) == [
         "**/[odd].js",
         "**/b.gen.js",
         "**/build/**",
@@ -81,7 +82,7 @@ def test_patterns_are_general_where_they_match_no_other_file(checkout: Path) -> 
         "sub/only.js",
         "**/tail ",
     ]
-    assert ignored_patterns(checkout / "packages" / "y", [b"out/f.js"]) == []
+    assert ignored_patterns(LocalFiles.at(checkout / "packages" / "y"), [b"out/f.js"]) == []
 
 
 @pytest.mark.parametrize(
@@ -102,13 +103,13 @@ def test_a_line_with_places_or_classes_is_the_pattern_where_it_matches_no_other_
     tmp_path: Path, lines: str, names: list[str], expected: list[str]
 ) -> None:
     (tmp_path / ".gitignore").write_text(f"{lines}\n")
-    assert ignored_patterns(tmp_path, [name.encode() for name in names]) == expected
+    assert ignored_patterns(LocalFiles.at(tmp_path), [name.encode() for name in names]) == expected
 
 
 def test_a_gitignore_ends_at_a_repository_below(tmp_path: Path) -> None:
     fill(tmp_path, "one/.git/HEAD", "one/a.js", "two/b.js")
     (tmp_path / ".gitignore").write_text("*.js\n")
-    assert ignored_patterns(tmp_path, [b"one/a.js", b"two/b.js"]) == ["**/b.js"]
+    assert ignored_patterns(LocalFiles.at(tmp_path), [b"one/a.js", b"two/b.js"]) == ["**/b.js"]
 
 
 def test_plain_names_are_compiled_only_for_their_paths(
@@ -124,14 +125,14 @@ def test_plain_names_are_compiled_only_for_their_paths(
     monkeypatch.setattr(git_ignored, "_pattern_of", record)
     names = "".join(f"made_{n}.js\n" for n in range(1_000))
     (tmp_path / ".gitignore").write_text(f"*.tmp\n{names}*.tmp\n")
-    assert ignored_patterns(tmp_path, [b"made_7.js", b"a.js"]) == ["**/made_7.js"]
+    assert ignored_patterns(LocalFiles.at(tmp_path), [b"made_7.js", b"a.js"]) == ["**/made_7.js"]
     assert compiled_lines == ["*.tmp", "made_7.js"]
 
 
 def test_a_line_with_a_wildcard_is_the_pattern_where_it_matches_no_other_file(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("# made\ngen_*.py\ntmp?/\n*_x.py\n!keep_x.py\n")
     ignored = [b"a/gen_1.py", b"gen_2.py", b"tmp1/a.py", b"b/tmp2/c.py", b"c_x.py"]
-    assert ignored_patterns(tmp_path, [*ignored, b"own.py", b"keep_x.py"]) == [
+    assert ignored_patterns(LocalFiles.at(tmp_path), [*ignored, b"own.py", b"keep_x.py"]) == [
         "**/gen_*.py",
         "**/tmp?/**",
         "**/c_x.py",
@@ -141,10 +142,10 @@ def test_a_line_with_a_wildcard_is_the_pattern_where_it_matches_no_other_file(tm
 def test_a_path_that_no_pattern_matches_alone_has_none(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("a\\*.py\n")
     names = [b"a*.py", b"ab.py"]
-    assert GitIgnores(tmp_path).ignored_place(b"a*.py")
-    assert ignored_patterns(tmp_path, names) == []
+    assert GitIgnores(LocalFiles.at(tmp_path)).ignored_place(b"a*.py")
+    assert ignored_patterns(LocalFiles.at(tmp_path), names) == []
 
 
 def test_files_of_one_ending_are_one_pattern(tmp_path: Path) -> None:
     (tmp_path / ".gitignore").write_text("*.gen.js\n")
-    assert ignored_patterns(tmp_path, [b"a.gen.js", b"b/c.gen.js", b"d.js"]) == ["**/*.gen.js"]
+    assert ignored_patterns(LocalFiles.at(tmp_path), [b"a.gen.js", b"b/c.gen.js", b"d.js"]) == ["**/*.gen.js"]

@@ -8,6 +8,7 @@ import pytest
 
 from factory.errors import ConfigurationError
 from factory.ingest.hugging_face import Card, card_of, numbered_split
+from spark_udfs.ingest.place import LocalFiles
 
 CARD = """---
 license: other
@@ -33,7 +34,7 @@ license: mit
 
 def test_a_card_has_name_license_language_and_splits(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(CARD)
-    card = card_of(tmp_path)
+    card = card_of(LocalFiles.at(tmp_path))
     assert card == Card(
         name="Small Talk",
         license="llama-community",
@@ -72,14 +73,14 @@ def test_without_a_card_only_a_numbered_name_has_a_split() -> None:
 def test_a_readme_without_a_card_gives_nothing(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "README.md").write_text(text)
-    assert card_of(tmp_path) is None
+    assert card_of(LocalFiles.at(tmp_path)) is None
 
 
 def test_values_of_another_shape_give_nothing(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(
         "---\nlicense: [mit, apache-2.0]\nlanguage: {a: b}\nconfigs: {a: b}\n---\n"
     )
-    assert card_of(tmp_path) == Card()
+    assert card_of(LocalFiles.at(tmp_path)) == Card()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_values_of_another_shape_give_nothing(tmp_path: Path) -> None:
 )
 def test_values_are_read_as_written(tmp_path: Path, text: str, card: Card) -> None:
     (tmp_path / "README.md").write_text(f"---\n{text}\n---\n")
-    assert card_of(tmp_path) == card
+    assert card_of(LocalFiles.at(tmp_path)) == card
 
 
 LAUGHS = "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30))
@@ -114,10 +115,10 @@ LAUGHS = "\n".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in ran
 def test_a_card_beyond_bounds_is_refused_at_once(tmp_path: Path, text: str, error: str) -> None:
     (tmp_path / "README.md").write_text(f"---\n{text}\n---\n")
     with pytest.raises(ConfigurationError, match=error):
-        card_of(tmp_path)
+        card_of(LocalFiles.at(tmp_path))
 
 
 def test_a_card_that_is_not_yaml_is_refused_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("---\nlicense: mit\nlanguage: [en\n---\n")
     with pytest.raises(ConfigurationError, match=r"README\.md, line 4 is not YAML: .*\. Correct the text"):
-        card_of(tmp_path)
+        card_of(LocalFiles.at(tmp_path))

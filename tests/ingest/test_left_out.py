@@ -28,6 +28,7 @@ from factory.orchestration.table.declaration import Tables
 from spark_udfs.ingest.archive import archive_file
 from spark_udfs.ingest.files import NOTEBOOK_REMEDY, text_file
 from spark_udfs.ingest.json_document import is_json_document
+from spark_udfs.ingest.place import LocalFiles
 from spark_udfs.ingest.registry import RECORD_FILES
 from spark_udfs.ingest.rows import Origin
 from tests.ingest import inputs
@@ -127,7 +128,7 @@ RECORDS = {
 @pytest.mark.parametrize("name", [*LISTS, *RECORDS])
 def test_the_first_line_tells_a_json_document_from_records(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes((LISTS | RECORDS)[name])
-    assert is_json_document(bytes(tmp_path), name.encode()) == (name in LISTS)
+    assert is_json_document(LocalFiles.at(tmp_path), name.encode()) == (name in LISTS)
 
 
 def test_a_json_list_in_a_folder_of_records_is_left_out_and_counted(tmp_path: Path) -> None:
@@ -151,13 +152,12 @@ def test_files_that_the_user_excludes_are_not_counted(tmp_path: Path) -> None:
 def test_files_that_only_exclude_keeps_from_a_reader_are_counted(tmp_path: Path) -> None:
     fill(tmp_path, "a.js", "node_modules/b/c.js", "node_modules/d.png", "e.min.js", ".git/f.js", "g/h.min.js")
     exclude = (*UNWANTED, "**/node_modules/**", "*.min.js")
-    assert list(files_excluded(tmp_path, ["**/*.js"], exclude)) == [
+    assert list(files_excluded(LocalFiles.at(tmp_path), ["**/*.js"], exclude)) == [
         ("*.min.js", b"e.min.js"),
         ("**/node_modules/**", b"node_modules/b/c.js"),
     ]
-    assert endings_excluded(
-        [Tree(tmp_path, Origin("")), Tree(tmp_path / "g", Origin(""))], "**/*.js", exclude
-    ) == {".js": 3}
+    trees = [Tree(LocalFiles.at(folder), Origin("")) for folder in (tmp_path, tmp_path / "g")]
+    assert endings_excluded(trees, "**/*.js", exclude) == {".js": 3}
 
 
 def test_a_notebook_is_a_rejected_record_with_what_to_do() -> None:

@@ -16,6 +16,7 @@ from identify.vendor.licenses import LICENSES
 from factory.ingest.license_manifests import MALFORMED, MANIFESTS, LicenseDeclaration
 from factory.ingest.license_texts import recognized
 from factory.ingest.licenses import expression, license_of
+from spark_udfs.ingest.place import LocalFiles
 
 TEXTS = dict(LICENSES)
 MIT, APACHE = TEXTS["MIT"], TEXTS["Apache-2.0"]
@@ -176,7 +177,7 @@ def test_a_declaration_goes_before_texts(tmp_path: Path, name: str, text: str, l
     tree.mkdir()
     (tree / "LICENSE.txt").write_text(MIT)
     (tree / name).write_text(text)
-    assert license_of(tree) == license
+    assert license_of(LocalFiles.at(tree)) == license
 
 
 @pytest.mark.parametrize(
@@ -208,7 +209,7 @@ def test_a_license_file_has_any_of_its_names_and_encodings(
     tmp_path: Path, name: str, contents: bytes
 ) -> None:
     (tmp_path / name).write_bytes(contents)
-    assert license_of(tmp_path) == "MIT"
+    assert license_of(LocalFiles.at(tmp_path)) == "MIT"
 
 
 @pytest.mark.parametrize(
@@ -231,14 +232,14 @@ def test_a_file_about_licenses_is_not_the_license(tmp_path: Path, name: str) -> 
     (tmp_path / "LICENSE").write_text(MIT)
     (tmp_path / name).write_text("Ask us.")
     (tmp_path / "LICENSE-third-party.txt").write_text(APACHE)
-    assert license_of(tmp_path) == "MIT"
+    assert license_of(LocalFiles.at(tmp_path)) == "MIT"
 
 
 @pytest.mark.parametrize("name", ["LICENSE-COMMERCIAL", "LICENSE.enterprise", "license-ee.txt"])
 def test_unknown_terms_beside_a_license_leave_none(tmp_path: Path, name: str) -> None:
     (tmp_path / "LICENSE").write_text(MIT)
     (tmp_path / name).write_text("Ask us.")
-    assert license_of(tmp_path) is None
+    assert license_of(LocalFiles.at(tmp_path)) is None
 
 
 def test_a_reuse_folder_names_the_licenses_of_the_parts(tmp_path: Path) -> None:
@@ -248,15 +249,15 @@ def test_a_reuse_folder_names_the_licenses_of_the_parts(tmp_path: Path) -> None:
         (folder / f"{name}.txt").write_text("The text.")
     for name in (".gitkeep", "README.md"):
         (folder / name).touch()
-    assert license_of(tmp_path) == "CC0-1.0 AND LicenseRef-Ours AND MIT"
+    assert license_of(LocalFiles.at(tmp_path)) == "CC0-1.0 AND LicenseRef-Ours AND MIT"
     (folder / "MIT OR ISC.txt").write_text("Not REUSE.")
-    assert license_of(tmp_path) is None
+    assert license_of(LocalFiles.at(tmp_path)) is None
 
 
 def test_the_lesser_license_includes_the_text_it_supplements(tmp_path: Path) -> None:
     (tmp_path / "COPYING").write_text(TEXTS["GPL-3.0"])
     (tmp_path / "COPYING.LESSER").write_text(TEXTS["LGPL-3.0"])
-    assert license_of(tmp_path) == "LGPL-3.0"
+    assert license_of(LocalFiles.at(tmp_path)) == "LGPL-3.0"
 
 
 @given(st.sampled_from(sorted(MANIFESTS)), st.text(max_size=200))
@@ -268,4 +269,4 @@ def test_any_manifest_is_read_or_malformed(name: str, text: str) -> None:
 def test_a_tree_without_a_license_has_none(tmp_path: Path) -> None:
     (tmp_path / "LICENSE").symlink_to(tmp_path / "LICENSE")
     (tmp_path / "licenses").mkdir()
-    assert license_of(tmp_path) is None
+    assert license_of(LocalFiles.at(tmp_path)) is None

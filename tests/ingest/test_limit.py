@@ -20,7 +20,8 @@ from factory.ingest import readers
 from factory.ingest.items import files_of
 from factory.ingest.listing import Work, as_table, first_names
 from factory.ingest.readers import Ingested, Ingests
-from spark_udfs.ingest import files
+from spark_udfs.ingest import place
+from spark_udfs.ingest.place import LocalFiles
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import Origin
 from spark_udfs.ingest.work import read_work
@@ -119,7 +120,7 @@ def test_no_file_behind_a_limit_is_opened(tmp_path: Path, monkeypatch: pytest.Mo
         return os_open(path, *arguments)
 
     os_open = os.open
-    monkeypatch.setattr(files.os, "open", record)
+    monkeypatch.setattr(place.os, "open", record)
     work = as_table(first_names(files_of("jsonl", tmp_path, Origin("")), RECORDS + 1))
     [batch] = read_work(work.to_batches(), Fields(), RECORDS + 1)
     assert batch.num_rows == RECORDS + 1
@@ -146,7 +147,9 @@ def test_names_behind_a_limit_are_not_even_listed(sizes: list[int], limit: int) 
     def items() -> Iterator[Work]:
         for number, size in enumerate(sizes):
             taken.append(number)
-            yield Work("text", Origin("s"), b"", tuple(b"%d.%d" % (number, name) for name in range(size)))
+            yield Work(
+                "text", Origin("s"), LocalFiles(b""), tuple(b"%d.%d" % (number, name) for name in range(size))
+            )
 
     names = [name for item in first_names(items(), limit) for name in item.names]
     every = [b"%d.%d" % (number, name) for number, size in enumerate(sizes) for name in range(size)]

@@ -17,6 +17,7 @@ from factory.errors import ConfigurationError
 from factory.ingest.listing import Work, as_table
 from factory.ingest.readers import Ingests
 from spark_udfs.ingest.markup import Markup, page_opening
+from spark_udfs.ingest.place import LocalFiles
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.registry import READERS
 from spark_udfs.ingest.work import read_work
@@ -56,7 +57,7 @@ def test_an_opening_of_megabytes_is_read_once(piece: str) -> None:
 def scanned(
     folder: Path, format: str, name: str, markup: Markup, options: object = None
 ) -> list[dict[str, Any]]:
-    work = as_table([Work(format, ORIGIN, os.fsencode(folder), (os.fsencode(name),))])
+    work = as_table([Work(format, ORIGIN, LocalFiles.at(folder), (os.fsencode(name),))])
     return [
         row for batch in read_work(work.to_batches(), options, markup=markup) for row in batch.to_pylist()
     ]

@@ -22,8 +22,9 @@ MIB = 1 << 20
 MOST_BYTES = 320 * MIB
 
 READER = """
-import json, os, sys
+import json, os, pickle, sys
 import pyarrow as pa
+from spark_udfs.ingest.place import LocalFiles
 from spark_udfs.ingest.work import WORK, read_work
 from spark_udfs.ingest.records import Fields
 
@@ -32,7 +33,8 @@ def held(name):
     return int(fields[name].split()[0]) * 1024
 
 format, folder, name = sys.argv[1:]
-item = {"format": format, "source": "s", "root": os.fsencode(folder), "names": [os.fsencode(name)]}
+place = pickle.dumps(LocalFiles.at(folder))
+item = {"format": format, "source": "s", "place": place, "names": [os.fsencode(name)]}
 before, outcome, n_bytes = held("VmRSS"), [], 0
 for batch in read_work([pa.RecordBatch.from_pylist([item], schema=WORK)], Fields()):
     outcome += [row or "document" for row in batch["reason"].to_pylist()]

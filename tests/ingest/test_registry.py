@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
-import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from factory.ingest.listing import Work, as_table
 from factory.ingest.readers import Ingests
 from spark_udfs.ingest import registry
 from spark_udfs.ingest.files import Input
+from spark_udfs.ingest.place import LocalFiles
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.registry import OF_MANY_RECORDS, READERS, RECORD_FILES, FileReader
 from spark_udfs.ingest.rows import Row, document
@@ -90,7 +90,7 @@ def test_a_reader_that_a_test_registers_reads_its_files(
         yield document(source.origin, source.key, fields.text, media_type="text/plain")
 
     monkeypatch.setitem(READERS, "toy", FileReader(toy_file, many_records))
-    work = as_table([Work("toy", ORIGIN, os.fsencode(tmp_path), (b"a.toy",))])
+    work = as_table([Work("toy", ORIGIN, LocalFiles.at(tmp_path), (b"a.toy",))])
     [batch] = read_work(work.to_batches(), Fields(text="body"))
     [row] = batch.to_pylist()
     assert (row["key"], row["text"], row["file"]) == ("a.toy", "body", file)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import pickle
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 from factory.lake.schemas.ingest import RAW, REJECTED
 from spark_udfs.ingest import bounds
+from spark_udfs.ingest.place import LocalFiles
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import (
     BATCH_BYTES,
@@ -97,7 +99,7 @@ def scanned(folder: Path, format: str, **files: bytes) -> dict[tuple[str, str | 
     """The records of each row of these files, by file and reason."""
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    item = {"format": format, "source": "s", "root": os.fsencode(folder)}
+    item = {"format": format, "source": "s", "place": pickle.dumps(LocalFiles.at(folder))}
     item["names"] = [os.fsencode(name) for name in files]
     table = pa.Table.from_batches(read_work([pa.RecordBatch.from_pylist([item], schema=WORK)], Fields()))
     assert len(set(table["doc_id"].to_pylist())) == table.num_rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import pickle
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from spark_udfs.ingest.html import WebPages, html_file
+from spark_udfs.ingest.place import LocalFiles
 from spark_udfs.ingest.warc import warc_file
 from spark_udfs.ingest.work import WORK, read_work
 from tests.ingest.inputs import Rows, read, rejected, texts
@@ -125,7 +127,10 @@ def test_a_rejected_record_with_an_id_names_its_file(tmp_path: Path) -> None:
     (tmp_path / "crawl").mkdir()
     (tmp_path / "crawl" / "a.warc.gz").write_bytes(archive([moved, Fetch("http://a.example/", page(1))]))
     work = {**dict.fromkeys(WORK.names), "format": "warc", "source": "web", "names": [b"crawl/a.warc.gz"]}
-    batches = read_work([pa.RecordBatch.from_pylist([{**work, "root": bytes(tmp_path)}], WORK)], WebPages())
+    batches = read_work(
+        [pa.RecordBatch.from_pylist([{**work, "place": pickle.dumps(LocalFiles.at(tmp_path))}], WORK)],
+        WebPages(),
+    )
     redirect, document = pa.Table.from_batches(batches).to_pylist()
     assert redirect["key"].startswith("urn:uuid:")
     assert (redirect["file"], redirect["location"]) == ("crawl/a.warc.gz", "byte 0")

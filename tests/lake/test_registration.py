@@ -12,6 +12,7 @@ import pytest
 from factory.lake.registration import Candidates
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.parquet import parquet_file
+from spark_udfs.ingest.place import LocalFiles
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import Origin
 
@@ -80,5 +81,5 @@ def offered(folder: Path, table: pa.Table) -> Candidates:
 
 
 def texts(folder: Path) -> list[str]:
-    rows = parquet_file(Input(Origin("s"), os.fsencode(folder), b"a.parquet"), Fields())
+    rows = parquet_file(Input(Origin("s"), LocalFiles.at(folder), b"a.parquet"), Fields())
     return [row["text"] if "reason" not in row else row["detail"] for row in rows]

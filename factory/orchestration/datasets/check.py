@@ -31,6 +31,7 @@ from factory.orchestration.declare.ingest import Dataset
 from factory.orchestration.declare.ingest_partition_paths import keys_at, path_of
 from factory.orchestration.declare.located_yaml import LocatedYaml
 from spark_udfs.ingest.files import NOTEBOOK_REMEDY, is_notebook
+from spark_udfs.ingest.place import Place, place_of
 
 _EVERY = ("**/*",)
 
@@ -71,18 +72,19 @@ class CheckedFile:
 
     def left_out(self, folders: Iterable[Path], exclude: Sequence[str] = UNWANTED) -> Mapping[str, int]:
         """Return how many files of the folders no dataset reads or excludes, by ending."""
-        tops = dict.fromkeys(path.resolve() for path in folders)
+        tops = dict.fromkeys(map(place_of, folders))
         return count_endings(name for top in tops for name in self._left_out(top, exclude))
 
     def installed_files(self, folder: Path) -> dict[str, int]:
         """Return how many files of installed packages no dataset reads or excludes, by outermost folder."""
-        top = os.fsencode(folder.resolve()) + b"/"
-        names = (name for name in files_below(folder, INSTALLED, UNWANTED) if top + name not in self.paths)
+        place = place_of(folder)
+        top = place.address + b"/"
+        names = (name for name in files_below(place, INSTALLED, UNWANTED) if top + name not in self.paths)
         return Counter(map(installed_folder, names))
 
-    def _left_out(self, folder: Path, exclude: Sequence[str]) -> Iterator[bytes]:
-        top = os.fsencode(folder) + b"/"
-        return files_left_out(folder, lambda name: top + name in self.paths, exclude)
+    def _left_out(self, place: Place, exclude: Sequence[str]) -> Iterator[bytes]:
+        top = place.address + b"/"
+        return files_left_out(place, lambda name: top + name in self.paths, exclude)
 
 
 def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedFile:
@@ -96,7 +98,7 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
     located = LocatedYaml.read(path)
     datasets: list[CheckedDataset] = []
     wrong: list[str] = []
-    files_of: list[list[tuple[Path, bytes]]] = []
+    files_of: list[list[tuple[Place, bytes]]] = []
     excluded_paths: set[bytes] = set()
     warnings: list[str] = []
     names_of: dict[str, MetadataNames] = {}
@@ -147,9 +149,9 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
             ]
     if wrong:
         raise ConfigurationError("\n".join(wrong))
-    roots = {root: os.fsencode(root.resolve()) for files in files_of for root, _ in files}
+    addresses = _addresses(chain.from_iterable(files_of))
     paths_of = {
-        dataset.name: [roots[root] + b"/" + name for root, name in files]
+        dataset.name: [addresses[place] + b"/" + name for place, name in files]
         for dataset, files in zip(datasets, files_of, strict=True)
     }
     whole_file = CheckedFile(
@@ -186,13 +188,13 @@ def _excluded(file_corpus: Corpus, entry: Dataset) -> Iterator[tuple[bytes, str]
     """Yield the absolute path of each file that only `exclude` keeps from a reader, with the pattern."""
     if entry.from_ is not None or not isinstance(entry, Chosen):
         return
-    for folder in entry.folders(list(_paths(file_corpus, entry))):
-        top = os.fsencode(folder.resolve()) + b"/"
+    for folder in map(place_of, entry.folders(list(_paths(file_corpus, entry)))):
+        top = folder.address + b"/"
         for pattern, name in files_excluded(folder, entry.include, entry.exclude):
             yield top + name, pattern
 
 
-def _notebooks(entry: Dataset, files: Sequence[tuple[Path, bytes]]) -> Iterator[str]:
+def _notebooks(entry: Dataset, files: Sequence[tuple[Place, bytes]]) -> Iterator[str]:
     """Yield what becomes of the notebooks among the files of a dataset of texts."""
     if entry.reader.many_records:
         return
@@ -205,16 +207,16 @@ def _notebooks(entry: Dataset, files: Sequence[tuple[Path, bytes]]) -> Iterator[
         )
 
 
-def _look(file_corpus: Corpus, entry: Dataset, folder: Path) -> tuple[list[tuple[Path, bytes]], Preview]:
+def _look(file_corpus: Corpus, entry: Dataset, folder: Path) -> tuple[list[tuple[Place, bytes]], Preview]:
     """Return the files of a dataset, as folders and names, and what their first records show."""
     if entry.from_ is not None:
         return [], preview_of(entry, [], folder)
-    files: list[tuple[Path, bytes]] = []
+    files: list[tuple[Place, bytes]] = []
     try:
         paths = list({path.resolve(): path for path in _paths(file_corpus, entry)}.values())
         files += files_to_read(entry, paths)
-        roots = {root: os.fsencode(root.resolve()) for root in {root for root, _ in files}}
-        refuse_overlap(paths, ((roots[root], name) for root, name in files))
+        addresses = _addresses(files)
+        refuse_overlap(paths, ((addresses[place], name) for place, name in files))
         if not files:
             sentence = no_file_to_read(entry, paths or file_corpus.paths[entry.name], folder)
         elif (pages := pages_among_files(entry, files)) is not None:
@@ -224,6 +226,11 @@ def _look(file_corpus: Corpus, entry: Dataset, folder: Path) -> tuple[list[tuple
     except (ConfigurationError, OSError) as error:
         sentence = str(error) if isinstance(error, ConfigurationError) else why_unreadable(error)
     return files, Preview((Mistake(("paths",), sentence),))
+
+
+def _addresses(files: Iterable[tuple[Place, bytes]]) -> dict[Place, bytes]:
+    """The address without links of each place."""
+    return {place: place.resolved().address for place in {place for place, _ in files}}
 
 
 def _paths(declared: Corpus, entry: Dataset) -> Iterator[Path]:

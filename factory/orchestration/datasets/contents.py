@@ -11,6 +11,7 @@ from factory.orchestration.datasets.remedies import is_listed, remedies
 from factory.orchestration.declare.ingest import Dataset
 from spark_udfs.ingest.compression import EndOfPreview, content
 from spark_udfs.ingest.files import Input, opened
+from spark_udfs.ingest.place import size_of
 from spark_udfs.ingest.rows import BadRecord, Row
 
 _HEAD_BYTES = 4096
@@ -90,7 +91,7 @@ def _text_or_other(head: bytes) -> str:
 def _ends(source: Input) -> tuple[bytes, bytes]:
     with suppress(BadRecord), opened(source) as file:
         head = file.read(_HEAD_BYTES)
-        file.seek(-min(4, os.fstat(file.fileno()).st_size), os.SEEK_END)
+        file.seek(-min(4, size_of(file)), os.SEEK_END)
         return head, file.read(4)
     return b"", b""
 

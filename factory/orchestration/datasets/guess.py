@@ -19,7 +19,7 @@ from factory.counted import conjunction
 from factory.errors import ConfigurationError
 from factory.ingest.containers import container_remedies
 from factory.ingest.globs import compiled
-from factory.ingest.hugging_face import Card, card_of
+from factory.ingest.hugging_face import CARD_FILE, Card, card_of
 from factory.ingest.left_out import count_endings
 from factory.ingest.listing import UNWANTED, files_below
 from factory.ingest.vendored import HIDDEN_NAMES, INSTALLED, INSTALLED_FOLDERS, Exclusion
@@ -36,9 +36,11 @@ from factory.orchestration.datasets.record_guess import (
 from factory.orchestration.datasets.remedies import remedies
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.json_document import is_json_document
+from spark_udfs.ingest.place import LocalFiles, Place
 from spark_udfs.ingest.registry import READERS, RECORD_FILES
 from spark_udfs.ingest.rows import Origin
 
+_GIT = b".git"
 _FEW_RECORDS = 20  # read of each of many folders
 MOST_PATHS = 12  # folders that are read alike with a dataset each, or loose files of one dataset
 MOST_LISTED = 100  # paths of one dataset, where the folder above would read the same files
@@ -68,21 +70,24 @@ class Guess:
         return self.format in READERS and READERS[self.format].of_pages
 
 
-def guess(folder: Path) -> list[Guess]:
-    """Return a guess for each dataset in `folder`.
+def guess(path: Path | Place) -> list[Guess]:
+    """Return a guess for each dataset in a folder.
 
-    Raises ConfigurationError if `folder` is not a folder, or holds no file of a known format.
+    Raises ConfigurationError if it is not a folder, or holds no file of a known format.
     """
-    if not folder.is_dir():
-        raise ConfigurationError(f"`{folder}` is not a folder. Name the folder of your files.")
+    folder: Place = LocalFiles.at(path) if isinstance(path, Path) else path
+    if folder.kind() != "folder":
+        raise ConfigurationError(f"`{folder.display()}` is not a folder. Name the folder of your files.")
     below = [
-        entry
-        for entry in sorted(folder.iterdir())
-        if entry.is_dir() and not entry.name.startswith((".", "__")) and entry.name not in INSTALLED_FOLDERS
+        folder.below(name)
+        for name in folder.children()
+        if folder.kind(name) == "folder"
+        and not name.startswith((b".", b"__"))
+        and os.fsdecode(name) not in INSTALLED_FOLDERS
     ]
     if _is_download(folder):
         guesses = [dataset for dataset in _datasets(folder, ".") if dataset.format in RECORD_FILES]
-    elif (folder / ".git").exists() or _are_repositories(below) or _is_copy_of_checkout(folder):
+    elif folder.kind(_GIT) is not None or _are_repositories(below) or _is_copy_of_checkout(folder):
         guesses = list(_datasets(folder, "."))
     else:
         n_records = FIRST_RECORDS if len(below) <= MOST_PATHS else _FEW_RECORDS
@@ -94,12 +99,12 @@ def guess(folder: Path) -> list[Guess]:
     return list(_named_once(guesses))
 
 
-def _no_dataset(folder: Path) -> str:
+def _no_dataset(folder: Place) -> str:
     """Return the error for a folder without a file of a known format: its contents and the remedy."""
     *nouns, last_noun = ("text", "code", *filter(None, (format.noun for format in FORMATS)))
     names = list(islice(files_below(folder, ("**/*",), UNWANTED), MOST_FILES))
     examples = ", ".join(map(os.fsdecode, names[:3]))
-    fact = f"No file below `{folder}` looks like {', '.join(nouns)} or {last_noun}: it "
+    fact = f"No file below `{folder.display()}` looks like {', '.join(nouns)} or {last_noun}: it "
     advice = [*container_remedies([(folder, name) for name in names])] or [
         *filter(None, remedies(count_endings(names)))
     ]
@@ -107,7 +112,7 @@ def _no_dataset(folder: Path) -> str:
     return " ".join([fact + (f"holds {examples}." if names else "is empty."), *(advice or [by_hand])])
 
 
-def _is_copy_of_checkout(folder: Path) -> bool:
+def _is_copy_of_checkout(folder: Place) -> bool:
     """Whether a folder is a copy of a checkout without its `.git`: most of its files are code.
 
     Folders of data have a `.gitignore`, too, which keeps them out of a repository.
@@ -121,13 +126,13 @@ def _is_copy_of_checkout(folder: Path) -> bool:
     return n_code * 2 > sum(dataset.files for dataset in datasets)
 
 
-def _are_repositories(folders: Sequence[Path]) -> bool:
-    return bool(folders) and all((folder / ".git").exists() for folder in folders)
+def _are_repositories(folders: Sequence[Place]) -> bool:
+    return bool(folders) and all(folder.kind(_GIT) is not None for folder in folders)
 
 
-def _is_download(folder: Path) -> bool:
+def _is_download(folder: Place) -> bool:
     """Whether a folder is a dataset of the Hugging Face Hub: the card of a dataset above files of records."""
-    if not (folder / "README.md").is_file():
+    if folder.kind(CARD_FILE) != "file":
         return False
     of_records = [format for format in RECORD_FILES if issubclass(CLASS_OF_FORMAT[format], RecordFiles)]
     patterns = [pattern for format in of_records for pattern in RECORD_FILES[format]]
@@ -139,7 +144,7 @@ def _is_download(folder: Path) -> bool:
 
 
 def _datasets(
-    folder: Path, path: str, *, deep: bool = True, n_records: int = FIRST_RECORDS
+    folder: Place, path: str, *, deep: bool = True, n_records: int = FIRST_RECORDS
 ) -> Iterator[Guess]:
     """Yield the datasets of one folder: one for each format of records, and one for its texts."""
     listed = files_below(folder, ("**/*",), (*UNWANTED, *INSTALLED), deep=deep)
@@ -149,7 +154,7 @@ def _datasets(
         pattern = compiled(patterns)
         candidates = [name for name in rest if pattern.fullmatch(name)]
         rest = [name for name in rest if not pattern.fullmatch(name)]
-        files_of_format = [name for name in candidates if not is_json_document(os.fsencode(folder), name)]
+        files_of_format = [name for name in candidates if not is_json_document(folder, name)]
         if files_of_format:
             has_records = True
             yield _records(folder, path, format, files_of_format, deep, n_records)
@@ -166,14 +171,14 @@ def _datasets(
 
 
 def _records(
-    folder: Path, path: str, format: str, files: Sequence[bytes], deep: bool, n_records: int
+    folder: Place, path: str, format: str, files: Sequence[bytes], deep: bool, n_records: int
 ) -> Guess:
     """The dataset of files of records: a folder, or the loose files in it."""
     loose = tuple(os.fsdecode(name) for name in files)
     format_class = CLASS_OF_FORMAT[format]
     fields = None
     if issubclass(format_class, RecordFiles):
-        source = Input(Origin(""), os.fsencode(folder), files[0], FIRST_BYTES)
+        source = Input(Origin(""), folder, files[0], FIRST_BYTES)
         fields = guess_fields(format_class, source, n_records)
     kind: Kind = "code" if fields and {"repository", "path"} <= fields.columns.keys() else "prose"
     card = card_of(folder) if deep and format != "archive" else None
@@ -198,9 +203,9 @@ def _about(card: Card) -> str:
     return f"README.md is its card and not a document. It gives {defaults or 'no single license'}."
 
 
-def _name(folder: Path) -> str:
+def _name(folder: Place) -> str:
     """A dataset name made from the name of a folder."""
-    plain = re.sub("[^a-z0-9]+", "_", folder.resolve().name.lower()).strip("_")
+    plain = re.sub("[^a-z0-9]+", "_", folder.resolved().name.lower()).strip("_")
     plain = plain if plain[:1].isalpha() else f"data_{plain}".strip("_")
     try:
         return names.dataset(plain)
@@ -218,7 +223,7 @@ def _named_once(found: Iterable[Guess]) -> Iterator[Guess]:
         yield replace(it, name=name)
 
 
-def join_alike(folder: Path, name: str, loose: Sequence[Guess], of_folders: Sequence[Guess]) -> list[Guess]:
+def join_alike(folder: Place, name: str, loose: Sequence[Guess], of_folders: Sequence[Guess]) -> list[Guess]:
     """Return the guesses of the loose files and of the folders; many folders read alike share one.
 
     The shared dataset lists the folders as its paths, so each document has the source and key that a dataset
@@ -244,7 +249,7 @@ def _manner(dataset: Guess) -> tuple[object, ...]:
     return dataset.kind, dataset.format, of_records
 
 
-def _joined(folder: Path, name: str, guesses: Sequence[Guess]) -> Guess:
+def _joined(folder: Place, name: str, guesses: Sequence[Guess]) -> Guess:
     """One dataset of folders that are read alike."""
     first, n_files = guesses[0], sum(dataset.files for dataset in guesses)
     paths = tuple(path for dataset in guesses for path in dataset.paths)
@@ -270,12 +275,12 @@ def _joined(folder: Path, name: str, guesses: Sequence[Guess]) -> Guess:
     )
 
 
-def _n_files(folder: Path, dataset: Guess, include: Sequence[str], exclude: Sequence[Exclusion]) -> int:
+def _n_files(folder: Place, dataset: Guess, include: Sequence[str], exclude: Sequence[Exclusion]) -> int:
     """The number of files that the dataset would read of the whole folder."""
     patterns = include or RECORD_FILES[dataset.format]
     left_out = (*UNWANTED, *(exclusion.pattern for exclusion in exclude))
     names = files_below(folder, patterns, left_out)
-    return sum(1 for name in names if include or not is_json_document(os.fsencode(folder), name))
+    return sum(1 for name in names if include or not is_json_document(folder, name))
 
 
 def _sum_exclusions(guesses: Sequence[Guess]) -> tuple[Exclusion, ...]:

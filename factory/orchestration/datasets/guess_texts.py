@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
 from factory.ingest.git_ignored import FILE as IGNORE_FILE
 from factory.ingest.git_ignored import ignored_patterns
@@ -15,6 +14,7 @@ from factory.ingest.listing import UNWANTED, files_below
 from factory.ingest.vendored import INSTALLED, Exclusion, exclusions, pattern_reasons
 from factory.orchestration.chain.dedup.group import Kind
 from spark_udfs.ingest.file_types import CODE, kind_of
+from spark_udfs.ingest.place import Place
 
 MOST_FILES = 100_000  # listed of a folder; a larger one is guessed from its first files
 PROSE = frozenset({"md", "markdown", "rst", "txt", "tex"})
@@ -33,7 +33,7 @@ class TextFiles:
     files: int
 
 
-def text_files(folder: Path, *, deep: bool = True, has_records: bool = False) -> Iterator[TextFiles]:
+def text_files(folder: Place, *, deep: bool = True, has_records: bool = False) -> Iterator[TextFiles]:
     """Yield the texts of a folder: its code, or its prose and its web pages.
 
     Leaves out installed, vendored, hidden and git-ignored files, and the README of a folder of records.
@@ -64,12 +64,12 @@ def text_files(folder: Path, *, deep: bool = True, has_records: bool = False) ->
             yield TextFiles("prose", format, *choice)
 
 
-def is_checkout(folder: Path) -> bool:
+def is_checkout(folder: Place) -> bool:
     """Whether a folder is a checkout, or the copy of one without its `.git`."""
-    return (folder / ".git").exists() or (folder / IGNORE_FILE).exists()
+    return any(folder.kind(name) is not None for name in (b".git", os.fsencode(IGNORE_FILE)))
 
 
-def _text_names(folder: Path, deep: bool) -> list[bytes]:
+def _text_names(folder: Place, deep: bool) -> list[bytes]:
     """The first files with the ending of a text, and as many of installed packages."""
     own = islice(files_below(folder, ("**/*",), (*UNWANTED, *INSTALLED), deep=deep), MOST_FILES)
     packages = islice(files_below(folder, INSTALLED, UNWANTED), MOST_FILES) if deep else ()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
 from factory.counted import conjunction
 from factory.filters.trial import Trial, try_rounds
@@ -15,6 +13,7 @@ from factory.orchestration.declare.filters import FilterFields
 from factory.orchestration.declare.ingest import Dataset
 from factory.suggestions import quoted
 from spark_udfs.ingest.files import Input
+from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.rows import Origin, Row
 
 N_DOCUMENTS = 200
@@ -33,7 +32,7 @@ class LimitsTrial:
 
 
 def limits_trial(
-    entry: Dataset, files: Sequence[tuple[Path, bytes]], first_rows: Sequence[Row]
+    entry: Dataset, files: Sequence[tuple[Place, bytes]], first_rows: Sequence[Row]
 ) -> LimitsTrial:
     """Try the limits of a dataset on its first documents.
 
@@ -78,10 +77,10 @@ def _first_texts(rows: Iterator[Row]) -> Iterator[Row]:
             return
 
 
-def _rows_of_files(entry: Dataset, files: Sequence[tuple[Path, bytes]]) -> Iterator[Row]:
+def _rows_of_files(entry: Dataset, files: Sequence[tuple[Place, bytes]]) -> Iterator[Row]:
     """Yield the rows of single files, from the first to the last at even distances."""
     step = max(1, len(files) // N_DOCUMENTS)
-    for root, name in files[::step]:
-        repository = root.name if isinstance(entry, Repositories) else getattr(entry, "repository", None)
+    for place, name in files[::step]:
+        repository = place.name if isinstance(entry, Repositories) else getattr(entry, "repository", None)
         origin = Origin(entry.name, repository, license=entry.license)
-        yield from entry.reader.rows_of(Input(origin, os.fsencode(root), name, _MOST_BYTES), entry.options)
+        yield from entry.reader.rows_of(Input(origin, place, name, _MOST_BYTES), entry.options)

@@ -16,6 +16,7 @@ from factory.orchestration.datasets.formats import RECORD_NOUNS, Chosen
 from factory.orchestration.datasets.remedies import is_listed, remedies
 from factory.orchestration.declare.ingest import Dataset
 from factory.suggestions import quoted
+from spark_udfs.ingest.place import LocalFiles, Place
 from spark_udfs.ingest.registry import RECORD_FILES
 
 _EVERY = ("**/*",)
@@ -25,11 +26,12 @@ _COMPRESSED_JSON = [
 _TABLES = ("**/*.csv", "**/*.tsv", "**/*.json", "**/*.csv.gz", "**/*.json.gz", "**/*.xlsx")
 
 
-def files_to_read(entry: Dataset, paths: Sequence[Path]) -> Iterator[tuple[Path, bytes]]:
-    """Yield the files at `paths` that the reader of `entry` takes, as a folder and a name below it."""
+def files_to_read(entry: Dataset, paths: Sequence[Path]) -> Iterator[tuple[Place, bytes]]:
+    """Yield the files at `paths` that the reader of `entry` takes, as a place and a name below it."""
     if not isinstance(entry, Chosen):
-        yield from ((path.parent, os.fsencode(path.name)) for path in paths if path.is_file())
-    for folder in entry.folders(paths):
+        files = (place for place in map(LocalFiles.at, paths) if place.kind() == "file")
+        yield from ((file.parent, os.fsencode(file.name)) for file in files)
+    for folder in map(LocalFiles.at, entry.folders(paths)):
         if isinstance(entry, Chosen):
             names = files_below(folder, entry.patterns, entry.unwanted)
         else:
@@ -37,7 +39,7 @@ def files_to_read(entry: Dataset, paths: Sequence[Path]) -> Iterator[tuple[Path,
         yield from ((folder, name) for name in names)
 
 
-def pages_among_files(entry: Dataset, files: Iterable[tuple[Path, bytes]]) -> str | None:
+def pages_among_files(entry: Dataset, files: Iterable[tuple[Place, bytes]]) -> str | None:
     """Return why a dataset of single files may not read them if some are web pages, else None."""
     if entry.reader.many_records or entry.markup_choice == "keep" or entry.reader.of_pages:
         return None
@@ -60,15 +62,16 @@ def no_file_to_read(entry: Dataset, paths: Sequence[Path], folder: Path) -> str:
         verb = "is a file" if len(existing) == 1 else "are files"
         remedy = f"Name the folder, with `include: {json.dumps(existing[0].name)}`."
         return f"{shown} {verb}, and `{entry.format}` reads folders. {remedy}"
-    files = [os.fsdecode(name) for name in _below(existing, _EVERY, UNWANTED)]
+    folders = [place for place in map(LocalFiles.at, existing) if place.kind() == "folder"]
+    files = [os.fsdecode(name) for name in _below(folders, _EVERY, UNWANTED)]
     if not files:
         return f"No file exists under {shown}. Name another path."
     examples = f"{counted(len(files), 'file')} there, such as `{files[0]}`"
-    remedy = _remedy(entry, existing, count_endings(map(os.fsencode, files)))
+    remedy = _remedy(entry, folders, count_endings(map(os.fsencode, files)))
     return f"No file under {shown} matches {quoted(entry.patterns)} ({examples}). {remedy}"
 
 
-def _remedy(entry: Dataset, folders: Sequence[Path], n_by_ending: Mapping[str, int]) -> str:
+def _remedy(entry: Dataset, folders: Sequence[Place], n_by_ending: Mapping[str, int]) -> str:
     if not isinstance(entry, Chosen):
         return _other_format(folders, n_by_ending)
     if entry.reader.of_pages and (format := _record_format(folders)):
@@ -84,7 +87,7 @@ def _remedy(entry: Dataset, folders: Sequence[Path], n_by_ending: Mapping[str, i
     return "Correct `include`, or name another path."
 
 
-def _other_format(folders: Sequence[Path], n_by_ending: Mapping[str, int]) -> str:
+def _other_format(folders: Sequence[Place], n_by_ending: Mapping[str, int]) -> str:
     """Name the formats that take files in the folders; of tables of text, the formats to convert them to."""
     if format := _record_format(folders):
         return f"Write `format: {format}`, or name another path."
@@ -98,13 +101,13 @@ def _other_format(folders: Sequence[Path], n_by_ending: Mapping[str, int]) -> st
     return "Name another path, or another `format`."
 
 
-def _record_format(folders: Sequence[Path]) -> str | None:
+def _record_format(folders: Sequence[Place]) -> str | None:
     """Return the first format that takes files of the folders by their names."""
     for format, patterns in RECORD_FILES.items():
-        if any(any(record_files_below(folder, patterns)) for folder in folders if folder.is_dir()):
+        if any(any(record_files_below(folder, patterns)) for folder in folders):
             return format
     return None
 
 
-def _below(folders: Iterable[Path], include: Sequence[str], exclude: Sequence[str]) -> list[bytes]:
-    return [name for folder in folders if folder.is_dir() for name in files_below(folder, include, exclude)]
+def _below(folders: Iterable[Place], include: Sequence[str], exclude: Sequence[str]) -> list[bytes]:
+    return [name for folder in folders for name in files_below(folder, include, exclude)]

@@ -9,11 +9,10 @@ it before it reads.
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from factory.counted import counted
 from factory.ingest.html_extra import require_html
@@ -31,6 +30,7 @@ from factory.suggestions import nearest, quoted
 from spark_udfs.ingest.compression import EndOfPreview
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.markup import reject_pages
+from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.records import FirstRecords
 from spark_udfs.ingest.rows import NOTHING_LOST, BadRecord, Origin, Row, rejection
 
@@ -93,8 +93,8 @@ class FileStart:
         return [row for row in counting if reasons is None or row["reason"] in reasons]
 
 
-def preview(entry: Dataset, files: Sequence[tuple[Path, bytes]], folder: Path) -> Preview:
-    """Return the preview of a dataset; `files` are folders with names of files below them.
+def preview(entry: Dataset, files: Sequence[tuple[Place, bytes]], folder: Path) -> Preview:
+    """Return the preview of a dataset; `files` are places with names of files below them.
 
     Files below `folder` are named relative to it, and at most `MOST_FILES` are read. Raises
     ConfigurationError if an extra is missing.
@@ -103,8 +103,8 @@ def preview(entry: Dataset, files: Sequence[tuple[Path, bytes]], folder: Path) -
         require_html()
     starts: list[FileStart] = []
     n_enough = _FILES_OF_RECORDS if isinstance(entry, RecordFiles) else 1
-    for root, name in _spread(files):
-        starts.append(_start(entry, root, name, folder))
+    for place, name in _spread(files):
+        starts.append(_start(entry, place, name, folder))
         if sum(start.n_documents > 0 for start in starts) == n_enough:
             break
     mistakes: list[Mistake] = []
@@ -138,17 +138,17 @@ def preview(entry: Dataset, files: Sequence[tuple[Path, bytes]], folder: Path) -
     return Preview(tuple(mistakes), tuple(advice), names, tuple(rows))
 
 
-def _spread(files: Sequence[tuple[Path, bytes]]) -> list[tuple[Path, bytes]]:
+def _spread(files: Sequence[tuple[Place, bytes]]) -> list[tuple[Place, bytes]]:
     """Return at most `MOST_FILES` of the files, from the first to the last at even distances."""
     if len(files) <= MOST_FILES:
         return list(files)
     return [files[number * (len(files) - 1) // (MOST_FILES - 1)] for number in range(MOST_FILES)]
 
 
-def _start(entry: Dataset, root: Path, name: bytes, folder: Path) -> FileStart:
+def _start(entry: Dataset, place: Place, name: bytes, folder: Path) -> FileStart:
     most_bytes = max(FIRST_BYTES, getattr(entry, "max_bytes", 0) + 1)
-    source = Input(Origin(entry.name), os.fsencode(root), name, most_bytes)
-    path = root / os.fsdecode(name)
+    source = Input(Origin(entry.name), place, name, most_bytes)
+    path = PurePath(place.display(name))
     label = path.relative_to(folder) if path.is_relative_to(folder) else path
     return FileStart(source, str(label), tuple(_rows(entry, source)))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import cached_property
 from typing import BinaryIO
+
+from spark_udfs.ingest.place import size_of
 
 PIECE_BYTES, FIRST_BYTES = 1 << 20, 16 << 10
 
@@ -14,9 +15,9 @@ class ArchiveFile:
     """An open file, read by place; `n_read` counts the bytes that were read."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._descriptor = file.fileno()
+        self._file = file
         self.n_read = 0
-        self.size = os.fstat(self._descriptor).st_size
+        self.size = size_of(file)
 
     @cached_property
     def end_of_data(self) -> int:
@@ -24,16 +25,20 @@ class ArchiveFile:
         end = self.size
         while end:
             first = max(0, end - FIRST_BYTES)
-            if piece := os.pread(self._descriptor, end - first, first).rstrip(b"\0"):
+            if piece := self._read(first, end - first).rstrip(b"\0"):
                 return first + len(piece)
             end = first
         return 0
 
     def part(self, begin: int, end: int) -> bytes:
         """The bytes from place `begin` up to `end`, or to the end of the file."""
-        content = os.pread(self._descriptor, max(0, min(end, self.size) - begin), begin)
+        content = self._read(begin, max(0, min(end, self.size) - begin))
         self.n_read += len(content)
         return content
+
+    def _read(self, begin: int, n_bytes: int) -> bytes:
+        self._file.seek(begin)
+        return self._file.read(n_bytes)
 
     def places(self, pattern: bytes, begin: int) -> Iterator[int]:
         """Yield the places of a pattern from `begin` on; every byte is read once."""

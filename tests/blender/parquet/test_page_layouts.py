@@ -40,6 +40,7 @@ from factory.lake.identity import content_hash
 from factory.settings import Settings
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.parquet import parquet_file
+from spark_udfs.ingest.place import LocalFiles
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import Origin
 from tests.blender.page_layouts import (
@@ -179,7 +180,7 @@ def check_forward(table: DrawnTable, path: Path, column: pa.Array) -> None:
 
 def check_ingested(path: Path, column: pa.Array) -> None:
     """Documents from the rows of a file of texts; a row without text is a rejected record."""
-    file = Input(Origin("file"), bytes(path.parent), bytes(path.relative_to(path.parent)))
+    file = Input(Origin("file"), LocalFiles.at(path.parent), bytes(path.relative_to(path.parent)))
     rows = list(parquet_file(file, Fields()))
     assert [row.get("text") for row in rows] == [text or None for text in column.to_pylist()]
 

@@ -1,0 +1,294 @@
+"""The place of an input: a folder of files on this machine, or later a prefix of an object store.
+
+Readers, listings, states and guesses ask a place for names and bytes and never the operating system, so that
+they work on any place. Names are bytes, relative to the place, with `/` between folders; the empty name is
+the place itself. `LocalFiles` is a folder or a file of this machine.
+
+Some work needs a file system and stays on this machine: Iceberg registers the Parquet files that have a
+local path (`factory/ingest/registering.py`), the Python installation is read where it is installed
+(`factory/ingest/installation.py`), and the words and files of a declaration, such as a datasets file or a
+chat template, are not inputs.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from io import UnsupportedOperation
+from pathlib import Path
+from typing import BinaryIO, Literal, NamedTuple, Protocol
+
+from factory.lake.files.location import location
+from spark_udfs.ingest.rows import BadRecord
+
+Kind = Literal["file", "folder", "other"]
+_NOTHING_THERE = (errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP)
+
+
+class Listed(NamedTuple):
+    """A name of a place; a name that is no file is a linked folder, or one that cannot be listed."""
+
+    name: bytes
+    is_file: bool
+
+
+class FileState(NamedTuple):
+    """What tells without reading that a file changed.
+
+    `version` is its times, or its ETag. `changed_ns` is the time of its last change, which no program sets.
+    """
+
+    n_bytes: int
+    version: str
+    modified_ns: int
+    changed_ns: int
+
+
+class Place(Protocol):
+    """A folder of files, or a single file; small, and pickled for Spark's workers.
+
+    Methods that read raise OSError with a `strerror` for files that cannot be read.
+    """
+
+    @property
+    def name(self) -> str:
+        """The last part of its address, by default the source of its documents."""
+
+    @property
+    def address(self) -> bytes:
+        """What identifies the place; the address of a place below it begins with it and `/`."""
+
+    @property
+    def parent(self) -> Place:
+        """The place above."""
+
+    def below(self, name: bytes) -> Place:
+        """Return the place of a folder in it."""
+
+    def resolved(self) -> Place:
+        """Return the same place by an address without links, of which it has only one."""
+
+    def display(self, name: bytes = b"") -> str:
+        """Return an address as a person reads it."""
+
+    def location(self, name: bytes) -> str:
+        """Return the location of a file as tables store it."""
+
+    def kind(self, name: bytes = b"") -> Kind | None:
+        """Return what a name leads to, None if nothing is there; links are followed."""
+
+    def is_link(self, name: bytes) -> bool:
+        """Return whether a name is a link."""
+
+    def children(self) -> list[bytes]:
+        """Return the names directly in the place, sorted."""
+
+    def walk(self, enters: Callable[[bytes], bool], *, deep: bool = True) -> Iterator[Listed]:
+        """Yield the names of the files, in one order and as they are listed; links are not followed.
+
+        Only folders that `enters`, by their name and a `/`, are listed; without `deep` none below.
+        """
+
+    def state(self, name: bytes) -> FileState:
+        """Return the state of a file; a link is not followed."""
+
+    def states(self) -> Iterator[tuple[bytes, FileState | None]]:
+        """Yield all names at and below the place with their states, None if unreadable, in any order."""
+
+    def open(self, name: bytes) -> AbstractContextManager[BinaryIO]:
+        """Open a file to read, as a stream that can seek.
+
+        Raises BadRecord `link`, `not_a_file`, and at the end `changed_while_read` for a file that changed.
+        """
+
+    def head(self, name: bytes, n_bytes: int) -> bytes:
+        """Return the first bytes of a file; links are followed."""
+
+
+@dataclass(frozen=True)
+class LocalFiles:
+    """A folder or a file of this machine, by its path in the operating system's bytes."""
+
+    address: bytes
+
+    @classmethod
+    def at(cls, path: str | Path) -> LocalFiles:
+        """Return the place of a path, which may be relative."""
+        return cls(bytes(Path(path)))
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self._path().name
+
+    @property
+    def parent(self) -> LocalFiles:
+        """The folder above."""
+        return LocalFiles(bytes(self._path().parent))
+
+    def below(self, name: bytes) -> LocalFiles:
+        """Return the place of a folder in it."""
+        return LocalFiles(self._joined(name))
+
+    def resolved(self) -> LocalFiles:
+        """Return the same place by its absolute path without links."""
+        return LocalFiles(bytes(self._path().resolve()))
+
+    def display(self, name: bytes = b"") -> str:
+        """Return a path as text."""
+        return str(self._path(name))
+
+    def location(self, name: bytes) -> str:
+        """Return the location of a file as tables store it."""
+        return location(self._joined(name))
+
+    def kind(self, name: bytes = b"") -> Kind | None:
+        """Return what a path leads to, None if nothing is there; links are followed."""
+        try:
+            mode = self._path(name).stat().st_mode
+        except OSError as error:
+            if error.errno in _NOTHING_THERE:
+                return None
+            raise
+        except ValueError:  # a name that no file can have
+            return None
+        return "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "other"
+
+    def is_link(self, name: bytes) -> bool:
+        """Return whether a path is a symbolic link."""
+        return self._path(name).is_symlink()
+
+    def children(self) -> list[bytes]:
+        """Return the names directly in the folder, sorted."""
+        return [os.fsencode(name) for name in sorted(path.name for path in self._path().iterdir())]
+
+    def walk(self, enters: Callable[[bytes], bool], *, deep: bool = True) -> Iterator[Listed]:
+        """Yield the names of the files of a folder before those of its subfolders, each folder's sorted.
+
+        Links to folders precede the files of their folder; folders that cannot be listed come last.
+        """
+        refused: list[bytes] = []
+        waiting = [b""]
+        while waiting:
+            folder = waiting.pop()
+            prefix = folder + b"/" if folder else b""
+            try:
+                with os.scandir(self._joined(folder)) as entries:
+                    kinds = sorted((entry.name, _listed_kind(entry)) for entry in entries)
+            except OSError:
+                refused.append(folder or b".")
+                continue
+            folders = [
+                (prefix + name, kind)
+                for name, kind in kinds
+                if kind != "file" and enters(prefix + name + b"/")
+            ]
+            for name, kind in folders:
+                if kind == "link":
+                    yield Listed(name, is_file=False)
+            for name, kind in kinds:
+                if kind == "file":
+                    yield Listed(prefix + name, is_file=True)
+            if deep:
+                waiting += [name for name, kind in reversed(folders) if kind == "folder"]
+        for name in refused:
+            yield Listed(name, is_file=False)
+
+    def state(self, name: bytes) -> FileState:
+        """Return the state of a file; a link is not followed."""
+        return _state_of(os.lstat(self._joined(name)))
+
+    def states(self) -> Iterator[tuple[bytes, FileState | None]]:
+        """Yield all names at and below the path with their states, in any order; links are not followed."""
+        waiting = [b""]
+        while waiting:
+            name = waiting.pop()
+            path = self._joined(name)
+            try:
+                status = os.lstat(path)
+                if stat.S_ISDIR(status.st_mode):
+                    prefix = name + b"/" if name else b""
+                    waiting += [prefix + entry.name for entry in os.scandir(path)]
+                    continue
+            except OSError:  # vanished since the listing, or not readable: the run will report it
+                yield name, None
+                continue
+            yield name, _state_of(status)
+
+    @contextmanager
+    def open(self, name: bytes) -> Iterator[BinaryIO]:
+        """Open a file to read; see Place."""
+        path = self._joined(name)
+        _refuse_odd(path, os.lstat(path).st_mode)
+        # It may have become a named pipe meanwhile, which without O_NONBLOCK waits for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            before = os.fstat(descriptor)
+            _refuse_odd(path, before.st_mode)
+            yield os.fdopen(descriptor, "rb", closefd=False)  # pyarrow closes its argument
+            after = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+        if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+            raise BadRecord("changed_while_read", "The file changed while it was read.")
+
+    def head(self, name: bytes, n_bytes: int) -> bytes:
+        """Return the first bytes of a file; links are followed."""
+        with self._path(name).open("rb") as file:
+            return file.read(n_bytes)
+
+    def _joined(self, name: bytes) -> bytes:
+        if not name:
+            return self.address
+        return self.address + name if self.address.endswith(b"/") else self.address + b"/" + name
+
+    def _path(self, name: bytes = b"") -> Path:
+        return Path(os.fsdecode(self._joined(name)))
+
+
+def place_of(path: str | Path | Place) -> Place:
+    """Return the place of a path as users write it, without links."""
+    return LocalFiles.at(path).resolved() if isinstance(path, str | Path) else path
+
+
+def size_of(file: BinaryIO) -> int:
+    """Return the size of an open file; it stays at its position."""
+    with suppress(UnsupportedOperation):
+        return os.fstat(file.fileno()).st_size  # files of the kernel cannot seek to their end
+    position = file.tell()
+    size = file.seek(0, os.SEEK_END)
+    file.seek(position)
+    return size
+
+
+def _listed_kind(entry: os.DirEntry[bytes]) -> str:
+    """Return `link` for a link to a folder; anything else that is no folder is a file."""
+    try:
+        if not entry.is_dir():
+            return "file"
+        return "link" if entry.is_symlink() else "folder"
+    except OSError:
+        return "file"
+
+
+def _state_of(status: os.stat_result) -> FileState:
+    # A program may set the time of the content, not that of the status, which every change moves. It may
+    # set a time in the future, and a file that replaces it the same one, so that counts beside the other.
+    version = str(status.st_ctime_ns)
+    if status.st_mtime_ns > status.st_ctime_ns:
+        version = f"{status.st_mtime_ns} {version}"
+    return FileState(status.st_size, version, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _refuse_odd(path: bytes, mode: int) -> None:
+    if stat.S_ISLNK(mode):
+        raise BadRecord("link", "The name is a symbolic link, and links are not followed.")
+    if stat.S_ISDIR(mode):
+        with os.scandir(path):  # listing named this folder because it could not read it: say why
+            raise BadRecord("not_a_file", "The name is a folder, not a file.")
+    if not stat.S_ISREG(mode):  # opening a device may have effects, so check first
+        raise BadRecord("not_a_file", "The name is a pipe, a socket or a device, not a file.")
