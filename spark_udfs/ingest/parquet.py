@@ -91,7 +91,7 @@ def _page(source: Input, names: list[str], group: int) -> str | None:
     """Describe the first damaged page of a row group, None if each page can be read alone."""
     try:
         with opened(source) as file:
-            return fault(source.key, names, pa.PythonFile(file), group)
+            return fault(source.key, names, pa.PythonFile(file, mode="r"), group)
     except (BadRecord, OSError):  # `opened` reports a file that vanishes or changes while it is read
         return None
 
