@@ -17,6 +17,7 @@ from factory.lake.names import TableName
 from factory.orchestration.declare.ingest_partition_paths import keys_at, path_of
 from factory.orchestration.table.declaration import FilesOf
 from factory.orchestration.table.table_asset import declaration_of
+from spark_udfs.ingest.place import LocalFiles
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,16 @@ class Watched:
     def inputs(self) -> dict[str, list[Path]]:
         """Return the watched inputs: all paths under the name "", or the paths of each partition."""
         if self.partitions is None:
-            return {"": [path for path in self.paths if path.exists()]}
+            return {"": [path for path in self.paths if _is_there(path)]}
         found = {
-            key: [at for path in self.paths if (at := path_of(path, key)).exists()]
+            key: [at for path in self.paths if _is_there(at := path_of(path, key))]
             for key in keys_at(self.paths, self.partitions)
         }
         return {key: paths for key, paths in found.items() if paths}
+
+
+def _is_there(path: Path) -> bool:
+    return LocalFiles.at(path).kind() is not None
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ def notice(datasets: Iterable[Watched], instance: dg.DagsterInstance) -> list[st
         partitions = dataset.partitions
         if isinstance(partitions, dg.DynamicPartitionsDefinition) and partitions.name:
             there.setdefault(partitions.name, set()).update(keys_at(dataset.paths, partitions))
-            if not all(path.is_dir() for path in dataset.paths):
+            if not all(LocalFiles.at(path).kind() == "folder" for path in dataset.paths):
                 unsure.add(partitions.name)
     gone = []
     for name, keys in there.items():

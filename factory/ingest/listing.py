@@ -84,8 +84,10 @@ def files_below(
     if place.kind() != "folder":
         raise ConfigurationError(f"`{place.display()}` is not a folder. Name a folder of files to read.")
     wanted, unwanted = compiled(include), compiled(exclude)
-    for name, is_file in place.walk(lambda folder: unwanted.fullmatch(folder) is None, deep=deep):
-        if not is_file or (wanted.fullmatch(name) and not unwanted.fullmatch(name)):
+    for name in place.walk(lambda folder: unwanted.fullmatch(folder) is None, deep=deep):
+        if name.endswith(b"/"):
+            yield name[:-1]
+        elif wanted.fullmatch(name) and not unwanted.fullmatch(name):
             yield name
 
 

@@ -77,21 +77,21 @@ def listing(paths: Iterable[str | Path | Place]) -> Listing:
     began_ns = time.time_ns()
     digest = hashlib.blake2b(digest_size=8)
     places = [place_of(path) for path in paths]
-    roots = [place.address for place in places]
-    files = sorted(
-        (root.rstrip(b"/") + b"/" + name if name else root, state_of_file or _UNREADABLE, root)
-        for root, place in zip(roots, places, strict=True)
-        for name, state_of_file in place.states()
-    )
+    files = []
+    for place in places:
+        prefix = place.address.rstrip(b"/") + b"/"
+        # The names of folders tell several paths apart.
+        base = b"" if len(places) == 1 else os.fsencode(place.name) + b"/"
+        for name, state_of_file in place.states():
+            size, version, _, changed_ns = state_of_file or _UNREADABLE
+            path, entry = (prefix + name, base + name) if name else (place.address, os.fsencode(place.name))
+            files.append((path, size, version, changed_ns, entry))
     entries: dict[str, str] = {}
     newest_ns = 0
-    for name, state_of_file, root in files:
-        size, version = state_of_file.n_bytes, state_of_file.version
-        digest.update(b"%s\0%d\0%s\0" % (name, size, version.encode()))
-        newest_ns = max(newest_ns, state_of_file.changed_ns)
-        # The names of folders tell several paths apart.
-        base = root if name != root and len(roots) == 1 else root.rpartition(b"/")[0]
-        entries[os.fsdecode(name.removeprefix(base).lstrip(b"/"))] = _hash(f"{size} {version}")
+    for path, size, version, changed_ns, entry in sorted(files):
+        digest.update(b"%s\0%d\0%s\0" % (path, size, version.encode()))
+        newest_ns = max(newest_ns, changed_ns)
+        entries[os.fsdecode(entry)] = _hash(f"{size} {version}")
     return Listing(digest.hexdigest(), newest_ns < began_ns - SETTLED_NS, entries)
 
 

@@ -29,13 +29,6 @@ Kind = Literal["file", "folder", "other"]
 _NOTHING_THERE = (errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP)
 
 
-class Listed(NamedTuple):
-    """A name of a place; a name that is no file is a linked folder, or one that cannot be listed."""
-
-    name: bytes
-    is_file: bool
-
-
 class FileState(NamedTuple):
     """What tells without reading that a file changed.
 
@@ -87,10 +80,11 @@ class Place(Protocol):
     def children(self) -> list[bytes]:
         """Return the names directly in the place, sorted."""
 
-    def walk(self, enters: Callable[[bytes], bool], *, deep: bool = True) -> Iterator[Listed]:
+    def walk(self, enters: Callable[[bytes], bool], *, deep: bool = True) -> Iterator[bytes]:
         """Yield the names of the files, in one order and as they are listed; links are not followed.
 
-        Only folders that `enters`, by their name and a `/`, are listed; without `deep` none below.
+        Only folders that `enters`, by their name and a `/`, are listed; without `deep` none below. A linked
+        folder, and one that cannot be listed, is a name with a `/` at its end.
         """
 
     def state(self, name: bytes) -> FileState:
@@ -166,7 +160,7 @@ class LocalFiles:
         """Return the names directly in the folder, sorted."""
         return [os.fsencode(name) for name in sorted(path.name for path in self._path().iterdir())]
 
-    def walk(self, enters: Callable[[bytes], bool], *, deep: bool = True) -> Iterator[Listed]:
+    def walk(self, enters: Callable[[bytes], bool], *, deep: bool = True) -> Iterator[bytes]:
         """Yield the names of the files of a folder before those of its subfolders, each folder's sorted.
 
         Links to folders precede the files of their folder; folders that cannot be listed come last.
@@ -174,29 +168,25 @@ class LocalFiles:
         refused: list[bytes] = []
         waiting = [b""]
         while waiting:
-            folder = waiting.pop()
-            prefix = folder + b"/" if folder else b""
+            prefix = waiting.pop()
+            folders: dict[bytes, bool] = {}  # and whether it is a link
+            files: list[bytes] = []
             try:
-                with os.scandir(self._joined(folder)) as entries:
-                    kinds = sorted((entry.name, _listed_kind(entry)) for entry in entries)
+                with os.scandir(self._joined(prefix)) as entries:
+                    for entry in entries:
+                        if _is_folder(entry):
+                            folders[prefix + entry.name] = entry.is_symlink()
+                        else:
+                            files.append(prefix + entry.name)
             except OSError:
-                refused.append(folder or b".")
+                refused.append(prefix or b"./")
                 continue
-            folders = [
-                (prefix + name, kind)
-                for name, kind in kinds
-                if kind != "file" and enters(prefix + name + b"/")
-            ]
-            for name, kind in folders:
-                if kind == "link":
-                    yield Listed(name, is_file=False)
-            for name, kind in kinds:
-                if kind == "file":
-                    yield Listed(prefix + name, is_file=True)
+            entered = [folder for folder in sorted(folders) if enters(folder + b"/")]
+            yield from (folder + b"/" for folder in entered if folders[folder])
+            yield from sorted(files)
             if deep:
-                waiting += [name for name, kind in reversed(folders) if kind == "folder"]
-        for name in refused:
-            yield Listed(name, is_file=False)
+                waiting += [folder + b"/" for folder in reversed(entered) if not folders[folder]]
+        yield from refused
 
     def state(self, name: bytes) -> FileState:
         """Return the state of a file; a link is not followed."""
@@ -204,20 +194,32 @@ class LocalFiles:
 
     def states(self) -> Iterator[tuple[bytes, FileState | None]]:
         """Yield all names at and below the path with their states, in any order; links are not followed."""
+        try:
+            status = os.lstat(self.address)
+        except OSError:  # vanished since the listing, or not readable: the run will report it
+            yield b"", None
+            return
+        if not stat.S_ISDIR(status.st_mode):
+            yield b"", _state_of(status)
+            return
         waiting = [b""]
         while waiting:
-            name = waiting.pop()
-            path = self._joined(name)
+            prefix = waiting.pop()
             try:
-                status = os.lstat(path)
-                if stat.S_ISDIR(status.st_mode):
-                    prefix = name + b"/" if name else b""
-                    waiting += [prefix + entry.name for entry in os.scandir(path)]
-                    continue
-            except OSError:  # vanished since the listing, or not readable: the run will report it
-                yield name, None
+                entries = list(os.scandir(self._joined(prefix)))
+            except OSError:
+                yield prefix.rstrip(b"/"), None
                 continue
-            yield name, _state_of(status)
+            for entry in entries:
+                try:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(prefix + entry.name + b"/")
+                        continue
+                    state = _state_of(entry.stat(follow_symlinks=False))
+                except OSError:
+                    yield prefix + entry.name, None
+                else:
+                    yield prefix + entry.name, state
 
     @contextmanager
     def open(self, name: bytes) -> Iterator[BinaryIO]:
@@ -265,14 +267,11 @@ def size_of(file: BinaryIO) -> int:
     return size
 
 
-def _listed_kind(entry: os.DirEntry[bytes]) -> str:
-    """Return `link` for a link to a folder; anything else that is no folder is a file."""
+def _is_folder(entry: os.DirEntry[bytes]) -> bool:
     try:
-        if not entry.is_dir():
-            return "file"
-        return "link" if entry.is_symlink() else "folder"
+        return entry.is_dir()
     except OSError:
-        return "file"
+        return False
 
 
 def _state_of(status: os.stat_result) -> FileState:

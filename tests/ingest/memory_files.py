@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from factory.lake.identity import content_hash
-from spark_udfs.ingest.place import FileState, Kind, Listed
+from spark_udfs.ingest.place import FileState, Kind
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class MemoryFiles:
     def children(self) -> list[bytes]:
         return sorted({name.partition(b"/")[0] for name in self._names()})
 
-    def walk(self, enters: Callable[[bytes], bool], *, deep: bool = True) -> Iterator[Listed]:
+    def walk(self, enters: Callable[[bytes], bool], *, deep: bool = True) -> Iterator[bytes]:
         for name in sorted(self._names(), key=_files_before_folders):
             parts = name.split(b"/")
             folders = [b"/".join(parts[:n]) + b"/" for n in range(1, len(parts))]
             if all(map(enters, folders)) and (deep or not folders):
-                yield Listed(name, is_file=True)
+                yield name
 
     def state(self, name: bytes) -> FileState:
         content = self.files[self._joined(name)]

@@ -9,6 +9,7 @@ from pathlib import Path
 import dagster as dg
 
 from factory.errors import ConfigurationError
+from spark_udfs.ingest.place import LocalFiles
 
 PARTITION = "{partition}"  # placeholder for a partition key in a path
 
@@ -26,8 +27,10 @@ def keys_at(paths: Iterable[Path], of: dg.PartitionsDefinition[str]) -> list[str
     """
     if not isinstance(of, dg.DynamicPartitionsDefinition):
         return list(of.get_partition_keys())
-    folders = [path for path in paths if path.is_dir()]
-    found = {entry.name for path in folders for entry in path.iterdir() if entry.is_dir()}
+    folders = [place for place in map(LocalFiles.at, paths) if place.kind() == "folder"]
+    found = {
+        os.fsdecode(name) for folder in folders for name in folder.children() if folder.kind(name) == "folder"
+    }
     for name in sorted(found):
         if os.fsencode(name).decode(errors="replace") != name:
             raise ConfigurationError(
