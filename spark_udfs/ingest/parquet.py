@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factory.lake.files.parquet import fault, open_parquet
-from factory.lake.files.registered import Place
+from factory.lake.files.registered import TextLocation
 from spark_udfs.ingest.bounds import most_bytes
 from spark_udfs.ingest.compression import bomb
 from spark_udfs.ingest.field_paths import cell_or_none
@@ -54,7 +54,9 @@ def parquet_file(source: Input, fields: Fields, *, registered: bool = False) -> 
             text_at = None
             if registered:
                 modified_ns = source.place.state(source.name).modified_ns
-                text_at = Place(source.place.location(source.name), fields.text, -1, n_bytes, modified_ns)
+                text_at = TextLocation(
+                    source.place.location(source.name), fields.text, -1, n_bytes, modified_ns
+                )
             refuse_deep_footer(file)
             try:
                 parquet = open_parquet(file, buffer_size=BUFFER_BYTES, pre_buffer=False)

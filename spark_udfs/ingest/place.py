@@ -30,7 +30,7 @@ _NOTHING_THERE = (errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP)
 
 
 class FileState(NamedTuple):
-    """What tells without reading that a file changed.
+    """The facts that show a change of a file without reading it.
 
     `version` is its times, or its ETag. `changed_ns` is the time of its last change, which no program sets.
     """
@@ -53,7 +53,7 @@ class Place(Protocol):
 
     @property
     def address(self) -> bytes:
-        """What identifies the place; the address of a place below it begins with it and `/`."""
+        """Its identity; the address of a place below begins with it and `/`."""
 
     @property
     def parent(self) -> Place:
@@ -62,8 +62,8 @@ class Place(Protocol):
     def below(self, name: bytes) -> Place:
         """Return the place of a folder in it."""
 
-    def resolved(self) -> Place:
-        """Return the same place by an address without links, of which it has only one."""
+    def canonical(self) -> Place:
+        """Return the same place by its only address without links."""
 
     def display(self, name: bytes = b"") -> str:
         """Return an address as a person reads it."""
@@ -72,7 +72,7 @@ class Place(Protocol):
         """Return the location of a file as tables store it."""
 
     def kind(self, name: bytes = b"") -> Kind | None:
-        """Return what a name leads to, None if nothing is there; links are followed."""
+        """Return the kind of a name, None if nothing is there; links are followed."""
 
     def is_link(self, name: bytes) -> bool:
         """Return whether a name is a link."""
@@ -128,7 +128,7 @@ class LocalFiles:
         """Return the place of a folder in it."""
         return LocalFiles(self._joined(name))
 
-    def resolved(self) -> LocalFiles:
+    def canonical(self) -> LocalFiles:
         """Return the same place by its absolute path without links."""
         return LocalFiles(bytes(self._path().resolve()))
 
@@ -141,7 +141,7 @@ class LocalFiles:
         return location(self._joined(name))
 
     def kind(self, name: bytes = b"") -> Kind | None:
-        """Return what a path leads to, None if nothing is there; links are followed."""
+        """Return the kind of a path, None if nothing is there; links are followed."""
         try:
             mode = self._path(name).stat().st_mode
         except OSError as error:
@@ -161,7 +161,7 @@ class LocalFiles:
         return [os.fsencode(name) for name in sorted(path.name for path in self._path().iterdir())]
 
     def walk(self, enters: Callable[[bytes], bool], *, deep: bool = True) -> Iterator[bytes]:
-        """Yield the names of the files of a folder before those of its subfolders, each folder's sorted.
+        """Yield the names of the files of a folder before the names of its subfolders, sorted.
 
         Links to folders precede the files of their folder; folders that cannot be listed come last.
         """
@@ -181,11 +181,11 @@ class LocalFiles:
             except OSError:
                 refused.append(prefix or b"./")
                 continue
-            entered = [folder for folder in sorted(folders) if enters(folder + b"/")]
-            yield from (folder + b"/" for folder in entered if folders[folder])
+            subfolders = [folder for folder in sorted(folders) if enters(folder + b"/")]
+            yield from (folder + b"/" for folder in subfolders if folders[folder])
             yield from sorted(files)
             if deep:
-                waiting += [folder + b"/" for folder in reversed(entered) if not folders[folder]]
+                waiting += [folder + b"/" for folder in reversed(subfolders) if not folders[folder]]
         yield from refused
 
     def state(self, name: bytes) -> FileState:
@@ -254,7 +254,7 @@ class LocalFiles:
 
 def place_of(path: str | Path | Place) -> Place:
     """Return the place of a path as users write it, without links."""
-    return LocalFiles.at(path).resolved() if isinstance(path, str | Path) else path
+    return LocalFiles.at(path).canonical() if isinstance(path, str | Path) else path
 
 
 def size_of(file: BinaryIO) -> int:

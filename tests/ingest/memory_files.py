@@ -40,7 +40,7 @@ class MemoryFiles:
     def below(self, name: bytes) -> MemoryFiles:
         return replace(self, address=self._joined(name))
 
-    def resolved(self) -> MemoryFiles:
+    def canonical(self) -> MemoryFiles:
         return self
 
     def display(self, name: bytes = b"") -> str:

@@ -218,7 +218,7 @@ def test_a_path_of_a_user_is_a_place_without_links(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "folder")
     link = LocalFiles.at(tmp_path / "link")
-    assert place_of(tmp_path / "link") == place_of(str(tmp_path / "folder")) == link.resolved()
-    assert (link.name, link.resolved().name, link.parent.is_link(b"link")) == ("link", "folder", True)
+    assert place_of(tmp_path / "link") == place_of(str(tmp_path / "folder")) == link.canonical()
+    assert (link.name, link.canonical().name, link.parent.is_link(b"link")) == ("link", "folder", True)
     assert link.kind() == "folder"
     assert link.kind(b"gone") is link.kind(b"a\0b") is None

@@ -32,7 +32,7 @@ _PIECE_BYTES = 64 << 20  # of texts per array
 _MARK = "\ufeff".encode()  # byte order mark
 
 
-class Place(NamedTuple):
+class TextLocation(NamedTuple):
     """The location of a text: the fields of `TEXT_AT`."""
 
     file: str
@@ -75,7 +75,7 @@ class RegisteredTexts:
         by_file: dict[tuple[str, str, int, int], list[tuple[int, int]]] = defaultdict(list)
         for index, place in enumerate(places):
             if place is not None:
-                at = Place(**place)
+                at = TextLocation(**place)
                 by_file[(at.file, at.column, at.file_bytes, at.modified_ns)].append((at.row, index))
         taken: list[pa.Array] = []
         order: list[int | None] = [None] * len(places)
@@ -117,7 +117,7 @@ def _without_marks(texts: pa.Array) -> pa.Array:
 def _changed_text(place: Mapping[str, Any] | None) -> DamagedFile:
     """Return the error for a text with another hash than in its raw table."""
     assert place is not None
-    text = Place(**place)
+    text = TextLocation(**place)
     return DamagedFile(
         f"The text in row {text.row:,}, column `{text.column}`, of the registered file "
         f"{text.file.removeprefix(SCHEME)} is not the one that was registered: its hash differs, although "

@@ -230,7 +230,7 @@ def _look(file_corpus: Corpus, entry: Dataset, folder: Path) -> tuple[list[tuple
 
 def _addresses(files: Iterable[tuple[Place, bytes]]) -> dict[Place, bytes]:
     """The address without links of each place."""
-    return {place: place.resolved().address for place in {place for place, _ in files}}
+    return {place: place.canonical().address for place in {place for place, _ in files}}
 
 
 def _paths(declared: Corpus, entry: Dataset) -> Iterator[Path]:

@@ -205,7 +205,7 @@ def _about(card: Card) -> str:
 
 def _name(folder: Place) -> str:
     """A dataset name made from the name of a folder."""
-    plain = re.sub("[^a-z0-9]+", "_", folder.resolved().name.lower()).strip("_")
+    plain = re.sub("[^a-z0-9]+", "_", folder.canonical().name.lower()).strip("_")
     plain = plain if plain[:1].isalpha() else f"data_{plain}".strip("_")
     try:
         return names.dataset(plain)

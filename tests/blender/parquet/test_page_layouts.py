@@ -34,7 +34,7 @@ from factory.lake.files.fetch import LocatedRows, LocatedTexts
 from factory.lake.files.location import location
 from factory.lake.files.parquet import fault
 from factory.lake.files.random_access import ScatteredRows
-from factory.lake.files.registered import Place, RegisteredTexts
+from factory.lake.files.registered import RegisteredTexts, TextLocation
 from factory.lake.files.scan import rows_of_files
 from factory.lake.identity import content_hash
 from factory.settings import Settings
@@ -172,7 +172,9 @@ def check_forward(table: DrawnTable, path: Path, column: pa.Array) -> None:
         ]
         facts = path.lstat()
         column_at = location(str(path)), COLUMN
-        places = [Place(*column_at, row, facts.st_size, facts.st_mtime_ns)._asdict() for row, _ in stored]
+        places = [
+            TextLocation(*column_at, row, facts.st_size, facts.st_mtime_ns)._asdict() for row, _ in stored
+        ]
         hashes = pa.array([content_hash(text) for _, text in stored], pa.string())
         texts = [text for batch in RegisteredTexts().read(places, hashes) for text in batch.to_pylist()]
         assert texts == [text for _, text in stored]
