@@ -26,7 +26,7 @@ def test_an_error_leaves_the_older_file_and_nothing_else(tmp_path: Path) -> None
     write_atomically(file, "older")
     with pytest.raises(KeyError), replacing(file) as temporary:
         raise KeyError(temporary.write_text("half"))
-    assert [(it.name, it.read_text()) for it in tmp_path.iterdir()] == [("kept.jsonl", "older")]
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("kept.jsonl", "older")]
 
 
 def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
     for content in ("first", "second"):
         write_atomically(link, content)
         assert (link.readlink(), target.read_text()) == (target, content)
-    assert sorted(it.name for it in tmp_path.iterdir()) == ["far", "link"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["far", "link"]
 
 
 def test_only_the_files_of_dead_processes_are_dropped(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def test_every_namespace_has_its_tables_listed() -> None:
 def test_every_exit_code_is_listed_with_its_class() -> None:
     listed = section(ROOT / "docs" / "ci.md", "Exit codes")
     base = errors.FactoryError
-    found = [it for it in vars(errors).values() if isinstance(it, type) and issubclass(it, base)]
+    found = [var for var in vars(errors).values() if isinstance(var, type) and issubclass(var, base)]
     classes: list[type[errors.FactoryError]] = sorted([*found, EndOfData], key=lambda it: it.exit_code)
     expected = [f"| {it.exit_code} | `{it.__name__}` |" for it in classes]
     assert re.findall(r"^(\| \d+ \| `\w+` \|)", listed, re.MULTILINE) == expected

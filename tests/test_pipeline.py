@@ -238,7 +238,7 @@ def test_every_figure_of_the_summary_follows_from_the_tables(lake: Lake, spark: 
         return spark.sql(query).first()[0]  # type: ignore[index]
 
     for dataset in DATASETS:
-        stages = {it.table: it for it in found.stages}
+        stages = {stage.table: stage for stage in found.stages}
         raw, bad = (
             one(f"SELECT count(*) FROM lake.raw.{dataset}"),
             one(f"SELECT sum(coalesce(n_records, 1)) FROM lake.raw.{dataset}_rejected"),
@@ -300,7 +300,7 @@ def test_described_shares_of_tokens_are_those_of_the_tables(lake: Lake, blend: s
         n_tokens = lake.read(names.packed(one), ["n_tokens"])["n_tokens"].to_pylist()
         counts[(CODE, PROSE).index(one)] = weight * sum(n_tokens) / len(n_tokens)
     assert [one.token_share for one in described.sources] == pytest.approx(
-        [it / sum(counts) for it in counts]
+        [count / sum(counts) for count in counts]
     )
     assert {one.tokenizer_table for one in described.sources} == {"models.small"}
 

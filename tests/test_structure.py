@@ -192,7 +192,7 @@ def test_names_below_the_home_stand_in_one_module() -> None:
                 for node in ast.walk(ast.parse(path.read_bytes()))
                 if isinstance(node, ast.Constant)
             )
-            assert not names.intersection(it for it in strings if isinstance(it, str)), path
+            assert not names.intersection(string for string in strings if isinstance(string, str)), path
 
 
 @pytest.mark.invariant("Loading the definitions starts no JVM and opens no connection.")

@@ -189,7 +189,7 @@ def test_decoded_rows_are_parts_of_the_files(outputs: dict[str, str], clone: Pat
     texts = [
         file.read_text() for file in (clone / "my-data").rglob("*.*") if b"\xf6" not in file.read_bytes()
     ]
-    (batches,) = [it for it in commands(WALK) if it.text.startswith("python batches.py")]
+    (batches,) = [command for command in commands(WALK) if command.text.startswith("python batches.py")]
     for said, n_rows in ((outputs[batches.text], 8), (batches.shown, 4)):
         rows = [ast.literal_eval(line) for line in said.splitlines() if line.startswith(("'", '"'))]
         assert len(rows) == n_rows

@@ -71,7 +71,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def metadata(wheel: Path) -> Message:
     """What pip reads from the wheel."""
     with zipfile.ZipFile(wheel) as archive:
-        (name,) = [it for it in archive.namelist() if it.endswith(".dist-info/METADATA")]
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         return Parser().parsestr(archive.read(name).decode())
 
 
@@ -170,7 +170,7 @@ def test_the_wheel_holds_every_file_of_the_packages_and_no_other(wheel: Path) ->
         if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so"
     }
     with zipfile.ZipFile(wheel) as archive:
-        names = {it for it in archive.namelist() if not it.split("/")[0].endswith(".dist-info")}
+        names = {name for name in archive.namelist() if not name.split("/")[0].endswith(".dist-info")}
     assert names - ours == {"factory/_native.abi3.so"}
     assert ours - names == set()
     assert {f"{package}/py.typed" for package in PACKAGES} <= names

@@ -38,7 +38,7 @@ def test_a_graph_has_hubs_and_long_paths() -> None:
 def test_ids_are_distinct_and_look_like_those_of_documents() -> None:
     ids = names(np.arange(1_000)).to_pylist()
     assert len(set(ids)) == 1_000
-    assert all(len(it) == 32 and set(it) <= set("0123456789abcdef") for it in ids)
+    assert all(len(doc_id) == 32 and set(doc_id) <= set("0123456789abcdef") for doc_id in ids)
     assert ids != sorted(ids)
 
 

@@ -47,7 +47,9 @@ def similarity(one: Bag, other: Bag) -> float:
 
 
 def found(documents: list[Bag], least: float) -> Alike:
-    arrays = [(np.array([*it], np.int64), np.array([*it.values()], float)) for it in documents]
+    arrays = [
+        (np.array([*document], np.int64), np.array([*document.values()], float)) for document in documents
+    ]
     return alike(joined([*arrays, (np.empty(0, np.int64), np.empty(0))]), least)
 
 
@@ -67,7 +69,9 @@ def test_alike_pairs_are_those_of_all_pairs(documents: list[Bag], least: float) 
 def test_near_copies_among_many_documents_are_found() -> None:
     generator = np.random.default_rng(3)
     documents = [dict.fromkeys(generator.choice(5_000, 60, replace=False).tolist(), 1.0) for _ in range(200)]
-    copies = [{token: 1.0 for number, token in enumerate(it) if number >= 3} for it in documents[:40]]
+    copies = [
+        {token: 1.0 for number, token in enumerate(document) if number >= 3} for document in documents[:40]
+    ]
     pairs = found([*documents, *copies], 0.8)
     assert pairs.pairs() == {(number, 200 + number) for number in range(40)}
     assert pairs.similarity.tolist() == pytest.approx([57 / 60] * 40)

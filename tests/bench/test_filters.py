@@ -185,7 +185,7 @@ def test_both_passes_on_both_sizes_are_held_against_the_aim() -> None:
 def test_a_size_takes_the_first_copies_that_reach_it(tmp_path: Path) -> None:
     for number in range(4):
         pq.write_table(pa.table({"text": ["é" * 50]}), tmp_path / f"copy-{number:03}.parquet")
-    assert [it.name for it in corpus.copies(tmp_path, 101)] == ["copy-000.parquet", "copy-001.parquet"]
+    assert [copy.name for copy in corpus.copies(tmp_path, 101)] == ["copy-000.parquet", "copy-001.parquet"]
     assert len(corpus.copies(tmp_path, 10_000)) == 4
 
 

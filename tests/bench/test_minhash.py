@@ -16,7 +16,7 @@ from tests.bench.test_dedup import similarity
 def bags() -> Bags:
     generator = np.random.default_rng(5)
     tokens = [np.sort(generator.choice(200, size, replace=False)) for size in (60, 90, 40, 120)]
-    return joined([(it, generator.random(len(it)) + 0.1) for it in tokens])
+    return joined([(bag, generator.random(len(bag)) + 0.1) for bag in tokens])
 
 
 def test_the_similarities_of_pairs_are_exact() -> None:

@@ -17,8 +17,8 @@ def every_type(n: int, *, nulls: bool = True, seed: int = 0) -> pa.Table:
     random = np.random.default_rng(seed)
     integers = random.integers(-100, 100, n)
     words = [f"word {it % 37} ö" for it in integers.tolist()]
-    days = [datetime.date(2020, 1, 1) + datetime.timedelta(days=int(it)) for it in integers]
-    times = [datetime.datetime(2020, 1, 1) + datetime.timedelta(seconds=int(it)) for it in integers]
+    days = [datetime.date(2020, 1, 1) + datetime.timedelta(days=int(integer)) for integer in integers]
+    times = [datetime.datetime(2020, 1, 1) + datetime.timedelta(seconds=int(integer)) for integer in integers]
     values: dict[str, tuple[list[Any], pa.DataType]] = {
         "boolean": ((integers % 2 == 0).tolist(), pa.bool_()),
         "int8": (integers.tolist(), pa.int8()),
@@ -29,26 +29,29 @@ def every_type(n: int, *, nulls: bool = True, seed: int = 0) -> pa.Table:
         "half": ((integers / 4).astype(np.float16).tolist(), pa.float16()),
         "float": ((integers / 3).tolist(), pa.float32()),
         "double": ((integers / 7).tolist(), pa.float64()),
-        "binary": ([it.encode() for it in words], pa.binary()),
+        "binary": ([word.encode() for word in words], pa.binary()),
         "string": (words, pa.string()),
         "large_string": (words, pa.large_string()),
-        "large_binary": ([it.encode() for it in words], pa.large_binary()),
-        "fixed": ([int(it).to_bytes(5, "big", signed=True) for it in integers], pa.binary(5)),
-        "decimal": ([decimal.Decimal(int(it)).scaleb(-2) for it in integers], pa.decimal128(9, 2)),
+        "large_binary": ([word.encode() for word in words], pa.large_binary()),
+        "fixed": ([int(integer).to_bytes(5, "big", signed=True) for integer in integers], pa.binary(5)),
+        "decimal": ([decimal.Decimal(int(integer)).scaleb(-2) for integer in integers], pa.decimal128(9, 2)),
         "wide_decimal": (
-            [decimal.Decimal(int(it) * 10**20).scaleb(-2) for it in integers],
+            [decimal.Decimal(int(integer) * 10**20).scaleb(-2) for integer in integers],
             pa.decimal128(38, 2),
         ),
         "date": (days, pa.date32()),
-        "time": ([it.time() for it in times], pa.time64("us")),
+        "time": ([time.time() for time in times], pa.time64("us")),
         "timestamp": (times, pa.timestamp("us")),
-        "timestamp_utc": ([it.replace(tzinfo=datetime.UTC) for it in times], pa.timestamp("us", tz="UTC")),
-        "list": ([list(range(abs(it) % 5)) for it in integers.tolist()], pa.list_(pa.int32())),
+        "timestamp_utc": (
+            [time.replace(tzinfo=datetime.UTC) for time in times],
+            pa.timestamp("us", tz="UTC"),
+        ),
+        "list": ([list(range(abs(integer) % 5)) for integer in integers.tolist()], pa.list_(pa.int32())),
         "structs": (
             [[{"word": words[at], "n": at}] * (abs(it) % 3) for at, it in enumerate(integers.tolist())],
             pa.list_(pa.struct([("word", pa.string()), ("n", pa.int64())])),
         ),
-        "struct": ([{"x": it} for it in integers.tolist()], pa.struct([("x", pa.int32())])),
+        "struct": ([{"x": integer} for integer in integers.tolist()], pa.struct([("x", pa.int32())])),
     }
     absent = random.random(n) < 0.2 if nulls else np.zeros(n, dtype=bool)
     columns = {

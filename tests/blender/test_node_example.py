@@ -42,7 +42,7 @@ def server(shared_lake: Settings) -> Iterator[Server]:
 def test_the_example_reads_the_rows_of_our_client(width: int, shared_lake: Settings, server: Server) -> None:
     rows = packed_rows("code", 12)
     ids = [256**width // 4 * 3 + np.arange(n) for n in rows["n_tokens"].to_pylist()]  # above a signed one's
-    encoded = pa.array([it.astype(f"<u{width}").tobytes() for it in ids])
+    encoded = pa.array([column.astype(f"<u{width}").tobytes() for column in ids])
     column = rows.schema.names.index("tokens")
     table = f"packed.bytes_{width}"
     write_table(

@@ -26,11 +26,11 @@ def test_one_damaged_table_is_a_sentence_of_its_own(lake: Lake) -> None:
     newest = max(folder.glob("*.metadata.json"))
     newest.write_text("{}")
     answers = [factory("tables"), factory("tables", "--json"), factory("clean")]
-    assert [it.exit_code for it in answers] == [DamagedFile.exit_code] * 3
+    assert [answer.exit_code for answer in answers] == [DamagedFile.exit_code] * 3
     for it in answers:
         assert (newest.name in it.stderr, "factory materialize filtered.book" in it.stderr) == (True, True)
     assert "raw.book" in answers[0].stdout
-    assert [it["table"] for it in json.loads(answers[1].stdout)] == ["raw.book"]
+    assert [load["table"] for load in json.loads(answers[1].stdout)] == ["raw.book"]
     assert "Nothing to drop" in answers[2].stdout
     asked = factory("trace", "document", "page 2")
     assert (asked.exit_code, newest.name in asked.stderr) == (DamagedFile.exit_code, True)
@@ -71,12 +71,14 @@ def test_a_damaged_page_index_is_made_again_with_a_warning(
     blend = open_blends(lake.settings).create([Source(table="packed.book", weight=1)]).id
     shown = factory("trace", "batch", blend, "0").stdout
     assert "page a" in shown
-    indexes = [it for it in lake.settings.files.page_index.rglob("snapshots/*") if it.suffix != ".facts"]
+    indexes = [
+        path for path in lake.settings.files.page_index.rglob("snapshots/*") if path.suffix != ".facts"
+    ]
     for index in indexes:
         index.write_bytes(b"damaged")
     again = factory("trace", "batch", blend, "0")
     assert (again.exit_code, again.stdout) == (0, shown)
-    unread = [it for it in indexes if it.read_bytes() == b"damaged"]  # a trace reads no tokens
+    unread = [index for index in indexes if index.read_bytes() == b"damaged"]  # a trace reads no tokens
     assert len(unread) == 1
     for index in set(indexes) - set(unread):
         assert f"Page index {index} is damaged. It is made again from the data files." in caplog.text

@@ -83,7 +83,7 @@ def test_assets_are_listed_by_dataset(tmp_path: Path) -> None:
     file = tmp_path / "my.yaml"
     file.write_text("datasets: [{name: notes, kind: prose, format: files, paths: .}]")
     done = process(tmp_path, "assets", "--json", FACTORY_DATASETS=str(file))
-    found = {(it["kind"], it["name"]): it["assets"] for it in json.loads(done.stdout)}
+    found = {(load["kind"], load["name"]): load["assets"] for load in json.loads(done.stdout)}
     assert list(found) == [("dataset", "notes"), ("dedup group", "prose"), ("models", "")]
     assert found["dataset", "notes"][0] == "raw.notes"
     assert "packed.notes" in found["dataset", "notes"]

@@ -54,7 +54,8 @@ def test_a_variant_loses_documents_by_rule_and_wins_others_back(lake: Lake) -> N
     leave, enter = found["leave"], found["enter"]
     assert (leave["documents"], leave["share"], leave["n_bytes"]) == (2, 2 / 5, 2 + 3)
     assert [
-        (it["cause"], it["documents"], it["alone"], it["share"], it["n_bytes"]) for it in leave["causes"]
+        (cause["cause"], cause["documents"], cause["alone"], cause["share"], cause["n_bytes"])
+        for cause in leave["causes"]
     ] == [("words", 2, 1, 2 / 5, 5), ("lines", 1, 0, 1 / 5, 3)]
     assert leave["causes"][0]["examples"][0] == {
         "doc_id": "b",
@@ -69,7 +70,7 @@ def test_a_variant_loses_documents_by_rule_and_wins_others_back(lake: Lake) -> N
         "evidence": None,
     }
     assert (enter["documents"], enter["share"]) == (1, 1 / 4)
-    assert [it["cause"] for it in enter["causes"]] == ["stop_words"]
+    assert [cause["cause"] for cause in enter["causes"]] == ["stop_words"]
 
 
 def test_the_tables_for_people_show_counts_and_examples(lake: Lake) -> None:
@@ -88,7 +89,7 @@ def test_examples_keep_their_width_on_a_narrow_screen(lake: Lake) -> None:
     verdicts(lake, "web", {})
     verdicts(lake, STRICT, {"b": {"a_rule_with_a_long_name": 2.0}})
     done = in_columns(30, "diff", "filtered.web", "filtered.web__strict")
-    (line,) = [it for it in done.stdout.splitlines() if "a_rule_with_a_long_name" in it]
+    (line,) = [line for line in done.stdout.splitlines() if "a_rule_with_a_long_name" in line]
     assert " ".join(line.split()) == "a_rule_with_a_long_name 1 16.7% 1 0.00 web / page b: 2 (limit 9)"
 
 
@@ -103,8 +104,8 @@ def test_a_table_is_compared_with_what_it_was_before(lake: Lake) -> None:
     ):
         found = plain(*arguments)
         assert found["left"]["snapshot"] == str(first)
-        assert [it["examples"][0]["doc_id"] for it in found["leave"]["causes"]] == ["b"]
-        assert [it["examples"][0]["doc_id"] for it in found["enter"]["causes"]] == ["a"]
+        assert [cause["examples"][0]["doc_id"] for cause in found["leave"]["causes"]] == ["b"]
+        assert [cause["examples"][0]["doc_id"] for cause in found["enter"]["causes"]] == ["a"]
 
 
 def test_a_document_that_the_other_table_never_had_is_absent(lake: Lake) -> None:
@@ -113,7 +114,7 @@ def test_a_document_that_the_other_table_never_had_is_absent(lake: Lake) -> None
     verdicts(lake, "books", {}, letters="")
     found = plain("filtered.web", "filtered.books")
     assert found["stay"] == 0
-    assert [(it["cause"], it["documents"]) for it in found["leave"]["causes"]] == [("absent", 6)]
+    assert [(cause["cause"], cause["documents"]) for cause in found["leave"]["causes"]] == [("absent", 6)]
 
 
 def deduplicated(
@@ -145,7 +146,7 @@ def test_what_dedup_removed_names_the_document_that_was_kept(lake: Lake) -> None
     deduplicated(lake, STRICT, {"c": "d"}, "bcdef")
     for table in ("deduplicated.{}", "dedup.{}_decisions"):
         found = plain(table.format("web"), table.format(STRICT))
-        causes = {it["cause"]: it["examples"][0] for it in found["leave"]["causes"]}
+        causes = {cause["cause"]: cause["examples"][0] for cause in found["leave"]["causes"]}
         assert causes["words"]["doc_id"] == "a"
         assert (causes["similar"]["doc_id"], causes["similar"]["duplicate_of"]) == ("c", "d")
         assert causes["similar"]["value"] == 0.9
@@ -180,7 +181,7 @@ def test_packed_documents_are_those_of_the_segments(lake: Lake) -> None:
     pack(lake, STRICT, "bcdef", upstream=(names.deduplicated(STRICT),))
     found = plain("packed.web", "packed.web__strict")
     assert (found["left"]["documents"], found["stay"]) == (6, 5)
-    assert [(it["cause"], it["documents"]) for it in found["leave"]["causes"]] == [("words", 1)]
+    assert [(cause["cause"], cause["documents"]) for cause in found["leave"]["causes"]] == [("words", 1)]
 
 
 def test_a_document_without_tokens_is_told_as_such_and_not_as_absent(lake: Lake) -> None:
@@ -189,7 +190,7 @@ def test_a_document_without_tokens_is_told_as_such_and_not_as_absent(lake: Lake)
     tokenize(lake, "web", "abcde", names.deduplicated("web"), empty="a")  # of f nothing is known
     pack(lake, "web", "bcde", upstream=(names.tokenized("web"),))
     leave = plain("deduplicated.web", "packed.web")["leave"]
-    assert [(it["cause"], it["examples"][0]["doc_id"]) for it in leave["causes"]] == [
+    assert [(cause["cause"], cause["examples"][0]["doc_id"]) for cause in leave["causes"]] == [
         ("absent", "f"),
         ("no_tokens", "a"),
     ]
@@ -205,7 +206,7 @@ def test_a_variant_ignores_rules_of_its_tokenizers_documents(lake: Lake) -> None
         deduplicated(lake, STRICT, {}, kept)
         tokenize(lake, STRICT, kept, names.deduplicated(STRICT), names.model("t"), empty=kept)
     leave = plain(f"tokenized.{STRICT}")["leave"]
-    assert [(it["cause"], it["alone"]) for it in leave["causes"]] == [("words", 1)]
+    assert [(cause["cause"], cause["alone"]) for cause in leave["causes"]] == [("words", 1)]
 
 
 def test_causes_are_read_as_they_were_when_the_table_was_made(lake: Lake) -> None:
@@ -215,7 +216,7 @@ def test_causes_are_read_as_they_were_when_the_table_was_made(lake: Lake) -> Non
     deduplicated(lake, STRICT, {}, "bcdef")
     verdicts(lake, STRICT, {"a": {"lines": 1.0}})  # newer than what the deduplicated table was made of
     found = plain("deduplicated.web", "deduplicated.web__strict")
-    assert [it["cause"] for it in found["leave"]["causes"]] == ["words"]
+    assert [cause["cause"] for cause in found["leave"]["causes"]] == ["words"]
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -237,8 +238,8 @@ def test_the_counts_are_those_of_sets(lake: Lake, seed: int) -> None:
     for moved, ids, failing in ((found.leave, gone, second), (found.enter, new, first)):
         by_rule = Counter(rule for letter in ids for rule in failing[letter])
         alone = Counter(rule for letter in ids for rule in failing[letter] if len(failing[letter]) == 1)
-        assert {it.cause: it.documents for it in moved.causes} == by_rule
-        assert {it.cause: it.alone for it in moved.causes if it.alone} == alone
+        assert {cause.cause: cause.documents for cause in moved.causes} == by_rule
+        assert {cause.cause: cause.alone for cause in moved.causes if cause.alone} == alone
         assert moved.n_bytes == sum(ord(letter) - ord("a") + 1 for letter in ids)
 
 

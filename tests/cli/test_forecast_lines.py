@@ -124,7 +124,7 @@ def test_one_changed_limit_is_named_and_what_depends_on_it_collapsed(folder: Pat
     for table in ("deduplicated.notes", "deduplicated.letters", "packed.notes", "dedup.prose_decisions"):
         assert verdicts[table] == "maybe"
     assert len(list(table_lines(found))) == len(found)
-    assert {it["table"]: it["verdict"] for it in json.loads(forecast_json(found))} == verdicts
+    assert {load["table"]: load["verdict"] for load in json.loads(forecast_json(found))} == verdicts
 
 
 def test_a_new_file_is_named(folder: Path, lake: Lake) -> None:

@@ -32,8 +32,12 @@ def planned(*arguments: str) -> Result:
 def test_a_considered_blend_is_priced_and_not_made(lake: Settings) -> None:
     found = planned("--table", "packed.code=2", "--table", "packed.prose=6", "--ranks", "4", "--json")
     choices = json.loads(found.stdout)
-    assert [it["shuffle"] for it in choices if it["source"] == "packed.prose"] == ["none", "page", "row"]
-    (none, _, row) = [it for it in choices if it["source"] == "packed.prose"]
+    assert [choice["shuffle"] for choice in choices if choice["source"] == "packed.prose"] == [
+        "none",
+        "page",
+        "row",
+    ]
+    (none, _, row) = [choice for choice in choices if choice["source"] == "packed.prose"]
     assert (none["chosen"], row["chosen"]) == (True, False)
     assert none["score"] > 3 * row["score"]
     assert row["bytes_of_ranks"] >= none["bytes_of_ranks"] > none["bytes_per_step"] > 0
@@ -72,7 +76,10 @@ def test_a_plan_shows_shares_of_tokens_and_padding(unlike: Settings) -> None:
     assert shown[2].split() == ["packed.code", "1", "7.5", "32", "25.0%", "76.6%"]
     assert shown[3].split() == ["packed.prose", "3", "7.5", "8", "75.0%", "76.6%"]
     choices = json.loads(planned(*asked, "--pad", "--json").stdout)
-    assert {it["source"]: it["token_share"] for it in choices} == {"packed.code": 0.25, "packed.prose": 0.75}
+    assert {choice["source"]: choice["token_share"] for choice in choices} == {
+        "packed.code": 0.25,
+        "packed.prose": 0.75,
+    }
 
 
 def test_a_blend_is_described_with_its_tokenizers(unlike: Settings) -> None:
@@ -107,7 +114,7 @@ def test_a_schedule_in_a_file_is_priced_at_a_step_as_it_is_when_made(
     file = tmp_path / "blend.yaml"
     file.write_text(SCHEDULED.replace("KIND", kind))
     found = {at: planned("--file", str(file), "--offset", at, "--json").stdout for at in ("0", "10", "30")}
-    widths = {at: {it["source"]: it["rows_per_step"] for it in json.loads(found[at])} for at in found}
+    widths = {at: {load["source"]: load["rows_per_step"] for load in json.loads(found[at])} for at in found}
     assert widths["30"] == {"prose": 8}
     assert sum(widths["10"].values()) == 8
     assert (widths["10"] == widths["0"]) == (kind == "stepped")

@@ -55,7 +55,9 @@ class Corpus:
     @property
     def first(self) -> dict[str, str]:
         """The document that stands for each text in the tables."""
-        return {str(it["content_hash"]): str(it["doc_id"]) for it in reversed(self.documents)}
+        return {
+            str(document["content_hash"]): str(document["doc_id"]) for document in reversed(self.documents)
+        }
 
     def frames(self, spark: SparkSession, config: DedupConfig = CONFIG) -> tuple[DataFrame, ...]:
         """Documents, signatures, edges and components."""
@@ -156,7 +158,11 @@ class Oracle:
         return bool({own, own.partition("@")[0]} & set(self.chosen.pinned))
 
     def compared(self, name: str) -> list[dict[str, object]]:
-        return [it for it in self.documents[name] if not str(it["content_hash"]).startswith("nothing")]
+        return [
+            document
+            for document in self.documents[name]
+            if not str(document["content_hash"]).startswith("nothing")
+        ]
 
     def around(self, text: str) -> set[str]:
         return {text, *self.like[text]}
@@ -187,7 +193,7 @@ class Oracle:
         return {str(it["content_hash"]) for name in self.documents for it in self.compared(name)}
 
     def _meet(self, text: str) -> list[Pair]:
-        holders = [it for other in self.around(text) for it in self.holders(other)]
+        holders = [holder for other in self.around(text) for holder in self.holders(other)]
         reached = sorted(set(holders), key=self.order.index)
         if len(holders) > self.most:
             reached = reached[: self.best]

@@ -92,4 +92,4 @@ def token_texts(counted: DataFrame) -> dict[str, int]:
 
 
 def test_the_large_columns_are_the_binary_ones() -> None:
-    assert list(LARGE) == [it.name for it in BAGS.columns if pa.types.is_binary(it.type)]
+    assert list(LARGE) == [column.name for column in BAGS.columns if pa.types.is_binary(column.type)]

@@ -127,7 +127,9 @@ def few_edges(
 
 
 def kept(members: pa.RecordBatch, edges: list[dict[str, object]]) -> list[object]:
-    rows = [{"doc_id": it["left"], "other": it["right"], "similarity": it["similarity"]} for it in edges]
+    rows = [
+        {"doc_id": edge["left"], "other": edge["right"], "similarity": edge["similarity"]} for edge in edges
+    ]
     rows += [{"doc_id": name} for name in members["doc_id"].to_pylist()]
     fields = [("doc_id", pa.string()), ("other", pa.string()), ("similarity", pa.float64())]
     batch = pa.RecordBatch.from_pylist(rows, pa.schema(fields))

@@ -105,7 +105,7 @@ class Made:
 
 
 def fields(rows: Rows, *columns: str) -> dict[str, tuple[Any, ...]]:
-    return {name: tuple(row[it] for it in columns) for name, row in rows.items()}
+    return {name: tuple(row[column] for column in columns) for name, row in rows.items()}
 
 
 TOPICS = {f"r{number}": ("web", "games", "tools")[number % 3] for number in range(10)}
@@ -186,7 +186,7 @@ def test_removed_repositories_name_kept_ones_not_duplicates(case: Case) -> None:
 def test_components_join_repositories_that_share_one_of_documents(case: Case) -> None:
     corpus, made, oracle = case.corpus, case.made, case.oracle
     texts = nx.Graph(list(corpus.edges))
-    texts.add_nodes_from(it["content_hash"] for it in corpus.documents)
+    texts.add_nodes_from(document["content_hash"] for document in corpus.documents)
     component = {text: number for number, of in enumerate(nx.connected_components(texts)) for text in of}
     for column, by_topic in (("component", False), ("component_in_topic", True)):
         graph = nx.Graph()
@@ -198,7 +198,7 @@ def test_components_join_repositories_that_share_one_of_documents(case: Case) ->
             )
         expected = {}
         for nodes in nx.connected_components(graph):
-            names = [it for it in nodes if isinstance(it, str)]
+            names = [node for node in nodes if isinstance(node, str)]
             expected |= dict.fromkeys(names, min(names))
         assert {name: row[column] for name, row in made.repositories.items()} == expected
         largest = max(Counter(expected.values()).values())
@@ -211,7 +211,7 @@ def test_components_join_repositories_that_share_one_of_documents(case: Case) ->
 def test_a_repository_counts_shared_and_common_documents(case: Case) -> None:
     oracle = case.oracle
     for name, row in case.made.repositories.items():
-        held, others = oracle.documents[name], [it for it in oracle.documents if it != name]
+        held, others = oracle.documents[name], [document for document in oracle.documents if document != name]
         assert row["share_elsewhere"] == oracle.shared(name, others)[2]
         assert (row["documents"], row["bytes"]) == (len(held), sum(int(str(it["n_bytes"])) for it in held))
         assert row["common_documents"] == len(oracle.common(name))
@@ -231,7 +231,9 @@ def test_documents_are_decided_among_those_of_kept_repositories(case: Case) -> N
         for row in corpus.documents
     }
     best: dict[str, dict[str, Any]] = {}
-    for row in sorted((it for it in corpus.documents if of[it["doc_id"]] not in gone), key=rank):
+    for row in sorted(
+        (document for document in corpus.documents if of[document["doc_id"]] not in gone), key=rank
+    ):
         best.setdefault(str(row["content_hash"]), row)
     graph = nx.Graph()
     graph.add_weighted_edges_from((left, right, it) for (left, right), it in corpus.edges.items())
@@ -280,7 +282,7 @@ def test_tables_do_not_depend_on_partitions_or_the_order_of_rows(spark: SparkSes
     assert again.repositories == made.repositories
 
     def plain(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-        return sorted((it["doc_id"], it["reason"], it["duplicate_of"], it["similarity"]) for it in rows)
+        return sorted((row["doc_id"], row["reason"], row["duplicate_of"], row["similarity"]) for row in rows)
 
     assert plain(again.decisions) == plain(made.decisions)
 
@@ -341,7 +343,7 @@ def test_a_vendored_library_that_ranks_first_is_kept(small: Made) -> None:
     assert found["code/six"] == found["code/app"] == ("kept", None)
     assert found["code/copy"] == ("duplicate", "code/six")
     assert small.pairs["code/app", "code/six"] == (2, 2, 200, 200, 0.2, 1.0)
-    reasons = {it["doc_id"]: it["reason"] for it in small.decisions}
+    reasons = {decision["doc_id"]: decision["reason"] for decision in small.decisions}
     assert [reasons[f"d{number:05}"] for number in range(4)] == ["kept", "kept", "exact_copy", "exact_copy"]
 
 

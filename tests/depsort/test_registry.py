@@ -90,7 +90,7 @@ def test_captures_come_in_the_order_of_the_query_with_or_without_nodes() -> None
 
 
 def test_plain_names_are_the_last_capture_of_languages_read_in_one_pass() -> None:
-    found = [it for it in languages().values() if isinstance(it, TreeSitterLanguage)]
+    found = [language for language in languages().values() if isinstance(language, TreeSitterLanguage)]
     one_pass = [it for it in found if issubclass(it.file, ScopedNames)]
     assert {it.name for it in one_pass} == {"go", "java", "kotlin", "csharp"}
     for language in one_pass:

@@ -56,7 +56,9 @@ def lake(postgres: Postgres, unique: str, tmp_path: Path) -> Lake:
 
 
 def rows(*ids: str) -> pa.Table:
-    return pa.Table.from_pylist([{"doc_id": it, "component": it} for it in ids], schema=COMPONENTS.columns)
+    return pa.Table.from_pylist(
+        [{"doc_id": doc_id, "component": doc_id} for doc_id in ids], schema=COMPONENTS.columns
+    )
 
 
 def audited(lake: Lake, run_id: str, *ids: str) -> Audit:

@@ -95,12 +95,12 @@ def tokenize(lake: Lake, dataset: str, letters: str, *upstream: TableName, empty
     """Publish tokenized.<dataset>; the documents in `empty` have no token."""
     rows = [
         {
-            **dict.fromkeys(("doc_id", "repository"), it),
+            **dict.fromkeys(("doc_id", "repository"), letter),
             "position": 0,
             "tokens": b"",
-            "n_tokens": int(it not in empty),
+            "n_tokens": int(letter not in empty),
         }
-        for it in letters
+        for letter in letters
     ]
     publish(lake, names.tokenized(dataset), TOKENIZED, rows, *upstream)
 

@@ -94,7 +94,7 @@ def test_every_document_is_listed_with_its_reason(lake: Lake, tmp_path: Path) ->
     assert "2 kept and 4 removed documents of web" in said
     rows = {row["doc_id"]: row for row in map(json.loads, file.read_text().splitlines())}
     assert sorted(rows) == list("abcdef")
-    assert {it: (rows[it]["kept"], rows[it]["reason"]) for it in rows} == {
+    assert {row: (rows[row]["kept"], rows[row]["reason"]) for row in rows} == {
         "a": (True, "kept"),
         "b": (False, "similar"),
         "c": (False, "exact_copy"),
@@ -166,7 +166,7 @@ def test_an_export_deletes_the_leftovers_of_a_killed_one(lake: Lake, tmp_path: P
     subprocess.run([sys.executable, "-c", write, folder / "older.jsonl"], check=False)
     assert len(list(folder.iterdir())) == 1
     assert export("web", folder / "kept.jsonl").exit_code == 0
-    assert [it.name for it in folder.iterdir()] == ["kept.jsonl"]
+    assert [path.name for path in folder.iterdir()] == ["kept.jsonl"]
 
 
 def test_a_failed_export_leaves_the_older_file_and_nothing_else(lake: Lake, tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_failed_export_leaves_the_older_file_and_nothing_else(lake: Lake, tmp_
     failed = export("web", folder / "kept.parquet")
     assert failed.exit_code == DamagedFile.exit_code
     assert data.name in failed.stderr
-    assert [it.name for it in folder.iterdir()] == ["kept.parquet"]
+    assert [path.name for path in folder.iterdir()] == ["kept.parquet"]
     assert (folder / "kept.parquet").read_text() == "older"
 
 

@@ -321,4 +321,7 @@ def test_documents_made_from_one_are_told_apart_by_their_tables(lake: Lake) -> N
     for dataset in ("essays", "texts"):  # as after a new name of the dataset
         publish(lake, names.raw(dataset), RAW, [child], names.raw("code"))
     [trace] = traced(lake, "a")
-    assert [(it.doc_id, it.dataset) for it in trace.descendants] == [("b", "essays"), ("b", "texts")]
+    assert [(descendant.doc_id, descendant.dataset) for descendant in trace.descendants] == [
+        ("b", "essays"),
+        ("b", "texts"),
+    ]

@@ -83,8 +83,8 @@ def test_a_rule_of_a_file_is_measured_and_decided_in_spark(
         "null": (None, None, None),
     }
     found = {row.doc_id: row for row in decide(signals, chosen).collect()}
-    assert [tuple(it) for it in found["loud"].rejections] == [("shouting", 1.0, 0.5)]
-    assert [tuple(it) for it in found["empty"].rejections] == [("longest_word", 0.0, 3.0)]
+    assert [tuple(rejection) for rejection in found["loud"].rejections] == [("shouting", 1.0, 0.5)]
+    assert [tuple(rejection) for rejection in found["empty"].rejections] == [("longest_word", 0.0, 3.0)]
     assert found["calm"].kept
     assert found["null"].kept
     lenient = Round.model_validate({**given, "limits": {"shouting": 1}}, context=context).build()

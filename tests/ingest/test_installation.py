@@ -170,12 +170,12 @@ def test_the_standard_library_is_whole_and_nothing_else() -> None:
 
 
 def test_this_platform_is_not_in_its_own_corpus() -> None:
-    assert "corpus-factory" in {normalized(it.metadata["Name"]) for it in distributions()}
-    assert "corpus-factory" not in {it.name for it in repositories(1)}
+    assert "corpus-factory" in {normalized(distribution.metadata["Name"]) for distribution in distributions()}
+    assert "corpus-factory" not in {repository.name for repository in repositories(1)}
 
 
 def test_the_default_share_has_the_standard_library_and_more() -> None:
-    names = [it.name for it in repositories(Settings().installation_share)]
+    names = [repository.name for repository in repositories(Settings().installation_share)]
     assert "cpython" in names
     assert 10 < len(names) < len(repositories(1)) / 2
     assert names == sorted(names)

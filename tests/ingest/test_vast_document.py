@@ -49,4 +49,4 @@ def test_a_document_of_a_million_tokens_passes_every_stage(tmp_path: Path) -> No
     row["text"] = text
     fields = [(name, pa.string()) for name in (*row, "partition")]
     [facts] = extract(iter([pa.RecordBatch.from_pylist([row], schema=pa.schema(fields))]))
-    assert [FileSymbols.from_json(it) for it in facts["facts"].to_pylist()] == [FileSymbols()]
+    assert [FileSymbols.from_json(fact) for fact in facts["facts"].to_pylist()] == [FileSymbols()]

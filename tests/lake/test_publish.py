@@ -130,8 +130,8 @@ def test_of_two_publishes_at_once_one_wins(lake: Lake, table: TableName, write: 
             return str(conflict)
 
     outcomes = at_once(*(partial(attempt, audit) for audit in audits))
-    [winner] = [it for it in outcomes if isinstance(it, int)]
-    [conflict] = [it for it in outcomes if isinstance(it, str)]
+    [winner] = [outcome for outcome in outcomes if isinstance(outcome, int)]
+    [conflict] = [outcome for outcome in outcomes if isinstance(outcome, str)]
     assert str(winner) in conflict
     assert str(audits[0].began_at) in conflict
     assert ids(lake, table) in (["b"], ["c"])

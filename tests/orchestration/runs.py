@@ -47,7 +47,11 @@ def failure(result: dg.ExecuteInProcessResult) -> str:
 
 def violations(result: dg.ExecuteInProcessResult) -> dict[str, float]:
     """Return the violations of each check that did not pass."""
-    found = [it for it in result.get_asset_check_evaluations() if not it.passed]
+    found = [
+        get_asset_check_evaluation
+        for get_asset_check_evaluation in result.get_asset_check_evaluations()
+        if not get_asset_check_evaluation.passed
+    ]
     return {it.check_name: it.metadata["violations"].value for it in found}  # type: ignore[misc]
 
 

@@ -229,7 +229,10 @@ def test_the_plan_is_the_one_first_published() -> None:
     )
     sequences = contents(plan_chunk(documents, 20, 0.1))
     golden = "d2, d19, d11 d12, d5, d8, d18, d0 d9 d13, d7, d10, d15 d16, d6 d7+20, d1, d3 d4, d17, d14"
-    assert ", ".join(" ".join(f"{d}+{o}" if o else d for d, o, _ in it) for it in sequences) == golden
+    assert (
+        ", ".join(" ".join(f"{d}+{o}" if o else d for d, o, _ in sequence) for sequence in sequences)
+        == golden
+    )
 
 
 # -- against next-fit on real repositories
@@ -240,7 +243,7 @@ def standard_library() -> pa.Table:
     root = Path(sysconfig.get_path("stdlib"))
     documents = []
     packages = sorted(path.parent for path in root.glob("*/__init__.py"))
-    for package in (it for it in packages if it.name not in ("test", "idlelib")):
+    for package in (package for package in packages if package.name not in ("test", "idlelib")):
         files = {
             ".".join(p.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): p
             for p in sorted(package.rglob("*.py"))

@@ -30,7 +30,7 @@ def _own_jars(cache: Path) -> None:
 def test_the_jvm_maps_the_archive(spark: SparkSession, lake_settings: Settings) -> None:
     assert spark.range(1).count() == 1
     jvm = psutil.Process(SparkContext._gateway.proc.pid)
-    assert str(archive_file(lake_settings).resolve()) in {it.path for it in jvm.memory_maps()}
+    assert str(archive_file(lake_settings).resolve()) in {memory_map.path for memory_map in jvm.memory_maps()}
 
 
 @pytest.mark.spark

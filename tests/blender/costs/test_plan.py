@@ -106,7 +106,10 @@ def test_a_wider_window_scores_better_and_wants_more_memory() -> None:
 
 def test_every_kind_is_compared_with_the_configured_one() -> None:
     source = facts(20_000, 16, [0])
-    kinds = [(it.kind, it.page_rows, it.window_pages) for it in candidates(source, Shuffle("row"))]
+    kinds = [
+        (candidate.kind, candidate.page_rows, candidate.window_pages)
+        for candidate in candidates(source, Shuffle("row"))
+    ]
     assert kinds == [
         ("none", 0, 0),
         ("page", 16, 0),

@@ -272,7 +272,7 @@ def test_slices_of_a_shuffled_order_partition_the_pages(path: Path) -> None:
     assert numbers != sorted(numbers)
     assert [page.number for page in order] == numbers
     assert [page.number for worker in range(3) for page in order[worker::3]] == [
-        it for worker in range(3) for it in numbers[worker::3]
+        number for worker in range(3) for number in numbers[worker::3]
     ]
     assert shuffle_index(matrix, seed=3).numbers().tolist() == numbers
     assert shuffle_index(matrix, seed=3, epoch=1).numbers().tolist() != numbers

@@ -152,7 +152,7 @@ def test_signals_that_another_thread_receives_count(tmp_path: Path) -> None:
         stream = client.fetch(client.create([Source(CODE, 6000, oversample=True)]).id)
         next(stream)
         pid = server.process.pid
-        other = next(it.id for it in psutil.Process(pid).threads() if it.id != pid)
+        other = next(thread.id for thread in psutil.Process(pid).threads() if thread.id != pid)
         assert ctypes.CDLL(None).tgkill(pid, other, signal.SIGTERM) == 0
         assert eventually(lambda: not takes_calls(server.address))
         assert ctypes.CDLL(None).tgkill(pid, other, signal.SIGTERM) == 0

@@ -55,10 +55,10 @@ class Exact:
 
     def __init__(self, kind: str, rows_per_step: int, knots: Sequence[tuple[int, Sequence[int]]]) -> None:
         self.knots = [
-            (step * rows_per_step, [Fraction(it, WHOLE) for it in shares]) for step, shares in knots
+            (step * rows_per_step, [Fraction(share, WHOLE) for share in shares]) for step, shares in knots
         ]
         if kind == "cosine":
-            self.knots = [it for a, b in pairwise(self.knots) for it in chords(a, b)] + self.knots[-1:]
+            self.knots = [chord for a, b in pairwise(self.knots) for chord in chords(a, b)] + self.knots[-1:]
         self.flat = kind == "stepped"
         self.n_sources = len(knots[0][1])
 
@@ -102,7 +102,7 @@ def chords(a: tuple[int, list[Fraction]], b: tuple[int, list[Fraction]]) -> list
         order = sorted(range(len(exact)), key=lambda s, e=exact: (math.floor(e[s]) - e[s], s))
         for source in order[: WHOLE - sum(shares)]:
             shares[source] += 1
-        found.append((a[0] + length * i // n, [Fraction(it, WHOLE) for it in shares]))
+        found.append((a[0] + length * i // n, [Fraction(share, WHOLE) for share in shares]))
     return found
 
 

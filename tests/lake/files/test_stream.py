@@ -44,7 +44,7 @@ def test_every_row_comes_once_and_no_batch_is_empty(lake: Lake) -> None:
 
 def test_files_that_cannot_match_are_skipped(lake: Lake) -> None:
     for letters in ("ab", "cd"):
-        rows = pa.Table.from_pylist([document(it) for it in letters], schema=RAW.columns)
+        rows = pa.Table.from_pylist([document(letter) for letter in letters], schema=RAW.columns)
         lake.create(raw("web"), RAW).append(rows)
     snapshot_id = lake.published(raw("web")).snapshot_id
     batches = stream(lake.table(raw("web")), snapshot_id, COLUMNS, EqualTo("doc_id", "d"))

@@ -318,7 +318,9 @@ def _measured(lake: Lake, table: str) -> set[str]:
 
 
 def _failing(row: dict) -> list[tuple[str, float, float]]:
-    return [(it["rule"], it["value"], it["threshold"]) for it in row["rejections"]]
+    return [
+        (rejection["rule"], rejection["value"], rejection["threshold"]) for rejection in row["rejections"]
+    ]
 
 
 def _expected(text: str, rounds: list[Round]) -> list[tuple[str, float, float]]:

@@ -22,7 +22,7 @@ datasets:
 
 def checked(folder: Path, text: str) -> dict[str, int]:
     (folder / "my.yaml").write_text(text)
-    return {it.name: it.files for it in check(folder / "my.yaml").datasets}
+    return {dataset.name: dataset.files for dataset in check(folder / "my.yaml").datasets}
 
 
 def test_files_are_counted_as_the_reader_takes_them(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def test_a_tokenizer_of_a_file_is_trained_on_nothing(folder: Path) -> None:
     (folder / "tokenizer.json").write_text("{}")
     text = GOOD.replace("{vocabulary: 1000}", "{file: tokenizer.json, begin: <s>, end: </s>}")
     model = dg.AssetKey("models.tokenizer")
-    (given,) = (it for it in declared(folder, text).assets if model in it.keys)
+    (given,) = (asset for asset in declared(folder, text).assets if model in asset.keys)
     assert not given.dependency_keys
 
 

@@ -41,7 +41,7 @@ def chat(tmp_path: Path) -> Path:
         [{"role": "user", "content": "Nobody answers."}],
         "no list",
     ]
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"messages": it}) + "\n" for it in records))
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"messages": record}) + "\n" for record in records))
     (tmp_path / "mine.jinja").write_text(MINE)
     return tmp_path
 
@@ -135,7 +135,7 @@ def test_conversations_are_documents_whose_turns_predicates_compare(
     [bad] = lake.read(names.rejected(unique), ["location", "reason"]).to_pylist()
     assert bad == {"location": "line 3", "reason": "messages_not_a_list"}
     verdicts = lake.read(names.filtered(unique), ["doc_id", "rejections"]).to_pylist()
-    rules = {row["doc_id"]: [it["rule"] for it in row["rejections"]] for row in verdicts}
+    rules = {row["doc_id"]: [rejection["rule"] for rejection in row["rejections"]] for row in verdicts}
     assert "metadata.turns" not in rules[rows["a.jsonl:1"]["doc_id"]]
     assert "metadata.turns" in rules[rows["a.jsonl:2"]["doc_id"]]
 

@@ -50,7 +50,7 @@ def parted(folder: Path) -> Path:
 
 def test_partitions_by_key_time_and_folder_are_dagsters_up_to_the_verdicts(parted: Path) -> None:
     found = declared(parted, PARTED)
-    by_table = {key.to_user_string(): it.partitions_def for it in found.assets for key in it.keys}
+    by_table = {key.to_user_string(): asset.partitions_def for asset in found.assets for key in asset.keys}
     letters, web, deliveries = (by_table[f"raw.{name}"] for name in ("letters", "web", "deliveries"))
     assert letters == dg.StaticPartitionsDefinition(["de", "en"])
     assert web == dg.DailyPartitionsDefinition("2026-01-01", end_date="2026-01-04")

@@ -63,9 +63,9 @@ def test_a_description_names_what_the_table_is_of(specs: dict[str, dg.AssetSpec]
 def test_every_column_has_a_description(specs: dict[str, dg.AssetSpec]) -> None:
     for table, spec in specs.items():
         columns = spec.metadata["dagster/column_schema"].columns
-        assert [it.name for it in columns if not it.description] == [], table
+        assert [column.name for column in columns if not column.description] == [], table
     signals = specs["signals.notes"].metadata["dagster/column_schema"].columns
-    (words,) = [it.description for it in signals if it.name == "word_count"]
+    (words,) = [signal.description for signal in signals if signal.name == "word_count"]
     assert words == "Words with at least one letter or number. Unit: words."
 
 

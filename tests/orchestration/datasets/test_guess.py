@@ -72,8 +72,8 @@ def test_the_file_of_a_guess_declares_what_was_guessed(folder: Path) -> None:
     guesses = guess(folder)
     (folder / "datasets.yaml").write_text(template(guesses, "datasets.yaml"))
     found = check(folder / "datasets.yaml")
-    assert [(it.name, it.kind, it.format, it.files) for it in found.datasets] == [
-        (it.name, it.kind, it.format, it.files) for it in guesses
+    assert [(dataset.name, dataset.kind, dataset.format, dataset.files) for dataset in found.datasets] == [
+        (guess.name, guess.kind, guess.format, guess.files) for guess in guesses
     ]
 
 

@@ -54,7 +54,7 @@ def test_each_set_of_partitions_takes_a_run_and_what_they_meet_in_comes_last(
 
 def test_a_table_waits_for_what_it_is_made_from_whatever_its_partitions(instance: dg.DagsterInstance) -> None:
     assets = [table("raw.web"), table("signals.web", ["raw.web"], DAYS), table("dedup.web", ["signals.web"])]
-    assert [names(it) for it in batches(assets, keys(assets), instance)] == [
+    assert [names(batch) for batch in batches(assets, keys(assets), instance)] == [
         ["raw.web"],
         ["signals.web"],
         ["dedup.web"],

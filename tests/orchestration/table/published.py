@@ -39,7 +39,9 @@ def publish(
     table = lake.create(declared.table, COMPONENTS)
     if table.current_snapshot() is not None:
         table.delete()
-    rows = pa.Table.from_pylist([{"doc_id": it, "component": "1"} for it in ids], schema=COMPONENTS.columns)
+    rows = pa.Table.from_pylist(
+        [{"doc_id": doc_id, "component": "1"} for doc_id in ids], schema=COMPONENTS.columns
+    )
     lineage = Lineage(
         asset=str(declared.table),
         run_id="run",

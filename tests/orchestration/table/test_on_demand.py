@@ -52,7 +52,9 @@ def verdict(
     runs = batches(CHAIN, keys, instance, None)
     named_tables = [TableName("dedup", name) for name in named]
     forecasts = forecast(lake, CHAIN, runs, instance, reuse=reuse, named_tables=named_tables)
-    return next((it.verdict, it.reason) for it in forecasts if it.table.name == "reported")
+    return next(
+        (forecast.verdict, forecast.reason) for forecast in forecasts if forecast.table.name == "reported"
+    )
 
 
 def test_too_few_rows_leave_it_out(lake: Lake) -> None:

@@ -147,7 +147,11 @@ def test_an_alarm_warns_again_whenever_its_table_is_reused(
         result = run(lake_settings, source(unique, [("a", "1"), ("b", "1")]), down, reuse=reuse)
         assert result.success
         assert ids(lake_settings, f"{unique}_up") == ["A", "B"]
-        warned = {it.check_name: it for it in result.get_asset_check_evaluations() if not it.passed}
+        warned = {
+            get_asset_check_evaluation.check_name: get_asset_check_evaluation
+            for get_asset_check_evaluation in result.get_asset_check_evaluations()
+            if not get_asset_check_evaluation.passed
+        }
         assert list(warned) == ["few", "odd"]
         for check in warned.values():
             assert check.severity == dg.AssetCheckSeverity.WARN

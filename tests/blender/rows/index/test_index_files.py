@@ -52,7 +52,7 @@ REFUSALS: dict[str, tuple[Refuse, str]] = {
 
 
 def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [it.getMessage() for it in caplog.records if it.levelno >= logging.WARNING]
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)

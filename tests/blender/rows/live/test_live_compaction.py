@@ -28,7 +28,11 @@ def test_compaction_and_the_end_of_old_files_change_no_row(
     )
     catalog.load_table(table).append(packed_rows("live", 40).slice(30))
     assert blend.step(9).column("ordinal").to_pylist() == [36, 37, 38, 39]
-    operations = [it.summary.operation.value for it in catalog.load_table(table).snapshots() if it.summary]
+    operations = [
+        snapshot.summary.operation.value
+        for snapshot in catalog.load_table(table).snapshots()
+        if snapshot.summary
+    ]
     assert "replace" in operations
     spark.sql(f"CALL lake.system.expire_snapshots(table => '{table}', older_than => now(), retain_last => 1)")
     for opened in (blend, open_blends(lake_settings).open(blend.id)):

@@ -150,7 +150,9 @@ def test_a_row_has_its_position_before_it_exists(growing: Settings) -> None:
     for offset in range(6):
         for number, row in enumerate(blend.step(offset).to_pylist()):
             if row["source"] == 0:
-                assert [(it.offset, it.row) for it in positions[row["ordinal"]]] == [(offset, number)]
+                assert [(position.offset, position.row) for position in positions[row["ordinal"]]] == [
+                    (offset, number)
+                ]
     assert {row.table for row in blend.explain(5)} == {LIVE, CODE}
     assert blend.explain(0)[0].segments[0].doc_id.startswith("live-")
 
@@ -251,7 +253,9 @@ def test_a_blend_made_again_after_an_overwrite_is_still_refused(growing: Setting
 def expire(lake: Settings) -> None:
     """Expire all snapshots of the live table but the newest and those with a tag."""
     table = load_table(lake, LIVE)
-    old = [it.snapshot_id for it in sorted(table.snapshots(), key=lambda it: it.sequence_number or 0)]
+    old = [
+        snapshot.snapshot_id for snapshot in sorted(table.snapshots(), key=lambda it: it.sequence_number or 0)
+    ]
     tagged = {ref.snapshot_id for ref in table.refs().values()}
     ids = [it for it in old[:-1] if it not in tagged]
     assert ids

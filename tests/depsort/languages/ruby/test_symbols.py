@@ -88,7 +88,9 @@ def test_constants_resolve_without_a_require_and_files_with_one() -> None:
 )
 def test_a_constant_says_what_is_open_around_it(code: str, expected: str) -> None:
     symbols = extract(f"module A\n  class B::C\n    {code}\n  end\nend\n")
-    assert [it for it in symbols.references if not it.startswith(".")] == sorted({expected, "A/B"})
+    assert [reference for reference in symbols.references if not reference.startswith(".")] == sorted(
+        {expected, "A/B"}
+    )
 
 
 NESTED = {

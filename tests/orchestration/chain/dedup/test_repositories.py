@@ -226,7 +226,10 @@ def test_trace_tells_which_repository_a_document_went_with(ran: Ran) -> None:
 @pytest.mark.spark
 def test_diff_tells_which_repository_a_document_went_with(ran: Ran) -> None:
     strict = str(names.deduplicated(names.variant(CODE, "strict")))
-    left = {it.cause: it.examples for it in diff(ran.lake, strict, f"deduplicated.{CODE}", 20).leave.causes}
+    left = {
+        cause.cause: cause.examples
+        for cause in diff(ran.lake, strict, f"deduplicated.{CODE}", 20).leave.causes
+    }
     examples = {it.doc_id: it for it in left["repository"]}
     assert set(examples) == {"fork/engine0.py", "fork/engine1.py", "fork/fork0.py"}
     assert all(
@@ -235,7 +238,8 @@ def test_diff_tells_which_repository_a_document_went_with(ran: Ran) -> None:
     assert (examples["fork/engine1.py"].duplicate_of, examples["fork/engine1.py"].value) == (None, None)
     assert examples["fork/engine0.py"].duplicate_of == "engine/engine0.py"
     gone = {
-        it.cause: it.examples for it in diff(ran.lake, f"raw.{CODE}", f"deduplicated.{CODE}", 20).leave.causes
+        cause.cause: cause.examples
+        for cause in diff(ran.lake, f"raw.{CODE}", f"deduplicated.{CODE}", 20).leave.causes
     }
     assert {it.doc_id for it in gone["topic"]} == {
         f"go/{it}" for it in ("go0.py", "go1.py", "LICENSE", "__init__.py")
@@ -321,7 +325,9 @@ def test_the_tables_of_repositories_read_what_they_are_made_of() -> None:
     filtered = variant(first, "short", rounds=[Round()])
     assert filtered.link(Deduplication).group.repositories == CHOSEN
     assert f"dedup.{CODE}__short_topics" in reads(filtered)
-    parts = {it.removeprefix("dedup.web_") for it in reads(dedup_group("web", ["web"], kind="code").assets)}
+    parts = {
+        read.removeprefix("dedup.web_") for read in reads(dedup_group("web", ["web"], kind="code").assets)
+    }
     assert not {"topics", "repository_edges", "repositories"} & parts
 
 
