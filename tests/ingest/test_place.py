@@ -85,6 +85,7 @@ def rows_of(format: str, place: Place, name: str) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.invariant("A reader gives the same rows of any place: a folder on disk, or files in memory.")
 @pytest.mark.parametrize("format", READERS)
 def test_every_reader_gives_the_same_rows_of_any_place(tmp_path: Path, format: str) -> None:
     for name, content in FILES[format].items():

@@ -6,7 +6,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 
 from factory.counted import counted
@@ -149,16 +148,17 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
             ]
     if wrong:
         raise ConfigurationError("\n".join(wrong))
-    addresses = _addresses(chain.from_iterable(files_of))
-    paths_of = {
-        dataset.name: [addresses[place] + b"/" + name for place, name in files]
+    canonical = {place: place.canonical() for files in files_of for place, _ in files}
+    canonical_files = {
+        dataset.name: [(canonical[place], name) for place, name in files]
         for dataset, files in zip(datasets, files_of, strict=True)
     }
+    paths = {place.address + b"/" + name for files in canonical_files.values() for place, name in files}
     whole_file = CheckedFile(
         declared,
         tuple(datasets),
-        frozenset({*chain.from_iterable(paths_of.values()), *excluded_paths, os.fsencode(path.resolve())}),
-        (*warnings, *shared_file_warnings(paths_of, os.fsencode(path.parent.resolve()))),
+        frozenset({*paths, *excluded_paths, os.fsencode(path.resolve())}),
+        (*warnings, *shared_file_warnings(canonical_files, os.fsencode(path.parent.resolve()))),
     )
     with_left_out = [
         replace(dataset, left_out=whole_file.left_out(_searched_folders(declared, entry), entry.unwanted))
@@ -188,8 +188,8 @@ def _excluded(file_corpus: Corpus, entry: Dataset) -> Iterator[tuple[bytes, str]
     """Yield the absolute path of each file that only `exclude` keeps from a reader, with the pattern."""
     if entry.from_ is not None or not isinstance(entry, Chosen):
         return
-    for folder in map(place_of, entry.folders(list(_paths(file_corpus, entry)))):
-        top = folder.address + b"/"
+    for folder in entry.folders(list(_paths(file_corpus, entry))):
+        top = folder.canonical().address + b"/"
         for pattern, name in files_excluded(folder, entry.include, entry.exclude):
             yield top + name, pattern
 

@@ -24,6 +24,7 @@ from spark_udfs.ingest import jsonl, parquet
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.messages import Conversation
+from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.records import EMPTY_FIELDS, FirstRecords
 from spark_udfs.ingest.registry import READERS, FileReader
 
@@ -294,12 +295,12 @@ class Repositories(Chosen):
     def reader(self) -> FileReader:
         return READERS["text"]
 
-    def folders(self, paths: Sequence[Path]) -> list[Path]:
+    def folders(self, paths: Sequence[Path]) -> list[Place]:
         return [
-            folder
-            for path in super().folders(paths)
-            for folder in path.iterdir()
-            if folder.is_dir() and not folder.is_symlink()
+            holder.below(name)
+            for holder in super().folders(paths)
+            for name in holder.children()
+            if holder.kind(name) == "folder" and not holder.is_link(name)
         ]
 
 

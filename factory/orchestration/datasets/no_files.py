@@ -31,7 +31,7 @@ def files_to_read(entry: Dataset, paths: Sequence[Path]) -> Iterator[tuple[Place
     if not isinstance(entry, Chosen):
         files = (place for place in map(LocalFiles.at, paths) if place.kind() == "file")
         yield from ((file.parent, os.fsencode(file.name)) for file in files)
-    for folder in map(LocalFiles.at, entry.folders(paths)):
+    for folder in entry.folders(paths):
         if isinstance(entry, Chosen):
             names = files_below(folder, entry.patterns, entry.unwanted)
         else:

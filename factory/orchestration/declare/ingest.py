@@ -22,6 +22,7 @@ from factory.orchestration.declare.located_yaml import InvalidValue
 from factory.orchestration.declare.part import Declared, Part, PartFields
 from factory.suggestions import quoted, unknown_name
 from spark_udfs.ingest.markup import Markup
+from spark_udfs.ingest.place import LocalFiles, Place
 from spark_udfs.ingest.registry import READERS, RECORD_FILES, FileReader
 
 _OWNER = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}|team:.+")  # Dagster's pattern
@@ -156,9 +157,9 @@ class Dataset(FrozenModel):
         """All patterns of excluded files."""
         return UNWANTED
 
-    def folders(self, paths: Sequence[Path]) -> list[Path]:
+    def folders(self, paths: Sequence[Path]) -> list[Place]:
         """The folders at `paths` that its reader searches."""
-        return [path for path in paths if path.is_dir()]
+        return [place for place in map(LocalFiles.at, paths) if place.kind() == "folder"]
 
     def reading(self) -> dict[str, Any]:
         """The fields that decide which documents are read."""
