@@ -75,7 +75,7 @@ class Dataset(FrozenModel):
             )
         if self.from_ is None:
             return self
-        if READERS[self.format].of_text is None:
+        if self.reader.of_text is None:
             formats = quoted([format for format, reader in READERS.items() if reader.of_text], " or ")
             raise PydanticCustomError(
                 "format_of_from",

@@ -61,6 +61,12 @@ def test_a_dataset_from_another_reads_its_documents_and_no_files(tmp_path: Path)
         ("from: pages", "from: mian", "Unknown dataset `mian`. Did you mean `main`?"),
         ("from: pages", "from: main", "`main` reads `main`. Name another dataset."),
         ("from: pages", "from: pages\n    paths: pages", "A dataset has `paths` or `from`. Leave one out."),
+        ("format: html", "format: files", "`files` reads files, and the texts of a dataset can be read as"),
+        (
+            "kind: prose\n    format: html",
+            "kind: code\n    format: repositories",
+            "`repositories` reads files, and the texts of a dataset can be read as `html`.",
+        ),
         ("    from: pages\n", "", "A dataset has `paths` or `from`. Name the files"),
         (
             "format: html",
