@@ -86,12 +86,24 @@ def _assets_by_part(file: Declared) -> dict[type[Part], list[dg.AssetsDefinition
         compared = DedupPart in by_part
         for entry in file.entries:
             if entry.shares_comparisons and not compared:
+                _refuse_own_options(entry, part)
                 of_dataset = file.chains[entry.base]
                 file.chains[entry.name] = replace(of_dataset, dataset=entry.name, assets=())
             else:
                 extended = linked(file.chains[entry.name], part.links(entry, file))
                 file.chains[entry.name] = extended
     return by_part
+
+
+def _refuse_own_options(entry: Entry, part: Part) -> None:
+    """Raise InvalidValue if a variant that shares comparisons sets an option that comes before these."""
+    for name in part.variant.model_fields:
+        if name in entry.values.model_fields_set:
+            raise InvalidValue(
+                (*entry.place, name),
+                f"`{entry.name}` takes the comparisons of `{entry.base}`, so it has no `{name}` of its "
+                "own. Leave it out, or declare another variant for it.",
+            )
 
 
 def _assets_of(entry: Entry, file: Declared) -> Iterator[dg.AssetsDefinition]:

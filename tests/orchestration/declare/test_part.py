@@ -72,6 +72,12 @@ def test_a_mistake_in_an_option_has_file_line_and_field(folder: Path, written: s
     assert sentence in refusal(folder, NOTES.replace("{least: 200}", written))
 
 
+def test_a_variant_that_only_decides_has_no_options_of_earlier_stages(folder: Path) -> None:
+    nearer = NOTES.replace("{threshold: 0.9}", "{threshold: 0.9, brevity: {least: 3}}")
+    error = refusal(folder, nearer)
+    assert error.startswith("my.yaml, line 10, datasets[0].variants.nearer.brevity: `notes__nearer` takes")
+
+
 def test_an_unknown_field_is_compared_with_those_of_the_stage(folder: Path) -> None:
     assert "Did you mean `brevity`?" in refusal(folder, NOTES.replace("    brevity:", "    brevty:"))
 
