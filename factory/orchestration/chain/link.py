@@ -118,17 +118,17 @@ class Chain:
         return replace(self, assets=(*self.assets, *assets), **changes)
 
     def extension(self, kind: type[Link]) -> Extension:
-        """Return the extension by the chain's link of a class, which the chain must have."""
+        """Return the extension by the chain's first link of a class, which the chain must have."""
         return next(extension for extension in self.extensions if isinstance(extension.link, kind))
 
     def link(self, kind: type[L]) -> L:
-        """Return the chain's link of a class, which the chain must have."""
+        """Return the chain's first link of a class, which the chain must have."""
         link = self.extension(kind).link
         assert isinstance(link, kind)
         return link
 
     def links_after(self, kind: type[Link]) -> list[Link]:
-        """Return the links that follow the chain's link of a class."""
+        """Return the links that follow the chain's first link of a class."""
         links = [extension.link for extension in self.extensions]
         return links[links.index(self.link(kind)) + 1 :]
 
