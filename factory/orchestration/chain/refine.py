@@ -124,14 +124,19 @@ def _before_deduplication(chain: Chain, dataset: str, rounds: Sequence[Round] | 
 
 
 def _with_rounds(links: Sequence[Link], rounds: Sequence[Link]) -> list[Link]:
-    """Replace the rounds among `links`; other links stay behind as many rounds as before, if possible."""
+    """Replace the rounds among `links`; links behind the last round stay behind the last one.
+
+    A link between two rounds stays behind as many rounds as before, if the new ones are as many.
+    """
+    n_replaced = sum(isinstance(link, FilterRound) for link in links)
     others: list[list[Link]] = [[] for _ in rounds]
-    n_rounds = 0
+    n_before = 0
     for link in links:
         if isinstance(link, FilterRound):
-            n_rounds += 1
+            n_before += 1
         else:
-            others[min(n_rounds, len(rounds)) - 1].append(link)
+            number = len(rounds) if n_before == n_replaced else min(n_before, len(rounds))
+            others[number - 1].append(link)
     return [link for number, round_link in enumerate(rounds) for link in (round_link, *others[number])]
 
 

@@ -82,6 +82,15 @@ def test_a_link_between_two_rounds_stays_there_in_a_variant() -> None:
     assert one_round["brevity.web__loose"] == {"raw.web", "filtered.web__loose"}
 
 
+def test_a_link_behind_all_rounds_stays_there_in_a_variant_with_more_rounds() -> None:
+    before = linked(Chain.from_raw("web"), [Filters(ROUNDS), Brevity(least=3)])
+    chain = linked(before, [Deduplication(dedup_group("web", [before], kind="prose")), Packing("small")])
+    strict = reads(variant(chain, "strict", rounds=[*ROUNDS, Round(rules=["stop_words"])]))
+    assert strict["filtered.web__strict"] == {"signals.web__strict", "filtered.web__strict_r1"}
+    assert strict["brevity.web__strict"] == {"raw.web", "filtered.web__strict"}
+    assert "brevity.web__strict" in strict["dedup.web__strict_bags"]
+
+
 def test_a_tokenizer_is_trained_on_the_documents_of_a_chain() -> None:
     group = dedup_group("web", ["web"], kind="prose")
     chain = linked(Chain.from_raw("web"), [Filters(ROUNDS), Deduplication(group), Brevity(least=3)])
