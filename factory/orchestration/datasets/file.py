@@ -80,12 +80,12 @@ def declared(located: LocatedYaml) -> Declared:
 
 
 @cache
-def _file(formats: Sequence[type[Dataset]], parts: Sequence[Part]) -> type[DatasetsFile]:
+def _file(entry_types: Sequence[type[Dataset]], parts: Sequence[Part]) -> type[DatasetsFile]:
     variant: Any = _joined("Variant", (), (part.variant for part in parts))
     variants: Any = (dict[str, variant], Dataset.model_fields["variants"])
     datasets: Any = tuple(
-        _joined(format.__name__, (format,), (part.dataset for part in parts), variants=variants)
-        for format in formats
+        _joined(entry_type.__name__, (entry_type,), (part.dataset for part in parts), variants=variants)
+        for entry_type in entry_types
     )
     entry = Annotated[Union[datasets], Field(discriminator="format")]  # noqa: UP007 (a tuple of classes)
     field: Any = (tuple[entry, ...], DatasetsFile.model_fields["datasets"])

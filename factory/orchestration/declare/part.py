@@ -57,11 +57,6 @@ class Entry:
         values = self.values if name in self.values.model_fields_set else self.dataset
         return getattr(values, name)
 
-    def place_of(self, name: str) -> YamlPath:
-        """Return the place of a field, in the variant if that sets it."""
-        place = self.place if name in self.values.model_fields_set else self.place[:2]
-        return (*place, name)
-
 
 @dataclass
 class Declared:
