@@ -1,13 +1,14 @@
 """The rates that bring a dataset near a target distribution, by category: `clusters.<dataset>_balance`.
 
-The target of a category is `level x weight`, and its rate the share of its documents that reach the target,
-at most 1. Water-filling finds the level at which the documents that stay add up to the size: categories with
-few documents stay whole, and the others make up for them. With named shares nobody makes up for a category,
-because the shares fix every target.
+The target of a category is `level x weight`. Water-filling finds the level at which the documents that stay
+add up to the size: categories with few documents stay whole, and the others make up for them. With named
+shares nobody makes up for a category, because the shares fix every target.
 
-A document stays if its draw, a hash of its id, is at most the rate of its category. Targets grow with the
-size, so a smaller size keeps a subset of a larger one. The rates are lasting: documents that arrive later
-meet the rate of their category; a new category keeps all of its documents.
+A document stays if its draw, a hash of its id, is at most the rate of its category. The rate is the draw up
+to which the category has as many documents as its target; `target / documents` as the rate would miss a
+target of 500 by 20 on average. Targets and rates grow with the size, so a smaller size keeps a subset of a
+larger one. The rates are lasting: documents that arrive later meet the rate of their category, and a new
+category keeps all of its documents.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from factory.clusters.balance_options import NamedShares, Target, Temperature
@@ -30,31 +31,35 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 SALT = "balance"  # of the draws
+BINS = 4_096  # of draws, within which a rate is interpolated
 _ROUNDING = 1e-6  # of a target, in documents
 
 
 def balance_table(categories: DataFrame, target: Target, size: int | float) -> DataFrame:
     """A row of BALANCE for each category of `categories` (doc_id, cell).
 
-    `size` is a number of documents, or a share up to 1 (a float). Runs one job, which counts the categories.
-    Raises ConfigurationError for a size beyond the documents, and for a share of an unknown category.
+    `size` is a number of documents, or a share up to 1 (a float). Runs two jobs, which count the documents by
+    category and by draw. Raises ConfigurationError for a size beyond the documents, and for a share of an
+    unknown category.
     """
-    table = categories.groupBy("cell").count().toArrow().sort_by("cell")
-    names = table["cell"].to_pylist()
-    counts = table["count"].to_numpy().astype(np.int64)
+    spark = categories.sparkSession
+    draws = F.floor(unit_interval(SALT) * BINS).alias("bin")
+    by_draw = categories.groupBy("cell", draws).agg(F.count("*").alias("n_documents"))
+    table = by_draw.groupBy("cell").agg(F.sum("n_documents").alias("n_documents")).toArrow().sort_by("cell")
+    counts = table["n_documents"].to_numpy().astype(np.int64)
     n_wanted = _documents(size, int(counts.sum()))
-    targets, shares = targets_and_rates(names, counts, target, n_wanted)
-    rows = pa.table(
-        {
-            "cell": table["cell"],
-            "n_documents": counts,
-            "target": targets,
-            "rate": shares,
-            "n_missing": np.maximum(np.ceil(targets - _ROUNDING).astype(np.int64) - counts, 0),
-            "partition": pa.nulls(len(counts), pa.string()),
-        }
-    )
-    return categories.sparkSession.createDataFrame(rows.cast(BALANCE.columns))
+    targets = targets_of(table["cell"].to_pylist(), counts, target, n_wanted)
+    table = table.append_column("target", pa.array(targets))
+    is_whole = targets >= counts
+    partial_targets = spark.createDataFrame(table.filter(pa.array(~is_whole)).select(["cell", "target"]))
+    rate_of = dict(_rates(by_draw, partial_targets).collect())
+    cells = zip(table["cell"].to_pylist(), is_whole, strict=True)
+    rates = [1.0 if whole else rate_of.get(cell, 0.0) for cell, whole in cells]
+    n_missing = np.maximum(np.ceil(targets - _ROUNDING).astype(np.int64) - counts, 0)
+    rows = table.append_column("rate", pa.array(rates, pa.float64()))
+    rows = rows.append_column("n_missing", pa.array(n_missing))
+    rows = rows.append_column("partition", pa.nulls(len(counts), pa.string()))
+    return spark.createDataFrame(rows.cast(BALANCE.columns))
 
 
 def drawn_documents(categories: DataFrame, balance: DataFrame) -> DataFrame:
@@ -71,40 +76,37 @@ def drawn_documents(categories: DataFrame, balance: DataFrame) -> DataFrame:
     )
 
 
-def targets_and_rates(
-    names: Sequence[str], counts: Integers, target: Target, size: float
-) -> tuple[Floats, Floats]:
-    """Return the target and the rate of each category; `counts` are their documents, none of them 0.
+def targets_of(names: Sequence[str], counts: Integers, target: Target, size: float) -> Floats:
+    """Return the target of each category; `counts` are their documents, none of them 0.
 
     Raises ConfigurationError for a share of an unknown category.
     """
     match target:
         case NamedShares():
-            targets = size * _shares(names, counts, target)
-            return targets, np.minimum(targets / counts, 1.0)
+            return size * _shares(names, counts, target)
         case Temperature(temperature):
-            return rates(counts, counts.astype(np.float64) ** temperature, size)
-    return rates(counts, np.ones(len(counts)), size)
+            return water_filling(counts, counts.astype(np.float64) ** temperature, size)
+    return water_filling(counts, np.ones(len(counts)), size)
 
 
-def rates(counts: Integers, weights: Floats, size: float) -> tuple[Floats, Floats]:
-    """Return targets `level x weight`, and rates `min(1, target / count)` with sum(rate x count) = size.
+def water_filling(counts: Integers, weights: Floats, size: float) -> Floats:
+    """Return targets `level x weight` with sum(min(count, target)) = size.
 
-    Both are monotone in `size`, bit by bit, and so is the set of documents that stay. Weights are positive.
+    They are monotone in `size`, bit by bit, and so is the set of documents that stay. Weights are positive.
     """
+    if not len(counts):
+        return np.zeros(0)
     ratios = counts / weights  # the level from which a category is exhausted
     order = np.argsort(ratios, kind="stable")
     n_before = np.concatenate([[0], np.cumsum(counts[order])])[:-1]  # documents of exhausted categories
     weights_left = np.cumsum(weights[order][::-1])[::-1]
     # Rounded sums may not decrease either: a level belongs to one step, and stays within it.
     sizes = np.maximum.accumulate(n_before + ratios[order] * weights_left)
-    if not len(sizes):
-        return np.zeros(0), np.zeros(0)
     step = min(int(np.searchsorted(sizes, size)), len(sizes) - 1)
     lowest = ratios[order[step - 1]] if step else 0.0
     level = np.clip((size - n_before[step]) / weights_left[step], lowest, ratios[order[step]])
     targets = level * weights
-    return targets, np.where(level >= ratios, 1.0, np.minimum(targets / counts, 1.0))
+    return np.where(level >= ratios, np.maximum(targets, counts), np.minimum(targets, counts))
 
 
 def _shares(names: Sequence[str], counts: Integers, target: NamedShares) -> Floats:
@@ -118,6 +120,19 @@ def _shares(names: Sequence[str], counts: Integers, target: NamedShares) -> Floa
     for number, name in enumerate(names):
         shares[number] = target.shares.get(name, shares[number])
     return shares
+
+
+def _rates(by_draw: DataFrame, targets: DataFrame) -> DataFrame:
+    """Return (cell, rate) for `targets` (cell, target) above 0 and below the documents of the category.
+
+    `by_draw` are (cell, bin, n_documents). Each rate is interpolated in the bin that reaches the target.
+    """
+    up_to = Window.partitionBy("cell").orderBy("bin").rowsBetween(Window.unboundedPreceding, 0)
+    rows = by_draw.join(targets, "cell").withColumn("n_up_to", F.sum("n_documents").over(up_to))
+    n_before = F.col("n_up_to") - F.col("n_documents")
+    share_of_bin = (F.col("target") - n_before) / F.col("n_documents")
+    reaching = rows.where((n_before < F.col("target")) & (F.col("target") <= F.col("n_up_to")))
+    return reaching.select("cell", ((F.col("bin") + share_of_bin) / F.lit(float(BINS))).alias("rate"))
 
 
 def _documents(size: int | float, n_documents: int) -> float:
