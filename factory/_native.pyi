@@ -90,6 +90,32 @@ class LinearModels:
         A text that is null or has fewer than `least_tokens` tokens has null scores.
         """
 
+def hashed_counts(texts: pa.StringArray | pa.LargeStringArray, bits: int) -> pa.RecordBatch:
+    """Return (buckets, counts), lists of uint32: how often each bucket of a text's 1- and 2-grams occurs.
+
+    `factory/models/lsa.py` defines the counts. In the order of first occurrence; null for a null text. Raises
+    ValueError for `bits` beyond 1 to 24 and for an array of another type.
+    """
+
+class LsaModel:
+    """A projection of hashed counts to vectors, as `factory/models/lsa.py` defines it."""
+
+    def __init__(self, bits: int, projection: bytes) -> None:
+        """Make the model of (2^`bits`, d) little-endian float32.
+
+        Raises ValueError for `bits` beyond 1 to 24, another number of bytes, and a number that is not finite.
+        """
+
+    @property
+    def dimensions(self) -> int:
+        """d, the numbers of a vector."""
+
+    def embed(self, texts: pa.StringArray | pa.LargeStringArray) -> pa.FloatArray:
+        """Return the vectors of the texts, one after the other; d zeros for null and without a known token.
+
+        Raises ValueError for an array of another type.
+        """
+
 class WordList:
     """A list of words and phrases to search texts for, as `factory/models/word_list.py` defines it."""
 

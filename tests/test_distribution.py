@@ -22,7 +22,7 @@ FOLDERS = (
 NAMES = ("*.md", "*.py", "*.yml", "*.yaml", "Makefile", "Dockerfile", "run", "pyproject.toml")
 INSTALL = re.compile(r"\bpip3? install\b([^`\n]*)")
 NAME = re.compile(
-    r"(?<![/\w.*-])(?P<name>[\w.*-]*factory[\w.*-]*|[\w.*-]+(?=\[))\)?(?:\[(?P<extras>[\w,]+)\])?"
+    r"(?<![/\w.*-])(?P<name>[\w.*-]*factory[\w.*-]*|[\w.*-]+(?=\[))\)?(?:\[(?P<extras>[\w,-]+)\])?"
 )
 
 

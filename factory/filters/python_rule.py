@@ -15,16 +15,15 @@ travels to Spark's workers with the rule, so they need no copy of the file.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from types import ModuleType
 
 from factory.errors import ConfigurationError
 from factory.filters.limits import Limit
 from factory.filters.rule import Rule, TextRule
 from factory.filters.table_rule import TableRule
 from factory.lake.schemas.ingest import RAW
+from factory.models.python_file import run_file
 from factory.suggestions import unknown_name
 
 _KINDS = (TextRule, TableRule)
@@ -41,7 +40,7 @@ def load_rule(reference: str, folder: Path) -> Rule:
     path = (folder / file).resolve()
     if not path.is_file():
         raise ConfigurationError(f"There is no file `{file}`. Paths are relative to {folder.resolve()}.")
-    rules = {key: value for key, value in vars(_run(path)).items() if _is_rule(value)}
+    rules = {key: value for key, value in vars(run_file(path)).items() if _is_rule(value)}
     if name not in rules:
         raise ConfigurationError(unknown_name(f"rule of {path.name}:", name, rules))
     rule = rules[name]
@@ -77,16 +76,3 @@ def _is_rule(value: object) -> bool:
     return isinstance(value, _KINDS) or (
         isinstance(value, type) and issubclass(value, _KINDS) and value not in _KINDS
     )
-
-
-def _run(path: Path) -> ModuleType:
-    """Run a file as a module of its own; cached bytecode would miss two changes within a second."""
-    module = ModuleType(re.sub(r"\W", "_", str(path)))
-    module.__file__ = str(path)
-    sys.modules[module.__name__] = module
-    try:
-        exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), vars(module))
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise ConfigurationError(f"{path.name} fails with {reason}. Correct it.") from error
-    return module

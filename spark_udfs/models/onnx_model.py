@@ -1,8 +1,9 @@
-"""ONNX models that judge texts, in Spark's Python workers.
+"""ONNX models that judge or embed texts, in Spark's Python workers.
 
 A model takes a batch of texts, a tensor of strings (n) or (n, 1), or a batch of our hashed features, float32
 (n, 2^bits) with the values of `factory.models.hashing`. The last number in each row of its first output is
-the value: a probability, a score, a regression. It runs in the worker's one thread.
+the value: a probability, a score, a regression; all numbers of a row are its vector, if the model is an
+embedder. It runs in the worker's one thread.
 """
 
 from __future__ import annotations
@@ -41,14 +42,16 @@ class OnnxModel:
 
     def values(self, texts: pa.Array) -> npt.NDArray[np.float64]:
         """Return the value of each text (strings without nulls)."""
-        parts = [self._run(texts.slice(first, _ROWS)) for first in range(0, len(texts), _ROWS)]
+        batches = [texts.slice(first, _ROWS) for first in range(0, len(texts), _ROWS)]
+        parts = [self.outputs(batch).reshape(len(batch), -1)[:, -1] for batch in batches]
         return np.concatenate(parts) if parts else np.zeros(0)
 
-    def _run(self, texts: pa.Array) -> npt.NDArray[np.float64]:
+    def outputs(self, texts: pa.Array) -> npt.NDArray[np.float64]:
+        """Return the first output for a batch of texts (strings without nulls), as the model shapes it."""
         rows: Any = self._features(texts) if self.takes == "features" else self._strings(texts)
         first = self.session.get_outputs()[0].name
         output = self.session.run([first], {self.session.get_inputs()[0].name: rows})[0]
-        return np.asarray(output, dtype=np.float64).reshape(len(texts), -1)[:, -1]
+        return np.asarray(output, dtype=np.float64)
 
     def _strings(self, texts: pa.Array) -> npt.NDArray[np.object_]:
         rows = np.array(texts.to_pylist(), dtype=object)

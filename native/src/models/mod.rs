@@ -3,7 +3,9 @@
 use pyo3::prelude::*;
 
 mod folding;
+mod license_comment;
 mod linear;
+mod lsa;
 mod ngram;
 mod texts;
 mod tokens;
@@ -12,6 +14,7 @@ mod word_list;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     tokens::register(module)?;
     linear::register(module)?;
+    lsa::register(module)?;
     word_list::register(module)?;
     ngram::register(module)
 }
