@@ -154,10 +154,10 @@ def cells(line: str) -> list[str]:
 
 
 def _aims(rows: Sequence[Row]) -> Table:
-    made = table("Aims", "name | value | unit | aim | met")
+    aims = table("Aims", "name | value | unit | aim | met")
     for row in rows:
-        made.add_row(row.name, f"{row.value:,.4g}", row.unit, row.aim, "yes" if row.met else "[red]no[/]")
-    return made
+        aims.add_row(row.name, f"{row.value:,.4g}", row.unit, row.aim, "yes" if row.met else "[red]no[/]")
+    return aims
 
 
 def machine() -> list[tuple[str, str]]:

@@ -1,0 +1,75 @@
+"""Clusters: the fine clusters inside each cell, `clusters.<dataset>_fine`.
+
+A sample by hash of each cell, 65,536 vectors at most, is centers in a worker, one cell after the other, so
+neither the driver nor a worker holds more than one cell.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from factory.clusters.assignment import centroids_of, in_cells
+from factory.clusters.sizes import clusters_by_cell
+from factory.models.sampling import unit_interval
+from spark_udfs.clusters.assignment import UNKNOWN
+from spark_udfs.clusters.fine import CENTER_UNIT, fit_cells
+
+MOST_SAMPLED = 1 << 16  # vectors of a cell
+
+
+def fine_table(vectors: DataFrame, coarse: DataFrame, clusters: int | None = None) -> DataFrame:
+    """Return FINE: the clusters of `vectors` (VECTORS) in the cells of `coarse` (COARSE), and cluster -1.
+
+    Every cell has at least one, and fewer than its share if its vectors have fewer distinct values. Fits in
+    Spark's workers, at once. Raises ConfigurationError for fewer `clusters` than cells, or more than
+    documents.
+    """
+    cells = coarse.where(f"cell <> {UNKNOWN}")
+    n_documents = cells.select("cell", "n_documents").toArrow().sort_by("cell")["n_documents"].to_numpy()
+    n_clusters = clusters_by_cell(n_documents, clusters)
+    together = _sample(vectors, coarse).unionByName(_centers(cells)).repartition("cell")
+    function = partial(fit_cells, n_clusters=n_clusters, most_vectors=MOST_SAMPLED)
+    centers = (
+        together.sortWithinPartitions("cell", "unit", "doc_id")
+        .select("cell", "vector")
+        .mapInArrow(function, "cell int, number int, centroid binary")
+        .localCheckpoint()
+    )
+    return _numbered(centers)
+
+
+def _sample(vectors: DataFrame, coarse: DataFrame) -> DataFrame:
+    """(cell, unit, doc_id, vector) of about MOST_SAMPLED vectors of each cell, by their hashes."""
+    rows = vectors.where("vector IS NOT NULL").withColumn("unit", unit_interval())
+    sizes = F.broadcast(coarse.select("cell", "n_documents"))
+    documents = in_cells(rows, centroids_of(coarse), "unit", "doc_id", "vector").join(sizes, "cell")
+    return documents.where(F.col("unit") * F.col("n_documents") < MOST_SAMPLED).drop("n_documents")
+
+
+def _centers(cells: DataFrame) -> DataFrame:
+    """The centers of the cells, each a row behind the documents of its cell."""
+    return cells.select(
+        *("cell", F.lit(CENTER_UNIT).alias("unit"), F.lit("").alias("doc_id")),
+        F.col("centroid").alias("vector"),
+    )
+
+
+def _numbered(centers: DataFrame) -> DataFrame:
+    """FINE: the clusters numbered over all cells, by cell, and cluster -1."""
+    counts = centers.groupBy("cell").count().toArrow().sort_by("cell")
+    first = np.concatenate([[0], np.cumsum(counts["count"].to_numpy())[:-1]])
+    offsets = centers.sparkSession.createDataFrame(
+        pa.table({"cell": counts["cell"], "first": pa.array(first, pa.int32())})
+    )
+    clusters = centers.join(F.broadcast(offsets), "cell").select(
+        (F.col("first") + F.col("number")).alias("cluster"), "cell", "centroid"
+    )
+    without_vector = centers.sparkSession.createDataFrame(
+        [(UNKNOWN, UNKNOWN, None)], "cluster int, cell int, centroid binary"
+    )
+    return clusters.unionByName(without_vector).withColumn("partition", F.lit(None).cast("string"))
