@@ -30,7 +30,8 @@ class Rule(ABC):
 
     `name` is the reason for a rejection, `unit` the unit of the number. `reads` are further tables that the
     rule needs, by their role. `missing_policy` applies to documents without a value; None leaves it to
-    `missing_by_default`.
+    `missing_by_default`. `ceiling` names the signal that holds a document's own highest value, if each
+    document has a limit of its own.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Rule(ABC):
     limit: Limit
     missing_policy: Missing | None = None
     reads: Mapping[str, TableName] = MappingProxyType({})
+    ceiling: str | None = None
 
     @property
     def part(self) -> str:

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError, NotFound
+from factory.filters.joined_rule import JoinedRule
 from factory.filters.limits import bounds
 from factory.filters.metadata import (
     AND,
@@ -74,6 +75,8 @@ def measure(
             if rule.reads:
                 documents = _with_values(documents, rule, (tables or {})[rule.reads["values"]])
             carried |= {name: _field(rule) for name in rule.signals}
+    documents, joined_columns = _with_joined(documents, rules, tables or {})
+    carried.update(joined_columns)
     of_text = [rule for rule in rules if isinstance(rule, TextRule)]
     measurers = [*_python_rules(of_text), *_table_rules(rules, tables or {})]
     if not of_text and not measurers:
@@ -127,9 +130,17 @@ def decide(signals: DataFrame, rules: Sequence[Rule]) -> DataFrame:
             "Measure the documents with these rules first."
         )
     values = [value_of(rule).alias(f"value_{at}") for at, rule in enumerate(rules)]
-    limits = [verdicts.RuleLimit(rule.name, *bounds(rule.bounds), rule.rejects_missing) for rule in rules]
+    ceilings = [
+        F.col(rule.ceiling).alias(f"ceiling_{number}") for number, rule in enumerate(rules) if rule.ceiling
+    ]
+    limits = [
+        verdicts.RuleLimit(
+            rule.name, *bounds(rule.bounds), rule.rejects_missing, has_ceilings=rule.ceiling is not None
+        )
+        for rule in rules
+    ]
     function = partial(verdicts.decide, limits=limits, schema=FILTERED.columns)
-    inputs = signals.select("doc_id", "partition", *values)
+    inputs = signals.select("doc_id", "partition", *values, *ceilings)
     return inputs.mapInArrow(function, from_arrow_schema(FILTERED.columns))
 
 
@@ -175,6 +186,19 @@ def _with_values(documents: DataFrame, rule: Predicate, table: DataFrame) -> Dat
         )
     values = table.select("doc_id", F.col(rule.field).alias(column(rule.name)))
     return documents.join(values, "doc_id", "left")
+
+
+def _with_joined(
+    documents: DataFrame, rules: Sequence[Rule], tables: Mapping[TableName, DataFrame]
+) -> tuple[DataFrame, dict[str, Column]]:
+    """Return the documents with the signals of rules that join tables, and these columns by name."""
+    columns: dict[str, Column] = {}
+    for rule in rules:
+        if isinstance(rule, JoinedRule) and not rule.signals.keys() <= columns.keys():
+            values = rule.values(documents, {role: tables[table] for role, table in rule.reads.items()})
+            documents = documents.join(values.select("doc_id", *rule.signals), "doc_id", "left")
+            columns |= {name: F.col(name) for name in rule.signals}
+    return documents, columns
 
 
 def _partition(documents: DataFrame) -> Column:

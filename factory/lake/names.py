@@ -187,6 +187,11 @@ def dedup(group: str, part: str) -> TableName:
     return TableName("dedup", f"{group}_{part}")
 
 
+def clusters(dataset: str, part: str = "") -> TableName:
+    """The clusters of a dataset's documents, or a further table, such as `clusters.<dataset>_coarse`."""
+    return TableName("clusters", f"{dataset}_{part}" if part else dataset)
+
+
 def holds_bad_records(table: TableName) -> bool:
     """Whether a table holds the bad records of a dataset."""
     return table.namespace == "raw" and table.name.endswith("_rejected")

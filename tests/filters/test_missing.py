@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from factory.errors import ConfigurationError
+from factory.filters.implication import implies
 from factory.filters.limits import AtLeast, AtMost, Between, Bottom, Requirement, Top
 from factory.filters.metadata import WordPredicate, predicate
 from factory.filters.rounds import Round
@@ -19,7 +20,6 @@ from factory.filters.rules.listed_words import ListedWords
 from factory.filters.rules.onnx_score import OnnxScore
 from factory.filters.rules.perplexity import BitsPerByte
 from factory.filters.shares import with_bounds
-from factory.orchestration.chain.filters import implies
 from factory.orchestration.declare.models import ClassifierEntry, OnnxModelEntry
 
 [WORD_COUNT] = Round(rules=["word_count"]).build()

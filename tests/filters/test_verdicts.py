@@ -73,6 +73,35 @@ def test_verdicts_are_those_of_the_limits_one_by_one(
     assert decided.to_pylist() == expected
 
 
+OWN = st.none() | st.just(nan) | NUMBERS
+
+
+@given(st.lists(st.tuples(NUMBERS, OWN), max_size=6), NUMBERS)
+@settings(deadline=None)
+def test_a_document_fails_the_lower_of_the_limit_and_its_own_ceiling(
+    rows: list[tuple[float, float | None]], high: float
+) -> None:
+    plain = batch([[number, number] for number, _ in rows], 2)
+    ceilings = pa.array([ceiling for _, ceiling in rows], pa.float64())
+    limits = [
+        verdicts.RuleLimit("plain", -inf, high),
+        verdicts.RuleLimit("own", -inf, high, has_ceilings=True),
+    ]
+    [verdict_rows] = decide(iter([plain.append_column("ceiling_1", ceilings)]), limits, FILTERED.columns)
+    for (number, ceiling), row in zip(rows, verdict_rows.to_pylist(), strict=True):
+        lowest = high if ceiling is None or isnan(ceiling) else min(high, ceiling)
+        bound_by_rule = {"plain": high, "own": lowest}
+        assert {failure["rule"]: failure["threshold"] for failure in row["rejections"]} == {
+            rule: bound for rule, bound in bound_by_rule.items() if number > bound
+        }
+
+
+def test_a_limit_with_ceilings_needs_their_column() -> None:
+    values = batch([[1.0]], 1).select(["value_0"])
+    with pytest.raises(ValueError, match="1 limits need a column of ceilings each"):
+        judge(values, [verdicts.RuleLimit("own", -inf, 1.0, has_ceilings=True)])
+
+
 def test_a_slice_of_a_batch_is_decided_by_its_own_rows() -> None:
     rows = batch([[1.0], [None], [3.0], [4.0]], 1).slice(1, 2)
     [decided] = decide(iter([rows]), [verdicts.RuleLimit("small", -inf, 2.0)], FILTERED.columns)

@@ -74,8 +74,9 @@ class DocumentTrace:
     `reason` one sentence on it. A duplicate names the document that it duplicates and the one kept in its
     place; `duplicate_name` and `kept_name` are their sources and keys. `sequences` is the packed table of its
     placements, and `side` says why it is that table, if the dataset has a validation part. `without_value`
-    are the rules that it passes without a value. `variants` are its traces through the variants of its
-    dataset, by name, and `descendants` the traces of the documents that are made from it in other datasets.
+    are the rules that it passes without a value; `cluster` is its cluster with a few words. `variants` are
+    its traces through the variants of its dataset, by name, and `descendants` the traces of the documents
+    that are made from it in other datasets.
     """
 
     doc_id: str
@@ -94,6 +95,7 @@ class DocumentTrace:
     kept_document: str | None = None
     kept_name: str | None = None
     similarity: float | None = None
+    cluster: str = ""
     component: str | None = None
     position: int | None = None
     placements: list[tuple[int, int, int]] = field(default_factory=list)  # (ordinal, doc_offset, length)

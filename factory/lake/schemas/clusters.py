@@ -15,7 +15,7 @@ _CENTROID = column("centroid", pa.binary(), "its center, little-endian float32 o
 EMBEDDER = table(
     required("kind", pa.string(), "`lsa`, `onnx`, `sentence_transformers`, `column` or `python`"),
     required("dimensions", pa.int32(), "numbers of a vector"),
-    required("parameters", pa.string(), "what else the kind needs, as JSON"),
+    required("parameters", pa.string(), "further values of the kind, as JSON"),
     column("content", pa.binary(), "the weights; null for a kind that is read from a path or a column"),
     required("n_documents", pa.int64(), "documents that it was fitted on; 0 if it was not fitted"),
     key=("kind",),
@@ -77,7 +77,7 @@ _LOSS_COLUMNS = (
     _CLUSTER,
     _CELL,
     required("n_documents", pa.int64(), "documents of the cluster when it was judged"),
-    required("n_sampled", pa.int64(), "documents whose texts were scored"),
+    required("n_sampled", pa.int64(), "documents with a scored text"),
     required("n_families", pa.int64(), "groups of near duplicates among these"),
     column("language", pa.string(), "the language of most of them"),
     _TERMS,
@@ -102,6 +102,12 @@ VERDICTS = table(
     figures="clusters.verdicts",
 )
 
+CATEGORIES = table(
+    DOC_ID,
+    required("cell", pa.string(), "its categories, joined by ` x `"),
+    chart="clusters.categories",
+)
+
 BALANCE = table(
     required("cell", pa.string(), "the categories of its documents, joined by ` x `"),
     required("n_documents", pa.int64(), "documents when the rates were set"),
@@ -114,7 +120,7 @@ BALANCE = table(
 )
 
 DISTRIBUTION = table(
-    required("over", pa.string(), "what the categories are of: `cell`, `length`, a field, or a product"),
+    required("over", pa.string(), "kind of category: `cell`, `length`, a field, or several"),
     required("category", pa.string(), "the category"),
     required("n_before", pa.int64(), "documents before the dataset was balanced"),
     required("n_after", pa.int64(), "documents that every round kept"),

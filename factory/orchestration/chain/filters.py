@@ -19,6 +19,9 @@ passed must also precede the round, with limits as strict or stricter.
 A limit that is a share of the documents, such as the best tenth, becomes a bound once, over all documents of
 the round: `signals.<round>_limits`, a lasting table. A retrained model measures on another scale, so it ends
 them.
+
+A round may need further tables of its documents, such as clusters with verdicts. Its preparations
+(`factory.orchestration.chain.filters_preparation`) make them, and give the round rules that read them.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ import dagster as dg
 from pyspark.sql import DataFrame
 
 from factory.errors import ConfigurationError
-from factory.filters.limits import Bottom, Missing, Requirement, Top, bounds
+from factory.filters.implication import imply_all
 from factory.filters.metadata import WrittenNumberPredicate
 from factory.filters.rounds import Round
 from factory.filters.rule import Rule
@@ -40,6 +43,7 @@ from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas.filters import FILTERED, LIMITS
 from factory.lake_spark.documents import kept_documents
+from factory.orchestration.chain.filters_preparation import Passed, Prepared, PreparedRound, prepare
 from factory.orchestration.chain.link import Chain, Link
 from factory.orchestration.table.checks import Check, alarm, holds
 from factory.suggestions import unknown_name
@@ -63,31 +67,37 @@ class Measured:
 
     def serves(self, rules: Sequence[Rule], passed: Sequence[Rule]) -> bool:
         """Whether the table has every value that `rules` need for every document that passed `passed`."""
-        return signals_of(rules).items() <= self.signals.items() and all(
-            any(implies(ours, theirs) for ours in passed) for theirs in self.passed
-        )
+        return signals_of(rules).items() <= self.signals.items() and imply_all(passed, self.passed)
 
 
 @dataclass(frozen=True)
 class Filters:
     """Filter in `rounds`, each with the rules of its declaration.
 
-    `measured` are existing signals that the rounds may read; a variant reads its dataset's.
+    `measured` are existing signals, and `preparations` existing tables, that the rounds may read; a variant
+    reads its dataset's.
     """
 
-    rounds: Sequence[Round]
+    rounds: Sequence[Round | PreparedRound]
     measured: tuple[Measured, ...] = ()
+    preparations: tuple[Prepared, ...] = ()
     _steps: dict[str, Sequence[_Round]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def links(self) -> list[Link]:
         """Return a link for each round, so that other links can stand between the rounds."""
         return [FilterRound(self, number) for number in range(max(1, len(self.rounds)))]
 
+    def over(self, rounds: Sequence[Round | PreparedRound], dataset: str) -> Filters:
+        """Return filters in other `rounds`, which may read the tables that these made for `dataset`."""
+        return Filters(rounds, self.measuring(dataset), self.making(dataset))
+
     def extend_by(self, number: int, chain: Chain) -> Chain:
         """Return `chain` with the tables of a round, numbered from 0."""
         if not self.rounds:
             raise ConfigurationError(f"`{chain.dataset}` has no round of filters. Give one, if only Round().")
-        step = self._steps_of(chain.dataset)[number]
+        step = self.steps_of(chain.dataset)[number]
+        for preparation in step.preparations:
+            chain = preparation.extend(chain)
         signals = [_signals(chain, part) for part in step.parts if not part.measured_before]
         limits = [_limits(chain, step)] if by_share(step.rules) else []
         verdicts = names.filtered(step.name)
@@ -95,22 +105,30 @@ class Filters:
 
     def measuring(self, dataset: str) -> tuple[Measured, ...]:
         """Every table of signals after the rounds of `dataset`, for a variant's filters."""
-        parts = [part for step in self._steps_of(dataset) for part in step.parts]
+        parts = [part for step in self.steps_of(dataset) for part in step.parts]
         return (*self.measured, *(part.signals for part in parts if not part.measured_before))
+
+    def making(self, dataset: str) -> tuple[Prepared, ...]:
+        """Every preparation of the rounds of `dataset`, for a variant's filters."""
+        steps = self.steps_of(dataset)
+        return (
+            *self.preparations,
+            *(part for step in steps for part in step.preparations if part.dataset == dataset),
+        )
 
     def table_of(self, dataset: str, rule: str) -> TableName:
         """The signals of `dataset` that hold the number of a rule; raises ConfigurationError without any."""
-        parts = [part for step in self._steps_of(dataset) for part in step.parts]
+        parts = [part for step in self.steps_of(dataset) for part in step.parts]
         for part in parts:
             if any(other.name == rule and other.signals.get(rule) == "number" for other in part.rules):
                 return part.signals.table
         numbers = {name for part in parts for other in part.rules for name in other.signals}
         raise ConfigurationError(unknown_name(f"rule of `{dataset}` with a number:", rule, sorted(numbers)))
 
-    def _steps_of(self, dataset: str) -> Sequence[_Round]:
+    def steps_of(self, dataset: str) -> Sequence[_Round]:
         """The rounds of `dataset`, read once, because the file of a rule may change under this process."""
         if dataset not in self._steps:
-            self._steps[dataset] = tuple(_rounds(dataset, self.rounds, self.measured))
+            self._steps[dataset] = tuple(_rounds(dataset, self))
         return self._steps[dataset]
 
 
@@ -124,6 +142,26 @@ class FilterRound:
     def extend(self, chain: Chain) -> Chain:
         return self.filters.extend_by(self.number, chain)
 
+    def preparations(self, dataset: str) -> Sequence[Prepared]:
+        """Return the preparations of the round of `dataset`."""
+        return self.filters.steps_of(dataset)[self.number].preparations
+
+    def tables(self, dataset: str) -> dict[str, TableName]:
+        """Return the tables that the round makes of `dataset` for later rounds, by role.
+
+        A rule that gives documents a word, such as a class, has the role of its name.
+        """
+        step = self.filters.steps_of(dataset)[self.number]
+        tables = {
+            rule.name: part.signals.table
+            for part in step.parts
+            for rule in part.rules
+            if rule.reads and rule.signals.get(rule.name) == "word"
+        }
+        for preparation in step.preparations:
+            tables |= preparation.tables
+        return tables
+
 
 @dataclass(frozen=True)
 class _Part:
@@ -136,11 +174,15 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Round:
-    """A round of a dataset: the name of its tables, its rules, and the signals it reads, in parts."""
+    """A round of a dataset: the name of its tables, its rules, and the signals it reads, in parts.
+
+    `preparations` make tables before the round.
+    """
 
     name: str
     rules: Sequence[Rule]
     parts: Sequence[_Part]
+    preparations: Sequence[Prepared]
 
     @property
     def signals(self) -> dict[str, TableName]:
@@ -149,13 +191,16 @@ class _Round:
         return {f"signals_{number}" if number else "signals": table for number, table in enumerate(tables)}
 
 
-def _rounds(dataset: str, rounds: Sequence[Round], measured: Sequence[Measured]) -> Iterator[_Round]:
+def _rounds(dataset: str, filters: Filters) -> Iterator[_Round]:
     """Yield the rounds of `dataset`; raises ConfigurationError for a rule that does not exist."""
-    available = list(measured)
+    available = list(filters.measured)
     passed: tuple[Rule, ...] = ()
-    for number, declared in enumerate(rounds, start=1):
-        name = names.in_round(dataset, number, len(rounds))
+    for number, declared in enumerate(filters.rounds, start=1):
+        name = names.in_round(dataset, number, len(filters.rounds))
+        before = Passed(dataset, passed)
+        preparations = prepare(declared, before, filters.preparations)
         rules = [rule.of_dataset(names.base(dataset)) for rule in declared.build()]
+        rules += [rule for preparation in preparations for rule in preparation.rules]
         parts = []
         for part, rules_of_part in by_part(rules).items():
             signals = next((table for table in available if table.serves(rules_of_part, passed)), None)
@@ -164,7 +209,7 @@ def _rounds(dataset: str, rounds: Sequence[Round], measured: Sequence[Measured])
                 signals = Measured(names.signals(name, part), signals_of(rules_of_part), passed)
                 available.append(signals)
             parts.append(_Part(rules_of_part, signals, measured_before))
-        yield _Round(name, rules, parts)
+        yield _Round(name, rules, parts, preparations)
         passed = (*passed, *rules)
 
 
@@ -177,23 +222,6 @@ def _origin(rule: Rule) -> str:
     code = f" of {rule.source}" if rule.source else ""
     tables = "".join(f" by {table}" for table in rule.reads.values())
     return code + tables
-
-
-def implies(strict: Rule, loose: Rule) -> bool:
-    """Whether every document that passes `strict` passes `loose`: equal rules, one limit inside the other.
-
-    Shares imply nothing, because each round computes its own bounds.
-    """
-    if isinstance(strict.limit, Top | Bottom) or isinstance(loose.limit, Top | Bottom):
-        return False
-    if loose.rejects_missing and not strict.rejects_missing:
-        return False
-    missing: Missing = "reject" if loose.rejects_missing else "keep"
-    as_loose = strict.with_limit(Requirement(loose.limit, missing))
-    if strict.signals != loose.signals or repr(as_loose) != repr(loose):
-        return False
-    (low, high), (least, most) = bounds(strict.limit), bounds(loose.limit)
-    return low >= least and high <= most
 
 
 def _signals(chain: Chain, part: _Part) -> dg.AssetsDefinition:

@@ -28,6 +28,7 @@ from factory.lake import names
 from factory.orchestration.chain.dedup.group import DedupGroup, Deduplication, dedup_group, dedup_variant
 from factory.orchestration.chain.depsort import DependencyOrder
 from factory.orchestration.chain.filters import FilterRound, Filters
+from factory.orchestration.chain.filters_preparation import PreparedRound
 from factory.orchestration.chain.link import Chain, Link, Links, linked
 from factory.orchestration.chain.packing import Packing
 from factory.orchestration.chain.texts import Quality
@@ -39,7 +40,7 @@ def refine(
     dataset: str,
     *,
     dedup_group: DedupGroup,
-    rounds: Sequence[Round],
+    rounds: Sequence[Round | PreparedRound],
     tokenizer: str,
     packing: PackConfig | None = None,
     around: TokenizeConfig | None = None,
@@ -77,7 +78,7 @@ def variant(
     chain: Chain,
     name: str,
     *,
-    rounds: Sequence[Round] | None = None,
+    rounds: Sequence[Round | PreparedRound] | None = None,
     threshold: float | None = None,
     keep: Keep | None = None,
     dedup_group: DedupGroup | None = None,
@@ -111,16 +112,18 @@ def variant(
     return extended if dedup_group else replace(extended, assets=(*group.assets, *extended.assets))
 
 
-def _before_deduplication(chain: Chain, dataset: str, rounds: Sequence[Round] | None) -> Chain:
+def _before_deduplication(
+    chain: Chain, dataset: str, rounds: Sequence[Round | PreparedRound] | None
+) -> Chain:
     """The links of a variant before its group: the links of `chain`, perhaps with other `rounds`."""
     if rounds is None:
         return replace(chain.extension(Deduplication).before, dataset=dataset, assets=())
     first = chain.extension(FilterRound)
-    measured = chain.link(FilterRound).filters.measuring(chain.dataset)
+    filters = chain.link(FilterRound).filters.over(rounds, chain.dataset)
     start = replace(first.before, dataset=dataset, assets=())
     links = [first.link, *chain.links_after(FilterRound)]
     before = links[: links.index(chain.link(Deduplication))]
-    return linked(start, _with_rounds(before, Filters(rounds, measured).links()))
+    return linked(start, _with_rounds(before, filters.links()))
 
 
 def _with_rounds(links: Sequence[Link], rounds: Sequence[Link]) -> list[Link]:
@@ -144,7 +147,7 @@ def _own_group(
     chain: Chain,
     before: Chain,
     name: str,
-    rounds: Sequence[Round] | None,
+    rounds: Sequence[Round | PreparedRound] | None,
     threshold: float | None,
     keep: Keep | None,
 ) -> DedupGroup:

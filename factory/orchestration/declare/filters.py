@@ -4,21 +4,28 @@ A dataset without rules gets the default rules of its kind. A variant declares o
 `rules` or `rounds` it has filters of its own; otherwise it takes the dataset's filters and overrides their
 `limits`, `languages` and `predicates`. A variant with a `threshold` or `keep` differs only in which similar
 documents are removed.
+
+A round of several may have further fields, which other parts register as steps: tables that are made before
+the round, and read by rules of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
+from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
+from factory.frozen_model import FrozenModel
 from factory.orchestration.chain.filters import FilterRound, Filters
+from factory.orchestration.chain.filters_preparation import Preparation, PreparedRound
 from factory.orchestration.chain.link import Link
 from factory.orchestration.declare.dedup import DECISIONS
+from factory.orchestration.declare.located_yaml import InvalidValue
 from factory.orchestration.declare.part import Declared, Entry, Part, PartFields
 
 RULES = {"prose": ["gopher_quality", "gopher_repetition"], "code": ["code"]}  # default rules by kind
@@ -66,26 +73,89 @@ class DatasetFilters(FilterFields):
         return values
 
 
-class FiltersPart(Part):
-    """Rounds of filters."""
+class RoundStep:
+    """A field of rounds, and the tables that it makes before a round."""
 
-    dataset = DatasetFilters
-    variant = FilterFields
+    fields: ClassVar[type[FrozenModel]]
+
+    def preparation(
+        self, options: Any, entry: Entry, earlier: Sequence[Round], file: Declared
+    ) -> Preparation:
+        """Return the preparation for a value of the field, after `earlier` rounds.
+
+        Raises ConfigurationError for a value that does not fit.
+        """
+        raise NotImplementedError
+
+    @property
+    def field(self) -> str:
+        """The name of the field."""
+        [name] = self.fields.model_fields
+        return name
+
+
+class FiltersPart(Part):
+    """Rounds of filters, with the fields of `steps`."""
+
+    def __init__(self, steps: Sequence[RoundStep] = ()) -> None:
+        self.steps = steps
+        self.dataset = with_steps(DatasetFilters, steps)
+        self.variant = with_steps(FilterFields, steps)
+
+    def check(self, file: Declared) -> None:
+        """Raise InvalidValue for a field that two rounds have, or a round with two of them."""
+        for entry in file.entries:
+            place_of: dict[str, int] = {}
+            for number, values in enumerate(entry.values.rounds):
+                fields = [step.field for step in self.steps if getattr(values, step.field) is not None]
+                for field in fields:
+                    place = (*entry.place, "rounds", number, field)
+                    if len(fields) > 1:
+                        raise InvalidValue(
+                            place, f"A round has `{fields[0]}` or `{fields[1]}`. Give each a round."
+                        )
+                    if field in place_of:
+                        raise InvalidValue(
+                            place,
+                            f"Round {place_of[field] + 1} has `{field}` already, and a dataset has it once. "
+                            "Delete one of them.",
+                        )
+                    place_of[field] = number
 
     def links(self, entry: Entry, file: Declared) -> Sequence[Link]:
         """Return a link a round; a variant reads the signals of its dataset where they cover its rules."""
-        return filters_of(entry, file).links()
+        rounds = [self._prepared(number, entry, file) for number in range(len(rounds_of(entry)))]
+        if entry.variant is None:
+            return Filters(rounds).links()
+        return file.chains[entry.base].link(FilterRound).filters.over(rounds, entry.base).links()
+
+    def _prepared(self, number: int, entry: Entry, file: Declared) -> Round | PreparedRound:
+        """Return a round with the preparations of its further fields."""
+        *earlier, values = rounds_of(entry)[: number + 1]
+        preparations = []
+        for step in self.steps:
+            options = getattr(values, step.field, None)
+            if options is None:
+                continue
+            try:
+                preparations.append(step.preparation(options, entry, earlier, file))
+            except ConfigurationError as error:
+                place = (*entry.place, "rounds", number, step.field)
+                raise InvalidValue(place, str(error)) from error
+        return PreparedRound(values, tuple(preparations)) if preparations else values
 
     def comment(self, kind: str) -> Iterator[str]:
         yield f"# limits: {{{_EXAMPLE[kind]}}} # docs/filters.md of the repository lists all rules"
 
 
-def filters_of(entry: Entry, file: Declared) -> Filters:
-    """Return the filters of a dataset or of a variant with filters of its own."""
-    if entry.variant is None:
-        return Filters(rounds_of(entry))
-    measured = file.chains[entry.base].link(FilterRound).filters.measuring(entry.base)
-    return Filters(rounds_of(entry), measured)
+def with_steps(fields: type[FilterFields], steps: Sequence[RoundStep]) -> type[FilterFields]:
+    """Return the fields of filters, with the fields of `steps` in each round."""
+    if not steps:
+        return fields
+    bases: Any = (Round, *(step.fields for step in steps))
+    round_of_file: Any = create_model("Round", __base__=bases, __doc__=Round.__doc__)
+    rounds: Any = (tuple[round_of_file, ...], FilterFields.model_fields["rounds"])
+    return create_model(fields.__name__, __base__=fields, __doc__=fields.__doc__, rounds=rounds)
 
 
 def rounds_of(entry: Entry) -> tuple[Round, ...]:

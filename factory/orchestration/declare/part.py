@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import dagster as dg
 
@@ -96,9 +96,9 @@ class Part:
     and of the whole file.
     """
 
-    dataset: ClassVar[type[FrozenModel]] = FrozenModel
-    variant: ClassVar[type[FrozenModel]] = FrozenModel
-    file: ClassVar[type[FrozenModel]] = FrozenModel
+    dataset: type[FrozenModel] = FrozenModel
+    variant: type[FrozenModel] = FrozenModel
+    file: type[FrozenModel] = FrozenModel
 
     def check(self, file: Declared) -> None:
         """Raise InvalidValue for entries that do not fit together."""

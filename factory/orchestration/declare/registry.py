@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from factory.orchestration.declare.blend import BlendPart
+from factory.orchestration.declare.clusters import BalanceStep, DistributionPart
 from factory.orchestration.declare.dedup import DedupPart
 from factory.orchestration.declare.depsort import DepsortPart
 from factory.orchestration.declare.filters import FiltersPart
@@ -19,8 +20,9 @@ PARTS: list[Part] = [
     PartitionsPart(),
     FactsPart(),
     ModelsPart(),
-    FiltersPart(),
+    FiltersPart([BalanceStep()]),
     DedupPart(),
+    DistributionPart(),
     DepsortPart(),
     TokenizersPart(),
     PackingPart(),

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from pyspark.sql import SparkSession
 
 from factory.errors import ConfigurationError
+from factory.filters.implication import implies
 from factory.filters.limits import AtLeast, AtMost, Between, Limit
 from factory.filters.rounds import Round
 from factory.filters.rule import Rule
@@ -21,7 +22,6 @@ from factory.lake import names
 from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from factory.orchestration.chain.dedup.group import DedupGroup, Deduplication, dedup_group, dedup_variant
-from factory.orchestration.chain.filters import implies
 from factory.orchestration.chain.link import Chain
 from factory.orchestration.chain.refine import refine, variant
 from factory.orchestration.keys import table_of

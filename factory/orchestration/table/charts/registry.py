@@ -1,6 +1,9 @@
 """The chart and the figures that Dagster shows of a table; its schema names them as `stage.name`.
 
 filtered.*                kept, rejected: documents; by rule, documents that pass or fail it without a value
+clusters.*_coarse         cells, and how evenly documents are spread over them
+clusters.*_verdicts       documents by verdict, and the share that the rates remove
+clusters.*_balance        evenness before and after, and missing documents
 dedup.*_decisions         kept, duplicates: documents; documents of dropped topics count as neither
 dedup.*_repositories      the same of repositories
 tokenized.*               tokens
@@ -17,13 +20,14 @@ import pyarrow as pa
 from factory.errors import ConfigurationError
 from factory.lake.names import TableName
 from factory.lake.schemas.base import TableSchema
-from factory.orchestration.table.charts import dedup, depsort, filters, ingest, models, packing
+from factory.orchestration.table.charts import clusters, dedup, depsort, filters, ingest, models, packing
 from factory.orchestration.table.charts.counting import Chart, by_partition, quantiles
 from factory.orchestration.table.charts.totals import Figures, no_figures
 
 STAGES = {
     "ingest": ingest,
     "filters": filters,
+    "clusters": clusters,
     "dedup": dedup,
     "depsort": depsort,
     "models": models,

@@ -1,0 +1,61 @@
+"""The options of clusters in a round: how they are cut, and how they are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from factory.frozen_model import FrozenModel
+
+VerdictByHand = Literal["keep", "downsample", "discard"]
+
+
+class ClusterOptions(FrozenModel):
+    """Clusters of the documents that the earlier rounds kept, with a verdict each."""
+
+    embedder: str = Field(
+        default="lsa",
+        description="turns texts into vectors: `lsa`, `onnx:FILE`, `sentence_transformers:FOLDER`, "
+        "`column:metadata.NAME` or `file.py:Name`",
+    )
+    dimensions: int = Field(default=128, ge=2, le=4_096, description="numbers of a vector of `lsa`")
+    cells: int | None = Field(
+        default=None,
+        ge=1,
+        le=100_000,
+        description="coarse clusters; default: half the root of the documents",
+    )
+    clusters: int | None = Field(
+        default=None, ge=1, description="fine clusters of all cells; by default one for 300 documents"
+    )
+    proxy: str | None = Field(
+        default=None,
+        description="table that the proxy model is trained on; by default a sample of the documents",
+    )
+    weight: float = Field(default=3, gt=0, description="how often the proxy counts half A of a cluster")
+    noise: float = Field(
+        default=5,
+        gt=0,
+        description="robust deviations above the median loss beyond which it is discarded",
+    )
+    easy: float = Field(
+        default=3, gt=0, description="robust deviations below the median loss beyond which it is downsampled"
+    )
+    rate: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=0.25, description="share of the documents that stay of a downsampled cluster"
+    )
+    verdicts: Mapping[int, VerdictByHand] = Field(
+        default={}, description="verdicts by hand, by number of the cluster: `keep`, `downsample`, `discard`"
+    )
+
+    @property
+    def judging(self) -> frozenset[str]:
+        """The fields that decide verdicts alone."""
+        return frozenset({"noise", "easy", "rate", "verdicts"})
+
+    def cut_alike(self, other: ClusterOptions) -> bool:
+        """Whether `other` cuts and scores the same clusters; their verdicts may differ."""
+        cut = set(ClusterOptions.model_fields) - self.judging
+        return self.model_dump(include=cut) == other.model_dump(include=cut)

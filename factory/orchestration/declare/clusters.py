@@ -1,0 +1,56 @@
+"""The part of clusters: a round's `balance`, and the distribution of a balanced dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pydantic import Field
+
+from factory.clusters.balance_options import BalanceOptions, require_fields
+from factory.filters.rounds import Round
+from factory.filters.rules.classified import Category
+from factory.orchestration.chain.clusters_balance import Balancing, Distribution
+from factory.orchestration.chain.filters_preparation import Preparation
+from factory.orchestration.chain.link import Link
+from factory.orchestration.declare.filters import RoundStep
+from factory.orchestration.declare.part import Declared, Entry, Part, PartFields
+
+
+class BalanceFields(PartFields):
+    """The field of a round."""
+
+    balance: BalanceOptions | None = Field(
+        default=None, description="keep a share of the documents of each category, for an even distribution"
+    )
+
+
+class BalanceStep(RoundStep):
+    """Rates for the categories of the documents that the earlier rounds kept."""
+
+    fields = BalanceFields
+
+    def preparation(
+        self,
+        options: BalanceOptions,
+        entry: Entry,
+        earlier: Sequence[Round],
+        file: Declared,  # noqa: ARG002
+    ) -> Preparation:
+        has_facts = bool(entry.dataset.facts)
+        require_fields(options.over, [*_roles(earlier), *(["facts"] if has_facts else [])])
+        return Balancing(options, has_facts)
+
+
+def _roles(rounds: Sequence[Round]) -> Iterator[str]:
+    """Yield the roles of the tables that rounds make for later ones: clusters, and classifiers by name."""
+    for declaration in rounds:
+        if getattr(declaration, "clusters", None) is not None:
+            yield "clusters"
+        yield from (rule.name for rule in declaration.build() if isinstance(rule, Category))
+
+
+class DistributionPart(Part):
+    """The distribution of a balanced dataset, behind deduplication."""
+
+    def links(self, entry: Entry, file: Declared) -> Sequence[Link]:  # noqa: ARG002
+        return [Distribution()]
