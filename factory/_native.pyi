@@ -168,6 +168,24 @@ class NgramModel:
     def token_bits(self, text: str) -> list[tuple[int, int, float]]:
         """Return (begin, end, bits) of each token of a text; the places are in bytes of UTF-8."""
 
+class NgramProxy:
+    """The same probabilities, before and after the model continues on other texts."""
+
+    def __init__(self, merges: list[tuple[int, int]], ngrams: pa.Int64Array, counts: pa.Int64Array) -> None:
+        """Hold the counts of a table of n-grams of all lengths. Raises ValueError for one that is damaged."""
+
+    def losses(
+        self,
+        a: pa.StringArray | pa.LargeStringArray,
+        b: pa.StringArray | pa.LargeStringArray,
+        weight: float,
+    ) -> pa.RecordBatch:
+        """Return (before, after), the bits of each text of `b`, null for a null text.
+
+        Before, the model has its own counts; after, also those of all n-grams of `a`, times `weight`. The
+        cost is that of the texts. Raises ValueError for a weight that is not above 0.
+        """
+
 # -- packing (native/src/packing)
 
 def best_fit_decreasing(lengths: pa.Int64Array, sequence_length: int) -> pa.UInt32Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 
 import pyarrow as pa
 import pytest
@@ -156,3 +157,47 @@ def test_damaged_models_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         _native.NgramModel(merges, pa.array(ngrams, pa.int64()), pa.array(numbers, pa.int64()))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    corpus=st.lists(texts.filter(bool), min_size=1, max_size=3),
+    a=st.lists(texts, max_size=3),
+    b=texts,
+    least=st.integers(1, 2),
+    weight=st.sampled_from([1, 3]),
+)
+@example(corpus=[SENTENCES[0]], a=[SENTENCES[0] * 2, SENTENCES[2]], b=SENTENCES[2], least=2, weight=3)
+def test_bits_after_continuing_are_those_of_the_merged_counts(
+    corpus: list[str], a: list[str], b: str, least: int, weight: int
+) -> None:
+    table = _native.ngram_table(*count(corpus).columns, least)
+    sums = Counter(unpacked(table))
+    for tokens_of_a, number in counts(tokens(text, MERGES) for text in a).items():
+        sums[tokens_of_a] += weight * number
+    losses = _native.NgramProxy(MERGES, *table.columns).losses(
+        pa.array(a, pa.string()), pa.array([b, None]), weight
+    )
+    for name, ngram_counts in ("before", unpacked(table)), ("after", sums):
+        bits_of_tokens = WittenBell(ngram_counts, 256 + len(MERGES)).bits(tokens(b, MERGES))
+        [bits, missing] = losses[name].to_pylist()
+        assert bits == pytest.approx(sum(bits_of_tokens))
+        assert missing is None
+
+
+def test_a_proxy_scores_as_the_model_of_its_counts_and_learns_only_what_it_is_shown() -> None:
+    columns = _native.ngram_table(*count(SENTENCES[:2] * 9).columns, 2).columns
+    proxy, b = _native.NgramProxy(MERGES, *columns), pa.array([SENTENCES[2], SENTENCES[3]])
+    unseen = _native.NgramModel(MERGES, *columns).bits(b).to_pylist()
+    for text, same, other in ((SENTENCES[2], 0, 1), (SENTENCES[3], 1, 0)):
+        losses = proxy.losses(pa.array([text, None, text]), b, 1.0)
+        assert losses["before"].to_pylist() == pytest.approx(unseen, rel=1e-6)
+        assert losses["after"][same].as_py() < unseen[same] / 3
+        assert losses["after"][other].as_py() > unseen[other] / 2
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, math.inf, math.nan])
+def test_a_weight_that_is_not_above_zero_is_refused(weight: float) -> None:
+    proxy = _native.NgramProxy(MERGES, *_native.ngram_table(*count(SENTENCES[:1]).columns, 1).columns)
+    with pytest.raises(ValueError, match="Give a number above 0"):
+        proxy.losses(pa.array(["a"]), pa.array(["b"]), weight)

@@ -68,6 +68,7 @@ PROXY = table(
     required("merges", list_of(pa.int32(), nullable=False), "pairs of tokens that are merged, in order"),
     required("ngrams", list_of(pa.int64(), nullable=False), "tokens of each n-gram, and their number"),
     required("counts", list_of(pa.int64(), nullable=False), "how often it occurs"),
+    required("trained_below", pa.float64(), "hash below which documents trained it and are not scored"),
     required("n_documents", pa.int64(), "documents that it was counted in"),
     required("n_bytes", pa.int64(), "their bytes"),
     key=("source",),

@@ -127,6 +127,48 @@ pub fn parsed(ngrams: &ArrayRef, counts: &ArrayRef) -> Result<Counts, String> {
     Ok(sums)
 }
 
+/// What follows contexts: all tokens, and the distinct ones.
+#[derive(Debug)]
+pub struct Followers {
+    pub of_contexts: FxHashMap<u64, (i64, i64)>,
+    pub of_no_context: (i64, i64),
+}
+
+impl Followers {
+    /// Refuses tokens outside the vocabulary, n-grams with a part that is not counted, and counts of no token.
+    pub fn from_counts(counts: &Counts, vocabulary: usize) -> Result<Self, String> {
+        let mut of_contexts: FxHashMap<u64, (i64, i64)> = FxHashMap::default();
+        let (mut total, mut distinct) = (0i64, 0i64);
+        for (ngram, count) in counts {
+            if length_of(*ngram) == 1 {
+                if tokens_of(*ngram) as usize >= vocabulary {
+                    return Err(format!("Token {} is none of {vocabulary}.", tokens_of(*ngram)));
+                }
+                total += count;
+                distinct += 1;
+                continue;
+            }
+            let (tokens, kinds) = of_contexts.entry(context(*ngram)).or_insert((0, 0));
+            *tokens += count;
+            *kinds += 1;
+            for shorter in [context(*ngram), ending(*ngram)] {
+                if !counts.contains_key(&shorter) {
+                    return Err(format!(
+                        "The n-gram {ngram} is counted, and its part {shorter} is not."
+                    ));
+                }
+            }
+        }
+        if total == 0 {
+            return Err("No token is counted, so there is no model. Count some text.".into());
+        }
+        Ok(Self {
+            of_contexts,
+            of_no_context: (total, distinct),
+        })
+    }
+}
+
 /// Counts the longest n-gram at each position of texts.
 #[pyclass(frozen, module = "factory._native")]
 struct NgramCounter {

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 mod counts;
 mod model;
+mod overlay;
 mod pieces;
 
 /// Tokens of a context and the token that follows it.
@@ -14,5 +15,6 @@ const ORDER: usize = 5;
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pieces::register(module)?;
     counts::register(module)?;
-    model::register(module)
+    model::register(module)?;
+    overlay::register(module)
 }

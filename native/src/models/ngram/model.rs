@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::ORDER;
-use super::counts::{Counts, context, ending, key, length_of, parsed, pushed, tokens_of};
+use super::counts::{Counts, Followers, context, ending, key, length_of, parsed, pushed};
 use super::pieces::{Encoder, Merges};
 use crate::models::texts::strings;
 
@@ -72,36 +72,10 @@ struct NgramModel {
 
 impl NgramModel {
     fn from_counts(merges: Merges, counts: &Counts) -> Result<Self, String> {
-        let mut followers: FxHashMap<u64, (i64, i64)> = FxHashMap::default(); // tokens and distinct tokens
-        let (mut total, mut distinct) = (0i64, 0i64);
+        let followers = Followers::from_counts(counts, merges.vocabulary())?;
         let mut by_length: Vec<Vec<u64>> = vec![Vec::new(); ORDER + 1];
-        for (ngram, count) in counts {
+        for ngram in counts.keys() {
             by_length[length_of(*ngram)].push(*ngram);
-            if length_of(*ngram) == 1 {
-                if tokens_of(*ngram) as usize >= merges.vocabulary() {
-                    return Err(format!(
-                        "Token {} is none of {}.",
-                        tokens_of(*ngram),
-                        merges.vocabulary()
-                    ));
-                }
-                total += count;
-                distinct += 1;
-                continue;
-            }
-            let (tokens, kinds) = followers.entry(context(*ngram)).or_insert((0, 0));
-            *tokens += count;
-            *kinds += 1;
-            for shorter in [context(*ngram), ending(*ngram)] {
-                if !counts.contains_key(&shorter) {
-                    return Err(format!(
-                        "The n-gram {ngram} is counted, and its part {shorter} is not."
-                    ));
-                }
-            }
-        }
-        if total == 0 {
-            return Err("No token is counted, so there is no model. Count some text.".into());
         }
         let uniform = 1.0 / merges.vocabulary() as f64;
         let left_over = |(tokens, kinds): (i64, i64)| kinds as f64 / (tokens + kinds) as f64;
@@ -110,13 +84,17 @@ impl NgramModel {
         for (length, ngrams) in by_length.iter().enumerate().skip(1) {
             for ngram in ngrams {
                 let (all, below) = match length {
-                    1 => ((total, distinct), uniform),
-                    _ => (followers[&context(*ngram)], probabilities[&ending(*ngram)]),
+                    1 => (followers.of_no_context, uniform),
+                    _ => (
+                        followers.of_contexts[&context(*ngram)],
+                        probabilities[&ending(*ngram)],
+                    ),
                 };
                 let own = counts[ngram] as f64 / (all.0 + all.1) as f64;
                 let probability = own + left_over(all) * below;
                 probabilities.insert(*ngram, probability);
-                let backoff = followers.get(ngram).map_or(0.0, |all| -left_over(*all).log2());
+                let own_followers = followers.of_contexts.get(ngram);
+                let backoff = own_followers.map_or(0.0, |all| -left_over(*all).log2());
                 let at = table.place(*ngram);
                 table.entries[at] = Entry {
                     key: *ngram,
@@ -125,7 +103,7 @@ impl NgramModel {
                 };
             }
         }
-        let unseen = -(left_over((total, distinct)) * uniform).log2();
+        let unseen = -(left_over(followers.of_no_context) * uniform).log2();
         Ok(Self {
             merges,
             table,

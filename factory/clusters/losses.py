@@ -1,0 +1,82 @@
+"""Losses of clusters by a proxy model, before and after it continues on half of each: LOSSES.
+
+The model scores at most 64 documents of a cluster, and 16 KiB of each. They are the documents of the least
+hashes, after leaving out the training documents of the proxy. The loss *after* tells noise, which stays high,
+from another language, which the proxy learns, and from templates, which it learns by heart.
+
+    clusters   doc_id, cell, cluster
+    documents  doc_id, text
+    languages  doc_id, detected_language
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from factory.clusters.terms import document_frequency
+from factory.lake.schemas.clusters import LOSSES
+from factory.models.arrow_stream import arrow_stream_of
+from factory.models.sampling import unit_interval
+from spark_udfs.clusters import losses as udf
+
+WEIGHT = 3.0
+"""How often a count of half A counts, where a count of the base counts once."""
+
+_CANDIDATES = 4 * udf.DOCUMENTS  # of a cluster, expected, from which the first by hash are chosen
+_COMMON_WORDS_DOCUMENTS = 2_000  # that tell how common words are
+
+
+def losses(
+    clusters: DataFrame, documents: DataFrame, languages: DataFrame, proxy: DataFrame, weight: float = WEIGHT
+) -> DataFrame:
+    """Return a row of LOSSES for each cluster of `clusters` (CLUSTERS); `proxy` is the row of PROXY.
+
+    Runs two bounded jobs when called, to read the proxy and to count common words.
+    """
+    model = proxy.toArrow()
+    sizes = clusters.groupBy("cluster", "cell").agg(F.count("*").alias("n_documents"))
+    sample = _sample(clusters, sizes, documents, model["trained_below"][0].as_py())
+    common_words = sample.orderBy("unit", "doc_id").limit(_COMMON_WORDS_DOCUMENTS).select("text")
+    score = partial(
+        udf.losses,
+        proxy=arrow_stream_of(model),
+        weight=weight,
+        document_frequency=document_frequency(common_words),
+    )
+    scores = (
+        sample.join(languages, "doc_id", "left")
+        .select("cluster", "unit", "doc_id", F.col("detected_language").alias("language"), "text")
+        .repartition("cluster")
+        .sortWithinPartitions("cluster", "unit", "doc_id")
+        .mapInArrow(score, from_arrow_schema(udf.SCORES))
+    )
+    no_words = F.array().cast("array<string>")
+    columns = {
+        "n_sampled": F.coalesce("n_sampled", F.lit(0)),
+        "n_families": F.coalesce("n_families", F.lit(0)),
+        "terms": F.coalesce("terms", no_words),
+        "examples": F.coalesce("examples", no_words),
+        "partition": F.lit(None).cast("string"),
+    }
+    return sizes.join(scores, "cluster", "left").withColumns(columns).select(*LOSSES.names)
+
+
+def _sample(clusters: DataFrame, sizes: DataFrame, documents: DataFrame, trained_below: float) -> DataFrame:
+    """(cluster, unit, doc_id, text) of the documents that are scored."""
+    share = F.lit(float(_CANDIDATES)) / F.col("n_documents")
+    below = trained_below + (1 - trained_below) * share
+    by_hash = Window.partitionBy("cluster").orderBy("unit", "doc_id")
+    first = (
+        clusters.select("doc_id", "cluster", unit_interval().alias("unit"))
+        .join(sizes.select("cluster", "n_documents"), "cluster")
+        .where((F.col("unit") >= trained_below) & (F.col("unit") < below))
+        .withColumn("place", F.row_number().over(by_hash))
+        .where(F.col("place") <= udf.DOCUMENTS)
+        .select("cluster", "unit", "doc_id")
+    )
+    text = F.substring("text", 1, udf.TEXT_BYTES).alias("text")
+    return first.join(documents.select("doc_id", text).where("text != ''"), "doc_id")
