@@ -90,6 +90,7 @@ HTML = Peer(
     ("resiliparse==2.0.1", "trafilatura==2.3.1", "lxml-html-clean==0.4.6", "justext==3.0.2"),
 )
 NLTK = Peer("nltk", ("nltk==3.9.2",))
+FAISS = Peer("faiss", ("faiss-cpu==1.15.1", "numpy==2.4.6"))
 CLANG = Peer("libclang", ("libclang==18.1.1",))
 
 

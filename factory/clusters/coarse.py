@@ -22,6 +22,7 @@ from spark_udfs.clusters.vectors import binary, matrix
 
 SAMPLED_OF_CELL = 256
 MOST_SAMPLED = 1 << 20
+MOST_NUMBERS = 1 << 28  # of the sampled vectors together: a gigabyte
 N_EXAMPLES = 20
 _CANDIDATES = 4 * MOST_TEXTS  # of a cell, by their hashes: fewer than MOST_TEXTS are never among them
 
@@ -33,9 +34,12 @@ def coarse_table(vectors: DataFrame, documents: DataFrame, cells: int | None = N
     values. Runs a few jobs, and fits on the driver. Raises ConfigurationError for more cells than documents,
     and if no document has a vector.
     """
-    n_known = vectors.where("vector IS NOT NULL").count()
-    k = n_cells(n_known, cells)
-    centroids = fit(_sample(vectors, n_known, k), k)
+    [size] = vectors.agg(
+        F.count("vector").alias("n_known"), F.max(F.octet_length("vector")).alias("n_bytes")
+    ).collect()
+    k = n_cells(size.n_known, cells)
+    n_sampled = min(SAMPLED_OF_CELL * k, MOST_SAMPLED, max(2 * k, MOST_NUMBERS * 4 // size.n_bytes))
+    centroids = fit(_sample(vectors, n_sampled / size.n_known), k)
     rows = vectors.select("doc_id", unit_interval().alias("unit"), "vector")
     members = in_cells(rows, centroids, "doc_id", "unit").localCheckpoint()
     counts = members.groupBy("cell").agg(F.count("*").alias("n_documents")).localCheckpoint()
@@ -45,9 +49,8 @@ def coarse_table(vectors: DataFrame, documents: DataFrame, cells: int | None = N
     return vectors.sparkSession.createDataFrame(table)
 
 
-def _sample(vectors: DataFrame, n_known: int, k: int) -> Vectors:
-    """The vectors of the least hashes, in their order."""
-    share = min(SAMPLED_OF_CELL * k, MOST_SAMPLED) / n_known
+def _sample(vectors: DataFrame, share: float) -> Vectors:
+    """The vectors with a hash below `share`, in the order of their hashes."""
     rows = vectors.where("vector IS NOT NULL").withColumn("unit", unit_interval())
     sample = rows.where(F.col("unit") < share).select("unit", "doc_id", "vector").toArrow()
     by_hash = sample.sort_by([("unit", "ascending"), ("doc_id", "ascending")])

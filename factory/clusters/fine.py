@@ -20,6 +20,7 @@ from spark_udfs.clusters.assignment import UNKNOWN
 from spark_udfs.clusters.fine import CENTER_UNIT, fit_cells
 
 MOST_SAMPLED = 1 << 16  # vectors of a cell
+MOST_NUMBERS = 1 << 26  # of these vectors together: 256 MB in a worker
 
 
 def fine_table(vectors: DataFrame, coarse: DataFrame, clusters: int | None = None) -> DataFrame:
@@ -32,8 +33,11 @@ def fine_table(vectors: DataFrame, coarse: DataFrame, clusters: int | None = Non
     cells = coarse.where(f"cell <> {UNKNOWN}")
     n_documents = cells.select("cell", "n_documents").toArrow().sort_by("cell")["n_documents"].to_numpy()
     n_clusters = clusters_by_cell(n_documents, clusters)
-    together = _sample(vectors, coarse).unionByName(_centers(cells)).repartition("cell")
-    function = partial(fit_cells, n_clusters=n_clusters, most_vectors=MOST_SAMPLED)
+    centroids = centroids_of(coarse)
+    most_vectors = min(MOST_SAMPLED, MOST_NUMBERS // centroids.shape[1])
+    sample = _sample(in_cells(_known(vectors), centroids, "unit", "doc_id", "vector"), coarse, most_vectors)
+    together = sample.unionByName(_centers(cells)).repartition("cell")
+    function = partial(fit_cells, n_clusters=n_clusters, most_vectors=most_vectors)
     centers = (
         together.sortWithinPartitions("cell", "unit", "doc_id")
         .select("cell", "vector")
@@ -43,12 +47,14 @@ def fine_table(vectors: DataFrame, coarse: DataFrame, clusters: int | None = Non
     return _numbered(centers)
 
 
-def _sample(vectors: DataFrame, coarse: DataFrame) -> DataFrame:
-    """(cell, unit, doc_id, vector) of about MOST_SAMPLED vectors of each cell, by their hashes."""
-    rows = vectors.where("vector IS NOT NULL").withColumn("unit", unit_interval())
+def _known(vectors: DataFrame) -> DataFrame:
+    return vectors.where("vector IS NOT NULL").withColumn("unit", unit_interval())
+
+
+def _sample(documents: DataFrame, coarse: DataFrame, n: int) -> DataFrame:
+    """About `n` documents of each cell by their hashes; the worker takes the first `n`."""
     sizes = F.broadcast(coarse.select("cell", "n_documents"))
-    documents = in_cells(rows, centroids_of(coarse), "unit", "doc_id", "vector").join(sizes, "cell")
-    return documents.where(F.col("unit") * F.col("n_documents") < MOST_SAMPLED).drop("n_documents")
+    return documents.join(sizes, "cell").where(F.col("unit") * F.col("n_documents") < n).drop("n_documents")
 
 
 def _centers(cells: DataFrame) -> DataFrame:

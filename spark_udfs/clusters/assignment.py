@@ -40,7 +40,8 @@ def nearest_clusters(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
     """Yield rows of NEAREST for the documents of each (cell, part), which follow the centroids of the cell.
 
     Rows are (cell, part, cluster, vector, doc_id, partition), sorted by cell and part; rows with a `cluster`
-    are centroids and come first. Memory holds a batch and the centroids of one cell.
+    are centroids and come first. Memory holds a batch and the centroids of one cell. Raises
+    ConfigurationError for a cell without centroids, except -1, and for vectors of another length.
     """
     for _, pieces in groups(batches, "cell", "part"):
         centroids: list[pa.RecordBatch] = []
@@ -54,9 +55,14 @@ def nearest_clusters(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
 
 
 def _nearest(documents: pa.RecordBatch, centroids: pa.RecordBatch | None = None) -> pa.RecordBatch:
-    if centroids is None:
+    cell = documents.column("cell")[0].as_py()
+    if cell == UNKNOWN:
         clusters = np.full(documents.num_rows, UNKNOWN, np.int32)
         distances = np.full(documents.num_rows, np.nan)
+    elif centroids is None:
+        raise ConfigurationError(
+            f"Cell {cell} has no clusters. Cut the clusters again, in the cells as they are now."
+        )
     else:
         nearest, distances = _assigned(documents.column("vector"), matrix(centroids.column("vector")))
         clusters = centroids.column("cluster").to_numpy()[nearest]

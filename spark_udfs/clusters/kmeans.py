@@ -27,7 +27,7 @@ CLOSE = 1e-5  # cosines: two centroids that differ by less are compared in float
 EQUAL = 1e-6  # one minus the cosine: vectors this near to their center never become a cluster of their own
 _GRID = 4_000.0  # steps of one; with the rounding of 30,000 dimensions still below 2^12
 _ROWS, _TILE = 1_024, 1_024  # 4 MB of cosines at once, which stay in a core's caches
-_PAIRS = 1 << 14  # whose products are added at once: 16 MB at 128 dimensions
+_PAIRS = 1 << 10  # whose products are added at once: 1 MB at 128 dimensions
 
 
 def fit(vectors: Vectors, k: int, seed: int = 0) -> Vectors:

@@ -22,7 +22,7 @@ Matrix = npt.NDArray[np.float32]
 
 
 def nearly_equal_centroids(n: int, dimensions: int = 128) -> Matrix:
-    """Centroids whose cosines with any vector differ by less than the error of a float32 sum."""
+    """Centroids: their cosines with any vector differ by less than the error of a float32 sum."""
     chance = np.random.default_rng(5)
     center = chance.standard_normal(dimensions)
     return unit(center + 1e-6 * chance.standard_normal((n, dimensions)))

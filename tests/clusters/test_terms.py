@@ -18,8 +18,8 @@ BREAD = [f"the bread is done{zebras}" for zebras in (" zebra" * 9, *[""] * 5)]
 
 
 def frequency(texts: list[str]) -> DocumentFrequency:
-    [counted] = texts_with_buckets(iter([pa.record_batch({"text": texts})]))
-    counts = dict(zip(counted["bucket"].to_pylist(), counted["n"].to_pylist(), strict=True))
+    [counts_of_task] = texts_with_buckets(iter([pa.record_batch({"text": texts})]))
+    counts = dict(zip(counts_of_task["bucket"].to_pylist(), counts_of_task["n"].to_pylist(), strict=True))
     n_texts = counts.pop(ALL_TEXTS)
     dense = pa.array([counts.get(bucket, 0) for bucket in range(N_BUCKETS)]).to_numpy()
     return DocumentFrequency(n_texts, dense)

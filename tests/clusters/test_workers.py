@@ -1,4 +1,4 @@
-"""What workers do with batches: cells, clusters of a cell, and the centroids fitted in it."""
+"""What workers do with batches: cells, clusters of a cell, and the centroids rows_of_cells in it."""
 
 from __future__ import annotations
 
@@ -83,10 +83,10 @@ def test_documents_meet_the_clusters_of_their_cell_alone(rows: int) -> None:
         for cell, clusters, vectors, ids in columns
     )
     nearest = pa.Table.from_batches(nearest_clusters(iter(batches_of(table, rows)))).to_pydict()
-    expected = [-1, -1]
-    expected += assign(VECTORS[5:20], centers[0])[0].tolist()
-    expected += (assign(VECTORS[20:], centers[1])[0] + 2).tolist()
-    assert nearest["cluster"] == expected
+    clusters_expected = [-1, -1]
+    clusters_expected += assign(VECTORS[5:20], centers[0])[0].tolist()
+    clusters_expected += (assign(VECTORS[20:], centers[1])[0] + 2).tolist()
+    assert nearest["cluster"] == clusters_expected
     assert nearest["cell"] == [-1] * 2 + [0] * 15 + [1] * 20
     assert nearest["distance"][:2] == [None, None]
     assert min(nearest["distance"][2:]) >= 0
@@ -102,18 +102,32 @@ def cells_and_centers(rows: int) -> list[pa.RecordBatch]:
 @pytest.mark.parametrize("rows", [1, 4, 100])
 def test_a_cell_is_fitted_to_its_first_vectors_without_its_center(rows: int) -> None:
     sizes = np.array([3, 0, 5])
-    fitted = pa.Table.from_batches(
+    rows_of_cells = pa.Table.from_batches(
         fit_cells(iter(cells_and_centers(rows)), n_clusters=sizes, most_vectors=12)
     ).to_pydict()
-    assert fitted["cell"] == [0, 0, 0, 2]
-    assert fitted["number"] == [0, 1, 2, 0]
-    assert np.array_equal(matrix(pa.array(fitted["centroid"][:3])), fit(VECTORS[:12], 3))
-    assert fitted["centroid"][3] == VECTORS[38].tobytes()
+    assert rows_of_cells["cell"] == [0, 0, 0, 2]
+    assert rows_of_cells["number"] == [0, 1, 2, 0]
+    assert np.array_equal(matrix(pa.array(rows_of_cells["centroid"][:3])), fit(VECTORS[:12], 3))
+    assert rows_of_cells["centroid"][3] == VECTORS[38].tobytes()
 
 
 def test_a_cell_has_no_more_clusters_than_vectors() -> None:
     batches = cells_and_centers(100)
-    fitted = pa.Table.from_batches(
+    rows_of_cells = pa.Table.from_batches(
         fit_cells(iter(batches), n_clusters=np.array([50, 0, 5]), most_vectors=100)
     )
-    assert fitted["cell"].to_pylist() == [0] * 20 + [2]
+    assert rows_of_cells["cell"].to_pylist() == [0] * 20 + [2]
+
+
+def test_a_cell_without_clusters_is_an_error() -> None:
+    """Clusters were cut in other cells, for example."""
+    columns = {
+        "cell": pa.array([3], pa.int32()),
+        "part": pa.array([0], pa.int32()),
+        "cluster": pa.nulls(1, pa.int32()),
+        "vector": binary(VECTORS[:1]),
+        "doc_id": ["a"],
+        "partition": pa.nulls(1, pa.string()),
+    }
+    with pytest.raises(ConfigurationError, match="Cell 3 has no clusters"):
+        list(nearest_clusters(iter([pa.record_batch(columns)])))
