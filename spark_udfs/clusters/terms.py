@@ -1,7 +1,8 @@
 """The words that set a few texts apart from many: tf-idf of single words.
 
-Words are the tokens that classifiers and word lists share (`factory.models.hashing`). How many texts have a
-word is counted by a bucket of its hash, so the counts take 2 MB for any number of words.
+Words are the tokens that classifiers and word lists share (`factory.models.hashing`). Scripts written without
+spaces have a token for each character, and pairs of neighbors are their words. How many texts have a word is
+counted by a bucket of its hash, so the counts take 2 MB for any number of words.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from factory import _native
+from factory.models.hashing import pair
 from spark_udfs.clusters.runs import groups
 
 N_TERMS = 10
@@ -25,6 +27,7 @@ ALL_TEXTS = -1
 _TERMS = pa.list_(pa.string())
 _BITS = 18
 N_BUCKETS = 1 << _BITS
+_IDEOGRAPH_BYTES = 3  # in UTF-8; Thai, Lao, Burmese and Khmer letters have as many
 _LENGTHS = range(2, 41)  # bytes of a word: a line of base64 tells nobody anything
 
 
@@ -88,10 +91,14 @@ def terms_of_groups(
 
 
 def _words(text: str) -> Iterator[tuple[int, str]]:
-    """The bucket and the lower case of each word of letters."""
+    """The bucket and the lower case of each word, and of neighbors in scripts written without spaces."""
     utf8 = text.encode()
+    ideograph, ideograph_hash, ideograph_end = "", 0, 0
     for token, begin, end in _native.token_hashes(text):
-        if end - begin in _LENGTHS:
-            word = utf8[begin:end].decode().lower()
-            if not word.isdigit():
-                yield token >> (64 - _BITS), word
+        word = utf8[begin:end].decode().lower()
+        if len(word) == 1 and end - begin >= _IDEOGRAPH_BYTES:
+            if ideograph and ideograph_end == begin:
+                yield pair(ideograph_hash, token) >> (64 - _BITS), ideograph + word
+            ideograph, ideograph_hash, ideograph_end = word, token, end
+        elif end - begin in _LENGTHS and not word.isdigit():
+            yield token >> (64 - _BITS), word

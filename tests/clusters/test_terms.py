@@ -41,6 +41,12 @@ def test_numbers_and_lines_of_base64_are_no_terms() -> None:
     assert top_terms(texts, frequency(RIVERS)) == ["word"]
 
 
+def test_chinese_terms_are_pairs_of_neighboring_characters() -> None:
+    texts = ["河流上升", "河流, 上", "桥"]
+    assert top_terms(texts, frequency(RIVERS))[0] == "河流"
+    assert set(top_terms(texts, frequency(RIVERS))) == {"河流", "流上", "上升"}
+
+
 def test_a_word_of_every_text_is_no_term_and_no_text_has_none() -> None:
     texts = ["same words", "same words"]
     assert top_terms(texts, frequency(texts)) == []
