@@ -20,14 +20,16 @@ from pyspark.sql.types import StructType
 from factory.errors import ConfigurationError
 from factory.frozen_model import FrozenModel
 from factory.lake.schemas.clusters import VERDICTS
-from spark_udfs.clusters.verdicts import ADDED, ClusterVerdict, Judge, Scales
+from spark_udfs.clusters.verdicts import ADDED, ClusterVerdict, Judge, Scales, logarithms
 
 
 class VerdictLimits(FrozenModel):
     """Where noise and repetition begin, and the share of a repetitive cluster that stays."""
 
-    noise: float = Field(5.0, ge=0, description="deviations above the median; clusters above are discarded")
-    easy: float = Field(3.0, ge=0, description="deviations below the median; clusters below are downsampled")
+    noise: float = Field(5.5, ge=0, description="deviations above the median; noise is further away")
+    easy: float = Field(
+        3.0, ge=0, description="deviations of the logarithm below; templates are further away"
+    )
     rate: float = Field(0.25, ge=0, le=1, description="share of a downsampled cluster that stays")
 
 
@@ -43,11 +45,16 @@ def judge(losses: pa.Table, limits: VerdictLimits, by_hand: Mapping[int, Cluster
             f"{pc.min(losses['cluster'])} to {pc.max(losses['cluster'])}."
         )
     languages = np.array(losses["language"].to_pylist(), dtype=object)
-    before, after = (
-        Scales.from_losses(languages, losses[name].to_numpy().astype(np.float64))
-        for name in ("loss", "loss_after")
+    before, after = (losses[name].to_numpy().astype(np.float64) for name in ("loss", "loss_after"))
+    return Judge(
+        before=Scales.from_losses(languages, before),
+        after=Scales.from_losses(languages, after),
+        log_after=Scales.from_losses(languages, logarithms(after)),
+        noise=limits.noise,
+        easy=limits.easy,
+        rate=limits.rate,
+        by_hand=dict(by_hand),
     )
-    return Judge(before, after, limits.noise, limits.easy, limits.rate, dict(by_hand))
 
 
 def verdicts(losses: DataFrame, limits: VerdictLimits, by_hand: Mapping[int, ClusterVerdict]) -> DataFrame:

@@ -1,13 +1,18 @@
 """Verdicts on clusters: losses that are far from the median of their language.
 
 A deviation is 1.4826 times the median distance from the median, which is the standard deviation of normally
-distributed losses. Outliers move neither, as long as they are fewer than half.
+distributed losses (Rousseeuw and Croux, "Alternatives to the Median Absolute Deviation", 1993). A quarter of
+outliers would widen it by half, so outliers are left out and it is computed again, until there are none.
+
+Noise adds bits, so high losses are measured by difference. A loss cannot fall below zero, so low ones are
+measured by ratio: half the median is as far as a quarter is from half.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import exp
 from typing import Any, Literal
 
 import numpy as np
@@ -19,13 +24,15 @@ _JUDGED = ["cluster", "language", "loss", "loss_after"]
 Floats = npt.NDArray[np.float64]
 
 LEAST_CLUSTERS = 8  # of a language that has a median of its own
-LEAST_DEVIATION = 0.1  # bits per byte; below, losses of like clusters differ by chance
+LEAST_DEVIATION = 0.1  # bits per byte, and natural logarithm; losses of like clusters differ by chance
+_OUTLIER = 3.0  # deviations
+_LEAST_LOSS = 1e-6  # bits per byte that has a logarithm
 NO_LIMIT = 1e9  # bits per byte that no text has
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The median of losses and their deviation, in bits per byte."""
+    """The median and the deviation of losses without outliers."""
 
     median: float
     deviation: float
@@ -33,9 +40,14 @@ class Scale:
     @classmethod
     def from_losses(cls, losses: Floats) -> Scale:
         """Return the scale of one loss or more."""
-        median = float(np.median(losses))
-        deviation = 1.4826 * float(np.median(np.abs(losses - median)))
-        return cls(median, max(deviation, LEAST_DEVIATION))
+        while True:
+            median = float(np.median(losses))
+            distances = np.abs(losses - median)
+            deviation = max(1.4826 * float(np.median(distances)), LEAST_DEVIATION)
+            inliers = distances <= _OUTLIER * deviation
+            if inliers.all():
+                return cls(median, deviation)
+            losses = losses[inliers]
 
     def z(self, loss: float | None) -> float | None:
         """Return the distance of a loss from the median in deviations; None for no loss."""
@@ -69,12 +81,18 @@ class Scales:
         return self.of_languages.get(language or "", self.of_all)
 
 
+def logarithms(losses: Floats) -> Floats:
+    """Return the natural logarithms of losses."""
+    return np.log(np.maximum(losses, _LEAST_LOSS))
+
+
 @dataclass(frozen=True)
 class Judge:
     """Gives verdicts by the loss after continuing; the loss before only has a z-score."""
 
     before: Scales
     after: Scales
+    log_after: Scales
     noise: float
     easy: float
     rate: float
@@ -92,13 +110,13 @@ class Judge:
 
     def _verdict(self, row: Mapping[str, Any]) -> dict[str, Any]:
         loss_after = row["loss_after"]
-        before, after = (scales.for_language(row["language"]) for scales in (self.before, self.after))
-        high = low = None
-        if after is not None:
-            high = after.median + self.noise * after.deviation
-            low = after.median - self.easy * after.deviation
+        before, after, log_after = (
+            scales.for_language(row["language"]) for scales in (self.before, self.after, self.log_after)
+        )
+        high = after and after.median + self.noise * after.deviation
+        low = log_after and exp(log_after.median - self.easy * log_after.deviation)
         verdict = "keep"
-        if loss_after is None or after is None:
+        if loss_after is None or high is None or low is None:
             verdict = "too_small"
         elif loss_after > high:
             verdict = "discard"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from factory.clusters.verdicts import VerdictLimits, judge
@@ -65,9 +65,17 @@ def test_a_language_of_enough_clusters_has_its_own_median() -> None:
 
 
 def test_equal_clusters_are_no_outliers() -> None:
-    rows = verdicts(losses(*[("en", 2.0)] * 9, ("en", 2.0 + 4 * LEAST_DEVIATION)))
+    rows = verdicts(losses(*[("en", 2.0)] * 9, ("en", 2.0 + 4 * LEAST_DEVIATION), ("en", 1.6)))
     assert {row["verdict"] for row in rows} == {"keep"}
     assert rows[9]["z_after"] == pytest.approx(4)
+
+
+def test_half_the_median_is_as_far_as_a_quarter_is_from_half() -> None:
+    limits = VerdictLimits(easy=1.0)
+    twice, plain = (
+        verdicts(losses(*[("en", times * after) for after in ENGLISH]), limits=limits) for times in (2, 1)
+    )
+    assert twice[0]["low"] == pytest.approx(2 * plain[0]["low"])
 
 
 def test_a_cluster_without_a_loss_is_too_small_and_stays() -> None:
@@ -101,9 +109,20 @@ def test_overruling_a_cluster_that_does_not_exist_is_refused() -> None:
         verdicts(english(), {-2: "keep"})
 
 
-@given(values=st.lists(st.floats(0, 12), min_size=1, max_size=30))
-def test_a_scale_is_the_median_and_its_robust_deviation(values: list[float]) -> None:
+def test_a_quarter_of_outliers_moves_the_limits_little() -> None:
+    chance = np.random.default_rng(2)
+    values = chance.normal(2, 0.4, 300)
+    clean, with_outliers = (
+        Scale.from_losses(np.concatenate([values, more])) for more in ([], [7.0] * 60 + [0.3] * 40)
+    )
+    assert with_outliers.median == pytest.approx(clean.median, abs=0.05)
+    assert with_outliers.deviation == pytest.approx(clean.deviation, rel=0.1)
+
+
+@given(values=st.lists(st.floats(1, 1.5), min_size=1, max_size=30))
+def test_the_scale_of_close_losses_is_the_median_and_its_robust_deviation(values: list[float]) -> None:
     scale = Scale.from_losses(np.array(values))
+    assume(all(abs(loss - scale.median) <= 3 * scale.deviation for loss in values))
     distances = sorted(abs(loss - scale.median) for loss in values)
     assert scale.deviation >= LEAST_DEVIATION
     middle = len(values) // 2
