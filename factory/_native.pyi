@@ -101,7 +101,7 @@ class LsaModel:
     """A projection of hashed counts to vectors, as `factory/models/lsa.py` defines it."""
 
     def __init__(self, bits: int, projection: bytes) -> None:
-        """Make the model of (2^`bits`, d) little-endian float32.
+        """Make the model of (2^`bits`, d) little-endian bfloat16, the first halves of float32.
 
         Raises ValueError for `bits` beyond 1 to 24, another number of bytes, and a number that is not finite.
         """

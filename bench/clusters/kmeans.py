@@ -28,7 +28,7 @@ from bench.peers import FAISS, FLORET
 from factory import _native
 from factory.clusters.sizes import clusters_by_cell
 from factory.models.embedders import DIMENSIONS
-from factory.models.lsa import BITS, fit_projection
+from factory.models.lsa import BITS, bfloat16, fit_projection
 from spark_udfs.clusters.kmeans import ROUNDS, Vectors, assign, fit
 
 SEEDS = range(5)
@@ -149,7 +149,7 @@ def _lsa(texts: list[str]) -> tuple[Vectors, float]:
     began = time.process_time()
     column = pa.array(texts)
     projection = fit_projection(column, DIMENSIONS)
-    rows = _native.LsaModel(BITS, projection.astype("<f4").tobytes()).embed(column).to_numpy()
+    rows = _native.LsaModel(BITS, bfloat16(projection).tobytes()).embed(column).to_numpy()
     return rows.reshape(len(texts), -1), time.process_time() - began
 
 

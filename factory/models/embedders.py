@@ -24,7 +24,7 @@ from factory.errors import ConfigurationError, NotFound
 from factory.lake.schemas.clusters import EMBEDDER, VECTORS
 from factory.models.arrow_stream import arrow_stream_of
 from factory.models.embedder_spec import EmbedderSpec, class_of_file, parse_embedder
-from factory.models.lsa import BITS, fit_projection, require_scikit_learn
+from factory.models.lsa import BITS, bfloat16, fit_projection, require_scikit_learn
 from factory.models.onnx_model import onnx_table
 from factory.models.sampling import unit_interval
 from spark_udfs.models import embedders as udf
@@ -35,8 +35,7 @@ __all__ = ["EmbedderSpec", "parse_embedder", "embedder_table", "vectors"]
 DIMENSIONS = 128  # of `lsa` unless given
 FITTED_DOCUMENTS = 20_000
 FITTED_BYTES = 64_000_000
-FITTED_OF_A_DOCUMENT = 1 << 16  # bytes, and characters
-_PROBE = "A text to see how many numbers a vector has."
+FITTED_OF_A_DOCUMENT = 1 << 14  # characters: more documents teach more than more of each
 
 
 def embedder_table(documents: DataFrame, spec: EmbedderSpec, dimensions: int | None = None) -> DataFrame:
@@ -100,7 +99,7 @@ def _lsa(documents: DataFrame, dimensions: int) -> dict[str, Any]:
     require_scikit_learn()
     texts = _fitting_sample(documents)
     projection = fit_projection(texts, dimensions)
-    content = projection.astype("<f4").tobytes()
+    content = bfloat16(projection).tobytes()
     return _columns(projection.shape[1], {"bits": BITS}, content, len(texts))
 
 
@@ -128,7 +127,7 @@ def _fitting_sample(documents: DataFrame) -> pa.Array:
 def _onnx(spec: EmbedderSpec) -> dict[str, Any]:
     assert spec.path is not None
     [row] = onnx_table(spec.path).to_pylist()
-    output = open_model(row["content"]).outputs(pa.array([_PROBE]))
+    output = open_model(row["content"]).outputs(pa.array([udf.PROBE]))
     if output.ndim != 2:
         raise ConfigurationError(
             f"The first output of {spec.path.name} has the shape {output.shape} for one text. An embedder's "

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float32]
 
+PROBE = "A text that shows how many numbers a vector has."
+
 
 class Embedder(Protocol):
     """A function from texts to vectors."""
@@ -183,12 +185,12 @@ def open_sentence_transformer(folder: str) -> SentenceEmbedder:
     torch.set_num_threads(1)
     try:
         model = SentenceTransformer(folder, device="cpu", local_files_only=True)
-        dimensions = int(model.get_sentence_embedding_dimension())
+        [vector] = model.encode([PROBE], show_progress_bar=False)
     except Exception as error:  # the library has no exception of its own
         raise ConfigurationError(
             f"{folder} is not a model of sentence-transformers ({error}). Save one with `model.save`."
         ) from error
-    return SentenceEmbedder(model, dimensions)
+    return SentenceEmbedder(model, len(vector))
 
 
 def numbers(text: str) -> list[float]:

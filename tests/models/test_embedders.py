@@ -17,7 +17,7 @@ from factory.lake.schemas.clusters import EMBEDDER, VECTORS
 from factory.lake.schemas.ingest import RAW
 from factory.models import embedders
 from factory.models.embedders import embedder_table, parse_embedder, vectors
-from factory.models.lsa import fit_projection
+from factory.models.lsa import bfloat16, fit_projection
 from factory.models.sampling import unit_interval
 from tests.models.test_embedder_workers import onnx_file
 from tests.models.test_onnx_model import dictionary
@@ -101,7 +101,7 @@ def test_the_sample_is_the_least_hashes_within_documents_and_bytes(
         most = min(n_documents, int((sizes <= n_bytes).sum()))
         assert 0.7 * most < row.n_documents <= most
         sample = pa.array([texts[doc_id][:300] for doc_id in by_hash[: row.n_documents]])
-        assert bytes(row.content) == fit_projection(sample, 8).tobytes()
+        assert bytes(row.content) == bfloat16(fit_projection(sample, 8)).tobytes()
     with pytest.raises(NotFound, match="There is no text to fit an embedder on"):
         embedder_table(raw(spark, {"f": None}), spec)
 

@@ -56,7 +56,7 @@ def sample(n_each: int = 30, seed: int = 3) -> pa.Array:
 
 def embed(projection: lsa.Floats, texts: pa.Array) -> lsa.Floats:
     bits = len(projection).bit_length() - 1
-    numbers = _native.LsaModel(bits, projection.astype("<f4").tobytes()).embed(texts).to_numpy()
+    numbers = _native.LsaModel(bits, lsa.bfloat16(projection).tobytes()).embed(texts).to_numpy()
     return numbers.reshape(len(texts), -1)
 
 
@@ -75,7 +75,8 @@ def test_native_counts_are_those_of_the_definition(text: str, bits: int) -> None
 @settings(max_examples=100, deadline=None)
 @given(text=texts)
 def test_native_vectors_are_those_of_the_definition(text: str) -> None:
-    projection = np.random.default_rng(7).normal(size=(1 << 6, 5)).astype(np.float32)
+    normals = np.random.default_rng(7).normal(size=(1 << 6, 5)).astype(np.float32)
+    projection = lsa.from_bfloat16(lsa.bfloat16(normals))
     [native] = embed(projection, pa.array([text]))
     assert native == pytest.approx(lsa.vector(text, projection), abs=1e-5)
 
@@ -92,6 +93,18 @@ def test_native_vectors_are_those_of_the_definition(text: str) -> None:
 )
 def test_the_license_comment_at_the_head_is_cut_off(text: str, rest: str) -> None:
     assert lsa.without_license_comment(text) == rest
+
+
+@given(
+    numbers=st.lists(st.floats(-(2.0**100), 2.0**100, width=32), min_size=1),
+)
+def test_bfloat16_is_the_nearest_number_of_eight_bits(numbers: list[float]) -> None:
+    floats = np.array(numbers, np.float32)
+    nearest = lsa.from_bfloat16(lsa.bfloat16(floats))
+    assert np.array_equal(lsa.bfloat16(nearest), lsa.bfloat16(floats))
+    mantissas, _ = np.frexp(nearest)
+    assert np.array_equal(mantissas * 256, np.round(mantissas * 256))
+    assert (np.abs(nearest - floats) <= np.abs(floats) * 2.0**-8 + 1e-38).all()
 
 
 def test_texts_of_one_topic_are_nearer_than_texts_of_two() -> None:
@@ -135,8 +148,8 @@ def test_a_missing_text_has_no_counts_and_wrong_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match=r"Use 2\^1 to 2\^24"):
         _native.hashed_counts(pa.array(["a"]), 25)
     with pytest.raises(ValueError, match="Cast them to string"):
-        _native.LsaModel(1, bytes(8)).embed(pa.array([1]))
-    with pytest.raises(ValueError, match=r"four for each dimension of each of 2\^1 buckets"):
+        _native.LsaModel(1, bytes(4)).embed(pa.array([1]))
+    with pytest.raises(ValueError, match=r"two for each dimension of each of 2\^1 buckets"):
         _native.LsaModel(1, bytes(9))
     with pytest.raises(ValueError, match="contains NaN"):
-        _native.LsaModel(1, np.full(2, np.nan, np.float32).tobytes())
+        _native.LsaModel(1, np.full(2, 0x7FC0, np.uint16).tobytes())
