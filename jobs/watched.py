@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import dagster as dg
 
@@ -17,7 +16,7 @@ from factory.lake.names import TableName
 from factory.orchestration.declare.ingest_partition_paths import keys_at, path_of
 from factory.orchestration.table.declaration import FilesOf
 from factory.orchestration.table.table_asset import declaration_of
-from spark_udfs.ingest.place import LocalFiles
+from spark_udfs.ingest.place import Place, place_of
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Watched:
     """
 
     dataset: str
-    paths: tuple[Path, ...]
+    paths: tuple[Place, ...]
     partitions: dg.PartitionsDefinition[str] | None = None
 
     @property
@@ -42,19 +41,19 @@ class Watched:
         """The table made from the files."""
         return names.raw(self.dataset)
 
-    def inputs(self) -> dict[str, list[Path]]:
+    def inputs(self) -> dict[str, list[Place]]:
         """Return the watched inputs: all paths under the name "", or the paths of each partition."""
         if self.partitions is None:
-            return {"": [path for path in self.paths if _is_there(path)]}
-        found = {
-            key: [at for path in self.paths if _is_there(at := path_of(path, key))]
+            return {"": _existing(self.paths)}
+        inputs = {
+            key: _existing(path_of(path, key) for path in self.paths)
             for key in keys_at(self.paths, self.partitions)
         }
-        return {key: paths for key, paths in found.items() if paths}
+        return {key: paths for key, paths in inputs.items() if paths}
 
 
-def _is_there(path: Path) -> bool:
-    return LocalFiles.at(path).kind() is not None
+def _existing(paths: Iterable[Place]) -> list[Place]:
+    return [path.canonical() for path in paths if path.kind() is not None]
 
 
 @dataclass(frozen=True)
@@ -71,9 +70,9 @@ class WatchedTable:
         """The name of its memory in the sensor's cursor; no dataset has it, because it has a dot."""
         return str(self.table)
 
-    def inputs(self) -> Mapping[str, list[Path]]:
+    def inputs(self) -> Mapping[str, list[Place]]:
         """Return its files under the name ""."""
-        return {"": [Path(path) for path in self.files(None)]}
+        return {"": [place_of(path) for path in self.files(None)]}
 
 
 def tables_of_files(
@@ -101,7 +100,7 @@ def notice(datasets: Iterable[Watched], instance: dg.DagsterInstance) -> list[st
         partitions = dataset.partitions
         if isinstance(partitions, dg.DynamicPartitionsDefinition) and partitions.name:
             there.setdefault(partitions.name, set()).update(keys_at(dataset.paths, partitions))
-            if not all(LocalFiles.at(path).kind() == "folder" for path in dataset.paths):
+            if not all(path.kind() == "folder" for path in dataset.paths):
                 unsure.add(partitions.name)
     gone = []
     for name, keys in there.items():

@@ -6,8 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -19,6 +18,9 @@ from factory.cli.undeclared import undeclared_tables
 from factory.explain.tables import as_plain, published_tables
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
+
+if TYPE_CHECKING:
+    from spark_udfs.ingest.place import Place
 
 _LONGEST = 1_200  # characters of a text shown in a sample
 _LONGEST_FACT = 200  # characters of any other value
@@ -147,7 +149,7 @@ def show_pages(lake: Lake, table: TableName, rows: Sequence[dict[str, Any]], con
         console.print(beside)
 
 
-def _paths_of(lake: Lake, table: TableName) -> Sequence[Path]:
+def _paths_of(lake: Lake, table: TableName) -> Sequence[Place]:
     """The paths that a datasets file declares for the dataset of a raw table; none without such a file."""
     from factory.orchestration.datasets.assets import corpus
 

@@ -6,8 +6,8 @@ its key, and a page that was the text of another document in the raw table of th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pyiceberg.expressions import EqualTo
@@ -17,10 +17,11 @@ from factory.ingest.html_extra import require_html
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from spark_udfs.ingest.files import name_of
+from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.rows import DERIVED_FROM, BadRecord
 
 
-def whole_text(lake: Lake, table: TableName, row: Mapping[str, Any], paths: Sequence[Path]) -> str:
+def whole_text(lake: Lake, table: TableName, row: Mapping[str, Any], paths: Sequence[Place]) -> str:
     """Return all visible text of the page of a raw document; `paths` are the paths of its dataset.
 
     Raises NotFound if the page is not where it was, ConfigurationError if the document is not from a page.
@@ -41,7 +42,7 @@ def whole_text(lake: Lake, table: TableName, row: Mapping[str, Any], paths: Sequ
 
 
 def _page(
-    lake: Lake, table: TableName, row: Mapping[str, Any], facts: Mapping[str, str], paths: Sequence[Path]
+    lake: Lake, table: TableName, row: Mapping[str, Any], facts: Mapping[str, str], paths: Sequence[Place]
 ) -> tuple[bytes, str | None]:
     """The bytes of a page, and the charset that its header declares."""
     from spark_udfs.ingest.web.http_message import page_of_record
@@ -53,18 +54,21 @@ def _page(
             if len(rows):
                 return rows["text"][0].as_py().encode(), "utf-8"
     if "warc_file" in facts:
-        file = _below(paths, facts["warc_file"])
-        with file.open("rb") as archive:
+        place, name = _below(paths, facts["warc_file"])
+        with place.open(name) as archive:
             record = record_at(archive, int(facts["warc_offset"]), int(facts["warc_length"]))
         return page_of_record(record)
-    return _below(paths, row["key"]).read_bytes(), None
+    place, name = _below(paths, row["key"])
+    with place.open(name) as page:
+        return page.read(), None
 
 
-def _below(paths: Sequence[Path], key: str) -> Path:
-    """Return the file of a key below the paths of its dataset; raises NotFound if none has it."""
-    name = name_of(key)
-    candidates = [path / name if path.is_dir() else path for path in paths]
-    file = next((path for path in candidates if path.is_file() and path.as_posix().endswith(name)), None)
-    if file is None:
-        raise NotFound(f"The paths of the dataset have no file `{key}`. Put it back.")
-    return file
+def _below(paths: Sequence[Place], key: str) -> tuple[Place, bytes]:
+    """Return the place and name of a file below the paths of its dataset; raises NotFound if none has it."""
+    name = os.fsencode(name_of(key))
+    for path in (path.canonical() for path in paths):
+        if path.kind(name) == "file":
+            return path, name
+        if path.kind() == "file" and path.address.endswith(name):
+            return path.parent, os.fsencode(path.name)
+    raise NotFound(f"The paths of the dataset have no file `{key}`. Put it back.")

@@ -7,14 +7,16 @@ every other column is a fact. The driver reads the files; larger ones are better
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from io import TextIOWrapper
 from itertools import islice
-from pathlib import Path
-from typing import Literal, TypeVar
+from pathlib import PurePosixPath
+from typing import BinaryIO, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +27,8 @@ import pyarrow.parquet as pq
 from factory.errors import ConfigurationError
 from factory.lake.schemas.ingest import FACT_ROWS
 from factory.suggestions import quoted, unknown_name
+from spark_udfs.ingest.place import Place
+from spark_udfs.ingest.rows import BadRecord
 from spark_udfs.ingest.typed_values import exact_key
 
 T = TypeVar("T")
@@ -43,7 +47,7 @@ class FactFiles:
     `columns` are the facts to take, all others if there are none named.
     """
 
-    paths: tuple[Path, ...]
+    paths: tuple[Place, ...]
     by: By
     column: str
     columns: tuple[str, ...] = ()
@@ -60,7 +64,7 @@ def fact_rows(sources: Sequence[FactFiles]) -> pa.Table:
         for number, source in enumerate(sources)
         for name, file in _files(source).items()
     ]
-    n_bytes = sum(file.stat().st_size for *_, file in files)
+    n_bytes = sum(file.canonical().state(b"").n_bytes for *_, file in files)
     if n_bytes > MAX_BYTES:
         raise ConfigurationError(
             f"The files of facts have {n_bytes:,} bytes, and at most {MAX_BYTES:,} are read. Make a dataset "
@@ -71,41 +75,54 @@ def fact_rows(sources: Sequence[FactFiles]) -> pa.Table:
     return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
-def columns_of(file: Path) -> list[str]:
+def columns_of(file: Place) -> list[str]:
     """Return the columns of a file of facts; for lines of JSON, of its first `_HEAD_LINES` lines.
 
     Raises ConfigurationError if the file cannot be read.
     """
-    match file.suffix.lower():
+    match _ending(file):
         case ".parquet":
             return list(_read(file, pq.read_schema).names)
         case ".csv":
-            return list(_read(file, lambda path: pa_csv.open_csv(path, parse_options=_CSV).schema).names)
-    return list(_read(file, lambda path: _json_lines(path, _HEAD_LINES)).column_names)
+            return list(_read(file, lambda stream: pa_csv.open_csv(stream, parse_options=_CSV).schema).names)
+    return list(_read(file, partial(_json_lines, file, most=_HEAD_LINES)).column_names)
 
 
-def _files(source: FactFiles) -> dict[str, Path]:
+def _files(source: FactFiles) -> dict[str, Place]:
     """The files of a source by a name of their own: the path below the folder, or that and its number."""
-    files: dict[str, Path] = {}
+    files: dict[str, Place] = {}
     for number, path in enumerate(source.paths):
-        below = files_at(path)
+        below = _files_by_name(path)
         if not below:
-            raise ConfigurationError(f"`{path}` holds no file of facts. Name one of {quoted(ENDINGS)}.")
-        for file in below:
-            name = file.relative_to(path if path.is_dir() else path.parent).as_posix()
+            raise ConfigurationError(
+                f"`{path.display()}` holds no file of facts. Name one of {quoted(ENDINGS)}."
+            )
+        for name, file in below.items():
             files[f"{number}/{name}" if name in files else name] = file
     return files
 
 
-def files_at(path: Path) -> list[Path]:
-    """Return the files of facts at a path, a file or a folder."""
-    below = sorted(path.rglob("*")) if path.is_dir() else [path]
-    return [file for file in below if file.is_file() and file.suffix.lower() in ENDINGS]
+def files_at(path: Place) -> list[Place]:
+    """Return the files of facts at a path, a file or a folder; links to files are followed."""
+    return list(_files_by_name(path).values())
 
 
-def _rows(number: int, source: FactFiles, name_of_file: str, file: Path) -> pa.Table:
+def _files_by_name(path: Place) -> dict[str, Place]:
+    """The files of facts by name: below the folder, or the name of the file itself."""
+    places = {path.name: path}
+    if path.kind() == "folder":
+        names = sorted(path.walk(lambda _: True), key=lambda name: name.split(b"/"))
+        places = {os.fsdecode(name): path.below(name) for name in names if not name.endswith(b"/")}
+    return {name: file for name, file in places.items() if _ending(file) in ENDINGS and file.kind() == "file"}
+
+
+def _ending(file: Place) -> str:
+    return PurePosixPath(file.name).suffix.lower()
+
+
+def _rows(number: int, source: FactFiles, name_of_file: str, file: Place) -> pa.Table:
     """FACT_ROWS of a file; a row without a value to join by is left out."""
-    table = _read(file, partial(_table, column=source.column))
+    table = _read(file, partial(_table, file, column=source.column))
     twice = [name for name, n in Counter(table.column_names).items() if n > 1]
     if twice:
         raise ConfigurationError(f"The facts `{file.name}` have two columns `{twice[0]}`. Rename one.")
@@ -131,7 +148,7 @@ def _rows(number: int, source: FactFiles, name_of_file: str, file: Path) -> pa.T
     return pa.table([columns[name] for name in schema.names], schema=schema)
 
 
-def _facts(file: Path, rows: pa.Table, names: Sequence[str]) -> pa.Array:
+def _facts(file: Place, rows: pa.Table, names: Sequence[str]) -> pa.Array:
     """The facts of each row by name, in the order of `names`; one that is null is left out."""
     n_rows, n_names = len(rows), len(names)
     if not n_names:
@@ -147,7 +164,7 @@ def _facts(file: Path, rows: pa.Table, names: Sequence[str]) -> pa.Array:
 
 
 def _words(
-    file: Path, rows: pa.Table, name: str, spell: Callable[[object], str | None] | None = None
+    file: Place, rows: pa.Table, name: str, spell: Callable[[object], str | None] | None = None
 ) -> pa.Array:
     """A column as `metadata` spells its values; ConfigurationError for a value that cannot be spelled."""
     column = rows[name].combine_chunks()
@@ -162,41 +179,43 @@ def _words(
         ) from error
 
 
-def _read(file: Path, read: Callable[[Path], T]) -> T:
+def _read(file: Place, read: Callable[[BinaryIO], T]) -> T:
     try:
-        return read(file)
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+        source = file.canonical()
+        with source.parent.open(os.fsencode(source.name)) as stream:
+            return read(stream)
+    except (OSError, ValueError, TypeError, AttributeError, BadRecord) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise ConfigurationError(
             f"The facts `{file.name}` cannot be read: {reason}. Correct the file."
         ) from error
 
 
-def _table(file: Path, column: str) -> pa.Table:
-    match file.suffix.lower():
+def _table(file: Place, stream: BinaryIO, column: str) -> pa.Table:
+    match _ending(file):
         case ".parquet":
-            return pq.read_table(file)
+            return pq.read_table(stream)
         case ".csv":
             strings = dict.fromkeys(columns_of(file), pa.string())
             options = pa_csv.ConvertOptions(column_types=strings, strings_can_be_null=True, null_values=[""])
-            return pa_csv.read_csv(file, parse_options=_CSV, convert_options=options)
-    return _json_lines(file, column=column)
+            return pa_csv.read_csv(stream, parse_options=_CSV, convert_options=options)
+    return _json_lines(file, stream, column=column)
 
 
-def _json_lines(file: Path, most: int | None = None, column: str | None = None) -> pa.Table:
+def _json_lines(
+    file: Place, stream: BinaryIO, most: int | None = None, column: str | None = None
+) -> pa.Table:
     """The lines as words, `column` as keys of documents."""
-    with file.open(encoding="utf-8-sig", newline="\n") as stream:
-        lines = [
-            _json_object(file, number, line)
-            for number, line in enumerate(islice(stream, most), 1)
-            if line.strip()
-        ]
+    text = TextIOWrapper(stream, encoding="utf-8-sig", newline="\n")
+    lines = [
+        _json_object(file, number, line) for number, line in enumerate(islice(text, most), 1) if line.strip()
+    ]
     columns = list(dict.fromkeys(name for line in lines for name in line))
     spell = {name: _key_or_none if name == column else _word_or_none for name in columns}
     return pa.table({name: [spell[name](line.get(name)) for line in lines] for name in columns})
 
 
-def _json_object(file: Path, number: int, line: str) -> dict[str, object]:
+def _json_object(file: Place, number: int, line: str) -> dict[str, object]:
     with suppress(ValueError, RecursionError):
         row = json.loads(line)
         if isinstance(row, dict):

@@ -6,9 +6,10 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from factory.suggestions import quoted
+from spark_udfs.ingest.place import Place
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/{1,2}(.*)")
 _WILDCARD = re.compile(r"[*?\[\]]|\{[^{}]*,[^{}]*\}")
@@ -69,10 +70,10 @@ def _folder_of(path: str, patterns: Sequence[str]) -> str:
     return f"Name the folder, `{folder}`, and use `include: {json.dumps(rest)}`."
 
 
-def why_missing(name: str, path: Path, patterns: Sequence[str] = ()) -> str | None:
-    """Return the fault of a path that does not exist, as the user wrote it; None for a plain path."""
-    if path.is_symlink():
-        return f"`{name}` is a link to `{path.readlink()}`, which does not exist. Correct or remove it."
+def why_missing(name: str, place: Place, patterns: Sequence[str] = ()) -> str | None:
+    """Return the fault of a place that does not exist, `name` as the user wrote it; None for a plain path."""
+    if target := place.link_target():
+        return f"`{name}` is a link to `{target}`, which does not exist. Correct or remove it."
     return why_unsupported(name, patterns)
 
 

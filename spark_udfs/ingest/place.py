@@ -77,6 +77,9 @@ class Place(Protocol):
     def is_link(self, name: bytes) -> bool:
         """Return whether a name is a link."""
 
+    def link_target(self) -> str | None:
+        """Return the target of the place if it is a link, as the link says it."""
+
     def children(self) -> list[bytes]:
         """Return the names directly in the place, sorted."""
 
@@ -155,6 +158,10 @@ class LocalFiles:
     def is_link(self, name: bytes) -> bool:
         """Return whether a path is a symbolic link."""
         return self._path(name).is_symlink()
+
+    def link_target(self) -> str | None:
+        """Return the target of the path if it is a symbolic link, as the link says it."""
+        return str(self._path().readlink()) if self.is_link(b"") else None
 
     def children(self) -> list[bytes]:
         """Return the names directly in the folder, sorted."""
@@ -252,9 +259,17 @@ class LocalFiles:
         return Path(os.fsdecode(self._joined(name)))
 
 
-def place_of(path: str | Path | Place) -> Place:
-    """Return the place of a path as users write it, without links."""
-    return LocalFiles.at(path).canonical() if isinstance(path, str | Path) else path
+def place_of(address: str | Path | Place, folder: Path | None = None) -> Place:
+    """Return the place of an address as users write it; each scheme of addresses has a line here.
+
+    The address in a file of `folder` is relative to it, with `~` for a home folder, and keeps its links for
+    sentences; `canonical` removes them. Any other address is returned without links.
+    """
+    if not isinstance(address, str | Path):
+        return address
+    if folder is not None:
+        return LocalFiles.at(folder / Path(address).expanduser())
+    return LocalFiles.at(address).canonical()
 
 
 def size_of(file: BinaryIO) -> int:

@@ -16,6 +16,7 @@ from factory.lake import names
 from factory.lake.tables import Lake
 from factory.orchestration.datasets.assets import corpus
 from factory.settings import Settings
+from spark_udfs.ingest.place import place_of
 from tests.ingest.web.archives import SENTENCE, Fetch, archive
 from tests.orchestration.runs import run
 
@@ -60,7 +61,7 @@ def test_a_page_is_read_again_from_its_archive_its_file_or_its_document(
         assert (f"\n+ {SENTENCE}\n" in shown, "\n- Beside it\n" in shown) == (True, True)
         if paths:
             with pytest.raises(NotFound, match="have no file"):
-                whole_text(lake, table, row, [tmp_path / "elsewhere"])
+                whole_text(lake, table, row, [place_of(tmp_path / "elsewhere")])
     [row] = lake.read(names.raw(f"{unique}c")).to_pylist()
     with pytest.raises(ConfigurationError, match="does not say where pages of"):
         whole_text(lake, names.raw(f"{unique}c"), row, ())

@@ -58,6 +58,9 @@ class MemoryFiles:
     def is_link(self, name: bytes) -> bool:  # noqa: ARG002
         return False
 
+    def link_target(self) -> str | None:
+        return None
+
     def children(self) -> list[bytes]:
         return sorted({name.partition(b"/")[0] for name in self._names()})
 

@@ -17,10 +17,11 @@ from factory.errors import ConfigurationError
 from factory.ingest.fact_files import FactFiles, fact_rows
 from factory.ingest.facts import facts_of, first_of_each, rejected_rows, rows_about_nothing, rows_of_table
 from factory.lake.schemas.ingest import FACTS, REJECTED
+from spark_udfs.ingest.place import place_of
 
 
 def files(*paths: Path, **options: Any) -> FactFiles:
-    return FactFiles(paths, **{"by": "host", "column": "host", **options})
+    return FactFiles(tuple(map(place_of, paths)), **{"by": "host", "column": "host", **options})
 
 
 def test_files_of_three_kinds_give_the_same_rows(tmp_path: Path) -> None:

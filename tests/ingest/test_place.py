@@ -17,6 +17,7 @@ import zstandard
 
 from factory.errors import ConfigurationError
 from factory.ingest.containers import container_warnings
+from factory.ingest.fact_files import FactFiles, columns_of, fact_rows, files_at
 from factory.ingest.git_ignored import ignored_patterns
 from factory.ingest.items import Paths
 from factory.ingest.left_out import endings_left_out
@@ -25,6 +26,7 @@ from factory.ingest.overlapping_paths import refuse_overlap
 from factory.ingest.readers import Ingests
 from factory.ingest.state import differences, listing, state, total_bytes
 from factory.orchestration.datasets.guess import guess
+from factory.orchestration.declare.ingest_partition_paths import path_of
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.html import WebPages
 from spark_udfs.ingest.place import LocalFiles, Place, place_of
@@ -200,6 +202,47 @@ def test_a_state_tells_changes_of_a_place_in_memory() -> None:
     assert differences(listing([before]), listing([after])) == ["+1 y/new", "-1 y/z", "1 changed: x"]
     assert listing([before.below(b"x")]).entries.keys() == {"x"}
     assert total_bytes([before, after]) == 4
+
+
+def test_facts_are_read_from_any_place(tmp_path: Path) -> None:
+    folder = tmp_path / "facts"
+    (folder / "a").mkdir(parents=True)
+    (folder / "a" / "b.csv").write_text("host,rank\nx.example,1\n")
+    (folder / "a.jsonl").write_text('{"host": "y.example", "rank": 2}\n')
+    pq.write_table(pa.table({"host": ["z.example"], "rank": [3]}), folder / "c.parquet")
+    places = (place_of(folder), MemoryFiles.copy_of(folder))
+    local, memory = (fact_rows([FactFiles((place,), "host", "host")]) for place in places)
+    assert local.equals(memory)
+    assert local["file"].to_pylist() == ["a/b.csv", "a.jsonl", "c.parquet"]
+    assert [columns_of(file) for file in files_at(places[1])] == [["host", "rank"]] * 3
+
+
+def test_facts_behind_links_are_read(tmp_path: Path) -> None:
+    (tmp_path / "facts").mkdir()
+    (tmp_path / "blob").write_text("host,rank\nx.example,1\n")
+    (tmp_path / "facts" / "hosts.csv").symlink_to(tmp_path / "blob")
+    for path in (tmp_path / "facts", tmp_path / "facts" / "hosts.csv"):
+        rows = fact_rows([FactFiles((LocalFiles.at(path),), "host", "host")])
+        assert rows["file"].to_pylist() == ["hosts.csv"]
+
+
+def test_a_partition_of_any_place_has_its_key_in_the_path() -> None:
+    address = "/a/{partition}/x-{partition}.jsonl"
+    for place in (LocalFiles.at(address), MemoryFiles(address.encode(), {})):
+        assert path_of(place, "k").display() == "/a/k/x-k.jsonl"
+        assert path_of(place.parent.parent, "k").display() == "/a/k"
+
+
+def test_a_declared_place_keeps_its_links_and_is_relative_to_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    (tmp_path / "link").symlink_to("gone")
+    link = place_of("link", tmp_path)
+    assert (link.display(), link.link_target()) == (f"{tmp_path}/link", "gone")
+    assert link.canonical().link_target() is None
+    assert place_of("~/x", tmp_path).display() == "/home/me/x"
+    assert place_of(link, tmp_path) == place_of(link) == link
 
 
 def test_overlapping_places_are_refused() -> None:

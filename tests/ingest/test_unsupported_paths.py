@@ -9,6 +9,7 @@ import pytest
 from factory.errors import ConfigurationError
 from factory.ingest.items import files_of, folders
 from factory.ingest.unsupported_paths import why_missing, why_unsupported
+from spark_udfs.ingest.place import LocalFiles
 from spark_udfs.ingest.rows import Origin
 
 
@@ -60,7 +61,7 @@ def test_a_plain_path_is_none_of_them(tmp_path: Path) -> None:
     assert "Write the path, `/data/web`." in str(why_unsupported("file:///data/web"))
     link = tmp_path / "link"
     link.symlink_to("nowhere")
-    assert "is a link to `nowhere`, which does not exist" in str(why_missing("link", link))
+    assert "is a link to `nowhere`, which does not exist" in str(why_missing("link", LocalFiles.at(link)))
 
 
 def test_readers_in_python_say_the_same(tmp_path: Path) -> None:

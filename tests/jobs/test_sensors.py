@@ -20,6 +20,7 @@ from factory.orchestration.table.declaration import OnDemand
 from factory.settings import Settings
 from jobs.sensors import downstream, new_input
 from jobs.watched import Watched
+from spark_udfs.ingest.place import place_of
 from tests.jobs.chain import publish, repository, table
 
 FOLDERS = dg.DynamicPartitionsDefinition(name="folders")
@@ -36,7 +37,11 @@ def ticks(
 ) -> Tick:
     """A function that evaluates the sensor once more and returns its requests; the default lake is empty."""
     datasets = [watched] if isinstance(watched, Watched) else watched
-    home = lake.settings if lake is not None else Settings(home=datasets[0].paths[0].parents[1] / "lake")
+    home = (
+        lake.settings
+        if lake is not None
+        else Settings(home=Path(datasets[0].paths[0].display()).parents[1] / "lake")
+    )
     sensor = new_input(assets, datasets, lake_settings=home)
     location = repository(assets, sensors=[sensor])
     cursor: list[str | None] = [None]
@@ -100,7 +105,7 @@ def test_a_change_asks_once_for_the_dataset_and_what_is_made_from_it(
     (folder / "a.txt").write_text("one")
     tick = ticks(
         instance,
-        Watched("web", (folder,)),
+        Watched("web", (place_of(folder),)),
         table("raw.web", side_tables=["rejected"]),
         table("filtered.web", ["raw.web"]),
         table("raw.books"),
@@ -119,7 +124,7 @@ def test_a_change_asks_once_for_the_dataset_and_what_is_made_from_it(
 
 
 def test_a_file_that_grows_is_waited_for(instance: dg.DagsterInstance, folder: Path) -> None:
-    tick = ticks(instance, Watched("web", (folder,)), table("raw.web"))
+    tick = ticks(instance, Watched("web", (place_of(folder),)), table("raw.web"))
     for number in range(3):
         with (folder / "growing").open("a") as file:
             file.write(f"line {number}\n")
@@ -129,7 +134,7 @@ def test_a_file_that_grows_is_waited_for(instance: dg.DagsterInstance, folder: P
 
 def test_an_input_that_becomes_what_it_was_asks_again(instance: dg.DagsterInstance, folder: Path) -> None:
     file = folder / "a.txt"
-    tick = ticks(instance, Watched("web", (file,)), table("raw.web"))
+    tick = ticks(instance, Watched("web", (place_of(file),)), table("raw.web"))
     asked = []
     for text in ("one", "three", "one"):
         file.write_text(text)
@@ -148,7 +153,7 @@ def test_a_new_folder_is_a_new_partition_and_the_others_are_left_alone(
     raw = table("raw.web", partitions_def=FOLDERS)
     tick = ticks(
         instance,
-        Watched("web", (folder,), FOLDERS),
+        Watched("web", (place_of(folder),), FOLDERS),
         raw,
         table("filtered.web", ["raw.web"], FOLDERS),
         table("dedup.web", ["filtered.web"]),
@@ -172,7 +177,7 @@ def test_a_change_asks_again_for_partitions_whose_run_failed(
     instance: dg.DagsterInstance, folder: Path, lake: Lake
 ) -> None:
     raw = table("raw.web", partitions_def=LETTERS)
-    tick = ticks(instance, Watched("web", (folder,), LETTERS), raw, lake=lake)
+    tick = ticks(instance, Watched("web", (place_of(folder),), LETTERS), raw, lake=lake)
 
     def change(key: str) -> list[tuple[str, str] | None]:
         with (folder / key / "a.txt").open("a") as file:
@@ -201,7 +206,9 @@ def test_a_new_partition_is_not_in_the_run_of_one_that_failed(
     instance: dg.DagsterInstance, folder: Path, lake: Lake
 ) -> None:
     raw = table("raw.web", partitions_def=DAYS)
-    tick = ticks(instance, Watched("web", (folder,), DAYS), raw, table("dedup.web", ["raw.web"]), lake=lake)
+    tick = ticks(
+        instance, Watched("web", (place_of(folder),), DAYS), raw, table("dedup.web", ["raw.web"]), lake=lake
+    )
     make_inputs(folder, ["2025-01-04"])
     (folder / "2025-01-05").mkdir()
     assert tick() == []
@@ -244,7 +251,7 @@ def test_new_partitions_are_as_few_runs_as_they_have_ranges(
     make_inputs(folder, keys)
     tick = ticks(
         instance,
-        Watched("web", (folder,), partitions),
+        Watched("web", (place_of(folder),), partitions),
         table("raw.web", partitions_def=partitions),
         table("dedup.web", ["raw.web"]),
     )
@@ -259,7 +266,7 @@ def test_changes_of_several_datasets_are_one_run_of_the_tables_without_partition
     make_inputs(folder, ["web", "books"])
     tick = ticks(
         instance,
-        [Watched(name, (folder / name,)) for name in ("web", "books")],
+        [Watched(name, (place_of(folder / name),)) for name in ("web", "books")],
         table("raw.web"),
         table("raw.books"),
         table("packed.all", ["raw.web", "raw.books"]),
@@ -287,7 +294,7 @@ def test_the_first_look_asks_for_nothing_where_tables_were_made_from_the_same_fi
     ]
     for asset in assets:
         publish(lake, asset, inputs)
-    tick = ticks(instance, Watched("web", (folder,), partitions), *assets, lake=lake)
+    tick = ticks(instance, Watched("web", (place_of(folder),), partitions), *assets, lake=lake)
     assert [tick() for _ in range(3)] == [[], [], []]
     if partitions is FOLDERS:
         assert instance.get_dynamic_partitions("folders") == keys
@@ -312,7 +319,7 @@ def test_the_first_look_asks_for_what_a_table_lacks(
     for asset, name in zip(assets, ("raw.web", "filtered.web", "dedup.web"), strict=True):
         if name != "dedup.web" or lacking != name:
             publish(lake, asset, {"a": inputs["a"]} if name == lacking else inputs)
-    tick = ticks(instance, Watched("web", (folder,), LETTERS), *assets, lake=lake)
+    tick = ticks(instance, Watched("web", (place_of(folder),), LETTERS), *assets, lake=lake)
     assert tick() == []
     assert ranges(tick()) == [("a", "c") if lacking == "dedup.web" else ("b", "c"), None]
 
@@ -326,7 +333,7 @@ def test_the_first_look_asks_for_no_table_that_a_run_may_leave_out(
         publish(lake, asset, {"": state([folder])})
     on_demand = OnDemand(TableName("raw", "web"), 3, "text")
     report = table("dedup.report", ["dedup.web"], on_demand=on_demand)
-    tick = ticks(instance, Watched("web", (folder,), None), *assets, report, lake=lake)
+    tick = ticks(instance, Watched("web", (place_of(folder),), None), *assets, report, lake=lake)
     assert [tick(), tick()] == [[], []]
 
 
@@ -337,7 +344,7 @@ def test_the_first_look_asks_for_files_that_changed_since_they_were_read(
     asset = table("raw.web", partitions_def=LETTERS)
     publish(lake, asset, {key: state([folder / key]) for key in "ab"})
     (folder / "b" / "a.txt").write_text("changed")
-    tick = ticks(instance, Watched("web", (folder,), LETTERS), asset, lake=lake)
+    tick = ticks(instance, Watched("web", (place_of(folder),), LETTERS), asset, lake=lake)
     assert tick() == []
     assert ranges(tick()) == [("b", "b")]
 
@@ -348,7 +355,7 @@ def test_tables_of_all_partitions_wait_for_every_partitions_run(
     monkeypatch.setenv("DAGSTER_HOME", "")
     make_inputs(tmp_path / "web", ["de", "en"])
     with open_instance(Settings(home=tmp_path / "lake")) as instance:
-        watched = Watched("web", (tmp_path / "web",), FOLDERS)
+        watched = Watched("web", (place_of(tmp_path / "web"),), FOLDERS)
         tick = ticks(
             instance,
             watched,
@@ -389,7 +396,7 @@ def test_a_changed_list_asks_for_all_that_is_made_from_it(instance: dg.DagsterIn
     blocked.write_text("a.org")
     tick = ticks(
         instance,
-        Watched("web", (folder / "pages",)),
+        Watched("web", (place_of(folder / "pages"),)),
         table("raw.web"),
         table("facts.web_rows", files=[blocked]),
         table("facts.web", ["raw.web", "facts.web_rows"]),
@@ -415,7 +422,7 @@ def test_a_changed_list_asks_for_every_partition_after_its_own_table(
     make_inputs(folder / "days", ["a", "b", "c"])
     tick = ticks(
         instance,
-        Watched("web", (folder / "days",), FOLDERS),
+        Watched("web", (place_of(folder / "days"),), FOLDERS),
         table("raw.web", partitions_def=FOLDERS),
         table("models.words", files=[words]),
         table("filtered.web", ["raw.web", "models.words"], partitions_def=FOLDERS),

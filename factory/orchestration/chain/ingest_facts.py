@@ -8,7 +8,7 @@ facts to the documents and predicates decide anew, without reading a text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
@@ -22,6 +22,7 @@ from factory.lake.names import TableName
 from factory.lake.schemas.ingest import FACT_ROWS, FACTS, REJECTED
 from factory.orchestration.chain.link import Chain
 from factory.orchestration.table.declaration import Tables
+from spark_udfs.ingest.place import Place
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class Facts:
 def _written(source: FactFiles) -> dict[str, object]:
     """Everything that decides the rows of fact files, except their content."""
     name = ", ".join(path.name for path in source.paths)
-    paths = [str(path) for path in source.paths]
+    paths = [path.display() for path in source.paths]
     return {
         "name": name,
         "paths": paths,
@@ -101,6 +102,11 @@ def _written(source: FactFiles) -> dict[str, object]:
         "column": source.column,
         "columns": list(source.columns),
     }
+
+
+def _places(source: FactFiles) -> Iterator[Place]:
+    for path in source.paths:
+        yield from (path, *files_at(path))
 
 
 def _rows(chain: Chain, files: Sequence[FactFiles]) -> dg.AssetsDefinition:
@@ -113,7 +119,7 @@ def _rows(chain: Chain, files: Sequence[FactFiles]) -> dg.AssetsDefinition:
         description=f"The rows of the files of facts about the documents of `{chain.documents}`.",
         config={"files": [_written(source) for source in files]},
         # Facts may lie behind links, which a listing of the folder alone does not follow.
-        files=lambda _: [at for source in files for path in source.paths for at in (path, *files_at(path))],
+        files=lambda _: [place.canonical() for source in files for place in _places(source)],
     )
     def rows(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
         return pyspark.spark_session.createDataFrame(fact_rows(files))

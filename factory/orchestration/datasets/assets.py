@@ -36,6 +36,7 @@ from factory.orchestration.declare.ingest_partition_paths import PARTITION, path
 from factory.orchestration.declare.located_yaml import InvalidValue, LocatedYaml, YamlPath
 from factory.orchestration.declare.part import Declared, Entry, Part
 from factory.orchestration.declare.registry import PARTS
+from spark_udfs.ingest.place import Place, place_of
 
 
 def corpus(path: Path) -> Corpus:
@@ -126,13 +127,13 @@ def _source(
     place = (*above, "paths")
     declared_paths = list(_paths(located, place, entry))
 
-    def paths_of(partition: str | None) -> list[Path]:
+    def paths_of(partition: str | None) -> list[Place]:
         if partition is None:
             return declared_paths
         return [path_of(path, partition) for path in declared_paths]
 
-    def files(partition: str | None) -> list[Path]:
-        return [path for path in paths_of(partition) if path.exists()]
+    def files(partition: str | None) -> list[Place]:
+        return [path.canonical() for path in paths_of(partition) if path.kind() is not None]
 
     def read(ingests: Ingests, partition: str | None) -> Ingested:
         existing = files(partition)
@@ -168,7 +169,7 @@ def _source(
     return declare(documents if partitions is None else of_partition)
 
 
-def _refuse_mistakes(yaml: LocatedYaml, above: YamlPath, entry: Dataset, paths: Sequence[Path]) -> None:
+def _refuse_mistakes(yaml: LocatedYaml, above: YamlPath, entry: Dataset, paths: Sequence[Place]) -> None:
     """Raise ConfigurationError if no first record can be read, or if none has a field that is declared."""
     if not entry.reader.many_records:  # the reader names them, and trees are too large to list twice
         return
@@ -203,13 +204,14 @@ def _derived(
     return documents
 
 
-def _paths(located: LocatedYaml, place: YamlPath, entry: Dataset) -> Iterator[Path]:
-    """Yield the absolute paths of a dataset; raises InvalidValue if a path or partition folder is missing."""
+def _paths(located: LocatedYaml, place: YamlPath, entry: Dataset) -> Iterator[Place]:
+    """Yield the declared paths of a dataset; raises InvalidValue if a path or partition folder is missing."""
     for number, written in enumerate(entry.paths):
         try:
-            path = located.path.parent / Path(written).expanduser()
-            above = next(folder for folder in (path, *path.parents) if PARTITION not in str(folder))
-            exists = above.exists()
+            path = above = place_of(written, located.path.parent)
+            while PARTITION in above.display():
+                above = above.parent
+            exists = above.kind() is not None
         except (OSError, RuntimeError) as error:  # too long a name, the home of an unknown user
             reason = getattr(error, "strerror", None) or str(error).rstrip(".")
             raise InvalidValue(
@@ -220,11 +222,11 @@ def _paths(located: LocatedYaml, place: YamlPath, entry: Dataset) -> Iterator[Pa
         yield path
 
 
-def _why_missing(name: str, path: Path, entry: Dataset, folder: Path) -> str:
+def _why_missing(name: str, path: Place, entry: Dataset, folder: Path) -> str:
     """Say why a path of the file does not exist, and how it is resolved."""
     patterns = () if isinstance(entry, Chosen) else entry.patterns
     if sentence := why_missing(name, path, patterns):
         return sentence
     if name.startswith("~"):
-        return f"`{name}` does not exist. `~` is a home folder: the path is {path}. Correct it."
+        return f"`{name}` does not exist. `~` is a home folder: the path is {path.display()}. Correct it."
     return f"`{name}` does not exist. Paths are relative to the folder of this file, {folder}."

@@ -69,9 +69,11 @@ class CheckedFile:
     paths: frozenset[bytes] = field(default=frozenset(), repr=False)
     warnings: tuple[str, ...] = ()
 
-    def left_out(self, folders: Iterable[Path], exclude: Sequence[str] = UNWANTED) -> Mapping[str, int]:
+    def left_out(
+        self, folders: Iterable[Path | Place], exclude: Sequence[str] = UNWANTED
+    ) -> Mapping[str, int]:
         """Return how many files of the folders no dataset reads or excludes, by ending."""
-        tops = dict.fromkeys(map(place_of, folders))
+        tops = dict.fromkeys(place_of(folder).canonical() for folder in folders)
         return count_endings(name for top in tops for name in self._left_out(top, exclude))
 
     def installed_files(self, folder: Path) -> dict[str, int]:
@@ -167,7 +169,7 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
     return replace(whole_file, datasets=tuple(with_left_out))
 
 
-def _searched_folders(file_corpus: Corpus, entry: Dataset) -> list[Path]:
+def _searched_folders(file_corpus: Corpus, entry: Dataset) -> list[Place]:
     """The folders that a dataset searches for all files of its format; `include` and `limit` choose some.
 
     There are none for a format that reads every file.
@@ -176,7 +178,7 @@ def _searched_folders(file_corpus: Corpus, entry: Dataset) -> list[Path]:
         return []
     if entry.patterns == _EVERY:
         return []
-    return [path for path in _paths(file_corpus, entry) if path.is_dir()]
+    return [path for path in _paths(file_corpus, entry) if path.kind() == "folder"]
 
 
 def _in_order(n_by_pattern: Mapping[str, int], entry: Dataset) -> dict[str, int]:
@@ -213,10 +215,11 @@ def _look(file_corpus: Corpus, entry: Dataset, folder: Path) -> tuple[list[tuple
         return [], preview_of(entry, [], folder)
     files: list[tuple[Place, bytes]] = []
     try:
-        paths = list({path.resolve(): path for path in _paths(file_corpus, entry)}.values())
+        by_address = {path.canonical(): path for path in _paths(file_corpus, entry)}
+        paths = list(by_address.values())
         files += files_to_read(entry, paths)
         addresses = _addresses(files)
-        refuse_overlap(paths, ((addresses[place], name) for place, name in files))
+        refuse_overlap(by_address, ((addresses[place], name) for place, name in files))
         if not files:
             sentence = no_file_to_read(entry, paths or file_corpus.paths[entry.name], folder)
         elif (pages := pages_among_files(entry, files)) is not None:
@@ -233,10 +236,10 @@ def _addresses(files: Iterable[tuple[Place, bytes]]) -> dict[Place, bytes]:
     return {place: place.canonical().address for place in {place for place, _ in files}}
 
 
-def _paths(declared: Corpus, entry: Dataset) -> Iterator[Path]:
+def _paths(declared: Corpus, entry: Dataset) -> Iterator[Place]:
     """Yield the existing paths of a dataset, of each partition if it has partitions."""
-    given: Sequence[Path] = declared.paths[entry.name]
+    given: Sequence[Place] = declared.paths[entry.name]
     partitions = declared.partitions.get(entry.name)
     if partitions is not None:
         given = [path_of(path, key) for key in keys_at(given, partitions) for path in given]
-    yield from (path for path in given if path.exists())
+    yield from (path for path in given if path.kind() is not None)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import dagster as dg
+
+from spark_udfs.ingest.place import Place
 
 
 @dataclass(frozen=True)
@@ -14,8 +15,8 @@ class Corpus:
     """Assets with the names of their datasets (including variants) and dedup groups.
 
     `title` completes "the pipeline on ...". `weights` (rows per step by dataset), `seed` and `pad` configure
-    the demo's blend. `paths` are the files and folders of datasets read from disk, `partitions` the
-    partitions definitions of partitioned datasets.
+    the demo's blend. `paths` are the declared files and folders of datasets, with their links, `partitions`
+    the partitions definitions of partitioned datasets.
     """
 
     title: str
@@ -25,5 +26,5 @@ class Corpus:
     weights: Mapping[str, int]
     seed: int = 7
     pad: bool = False
-    paths: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    paths: Mapping[str, tuple[Place, ...]] = field(default_factory=dict)
     partitions: Mapping[str, dg.PartitionsDefinition[str]] = field(default_factory=dict)

@@ -169,7 +169,7 @@ class Jsonl(RecordFiles):
     noun = "JSON lines"
     format: Literal["jsonl"]
 
-    def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
+    def read(self, ingests: Ingests, paths: list[Place]) -> Ingested:
         return ingests.jsonl(paths, self.options, markup=self.markup_choice, **self.about)
 
     @staticmethod
@@ -198,7 +198,7 @@ class Parquet(RecordFiles):
     noun = "Parquet"
     format: Literal["parquet"]
 
-    def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
+    def read(self, ingests: Ingests, paths: list[Place]) -> Ingested:
         return ingests.parquet(paths, self.options, markup=self.markup_choice, **self.about)
 
     @staticmethod
@@ -244,7 +244,7 @@ class Files(Chosen):
     source: str | None = Field(default=None, description="name of the source; default: name of each path")
     repository: str | None = Field(default=None, description="repository of all files")
 
-    def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
+    def read(self, ingests: Ingests, paths: list[Place]) -> Ingested:
         return ingests.files(paths, self.include, self.unwanted, markup=self.markup_choice, **self.about)
 
     @property
@@ -263,7 +263,7 @@ class Html(Chosen):
     )
     max_bytes: int = Field(default=MAX_TEXT_BYTES, ge=1, description="longest page to read, in bytes")
 
-    def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
+    def read(self, ingests: Ingests, paths: list[Place]) -> Ingested:
         return ingests.html(paths, self.include, self.unwanted, self.options, **self.about)
 
 
@@ -276,7 +276,7 @@ class Warc(Dataset):
     captures: Captures = Field(default="all", description="`latest` keeps one document an address")
     max_bytes: int = Field(default=MAX_TEXT_BYTES, ge=1, description="longest page to read, in bytes")
 
-    def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
+    def read(self, ingests: Ingests, paths: list[Place]) -> Ingested:
         about = self.model_dump(include={"source", "license", "captures", "limit"})
         return ingests.warc(paths, self.options, **about)
 
@@ -286,7 +286,7 @@ class Repositories(Chosen):
 
     format: Literal["repositories"]
 
-    def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
+    def read(self, ingests: Ingests, paths: list[Place]) -> Ingested:
         return ingests.repositories(
             paths, self.include, self.unwanted, markup=self.markup_choice, **self.about
         )
@@ -295,7 +295,7 @@ class Repositories(Chosen):
     def reader(self) -> FileReader:
         return READERS["text"]
 
-    def folders(self, paths: Sequence[Path]) -> list[Place]:
+    def folders(self, paths: Sequence[Place]) -> list[Place]:
         return [
             holder.below(name)
             for holder in super().folders(paths)
@@ -312,7 +312,7 @@ class Archive(Trees):
     source: str | None = Field(default=None, description="name of the source; default: name of each path")
     repository: str | None = Field(default=None, description="repository of all files")
 
-    def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
+    def read(self, ingests: Ingests, paths: list[Place]) -> Ingested:
         return ingests.archive(paths, markup=self.markup_choice, **self.about)
 
 

@@ -16,7 +16,7 @@ from factory.orchestration.datasets.formats import RECORD_NOUNS, Chosen
 from factory.orchestration.datasets.remedies import is_listed, remedies
 from factory.orchestration.declare.ingest import Dataset
 from factory.suggestions import quoted
-from spark_udfs.ingest.place import LocalFiles, Place
+from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.registry import RECORD_FILES
 
 _EVERY = ("**/*",)
@@ -26,10 +26,10 @@ _COMPRESSED_JSON = [
 _TABLES = ("**/*.csv", "**/*.tsv", "**/*.json", "**/*.csv.gz", "**/*.json.gz", "**/*.xlsx")
 
 
-def files_to_read(entry: Dataset, paths: Sequence[Path]) -> Iterator[tuple[Place, bytes]]:
+def files_to_read(entry: Dataset, paths: Sequence[Place]) -> Iterator[tuple[Place, bytes]]:
     """Yield the files at `paths` that the reader of `entry` takes, as a place and a name below it."""
     if not isinstance(entry, Chosen):
-        files = (place for place in map(LocalFiles.at, paths) if place.kind() == "file")
+        files = (path for path in paths if path.kind() == "file")
         yield from ((file.parent, os.fsencode(file.name)) for file in files)
     for folder in entry.folders(paths):
         if isinstance(entry, Chosen):
@@ -46,29 +46,35 @@ def pages_among_files(entry: Dataset, files: Iterable[tuple[Place, bytes]]) -> s
     return pages_among([name for _, name in files])
 
 
-def no_file_to_read(entry: Dataset, paths: Sequence[Path], folder: Path) -> str:
+def no_file_to_read(entry: Dataset, paths: Sequence[Place], folder: Path) -> str:
     """Return why no file at `paths` is read, which files exist, and a remedy.
 
     Paths below `folder` are shown relative to it.
     """
-    names = [str(path.relative_to(folder) if path.is_relative_to(folder) else path) for path in paths]
+    names = [_relative(path, folder) for path in paths]
     shown = quoted(names)
-    existing = [path for path in paths if path.exists()]
+    existing = [path for path in paths if path.kind() is not None]
     if not existing:
         patterns = () if isinstance(entry, Chosen) else entry.patterns
         reasons = (why_missing(name, path, patterns) for name, path in zip(names, paths, strict=True))
         return next(filter(None, reasons), f"{shown} does not exist. Name another path.")
-    if isinstance(entry, Chosen) and all(path.is_file() for path in existing):
+    if isinstance(entry, Chosen) and all(path.kind() == "file" for path in existing):
         verb = "is a file" if len(existing) == 1 else "are files"
         remedy = f"Name the folder, with `include: {json.dumps(existing[0].name)}`."
         return f"{shown} {verb}, and `{entry.format}` reads folders. {remedy}"
-    folders = [place for place in map(LocalFiles.at, existing) if place.kind() == "folder"]
+    folders = [path for path in existing if path.kind() == "folder"]
     files = [os.fsdecode(name) for name in _below(folders, _EVERY, UNWANTED)]
     if not files:
         return f"No file exists under {shown}. Name another path."
     examples = f"{counted(len(files), 'file')} there, such as `{files[0]}`"
     remedy = _remedy(entry, folders, count_endings(map(os.fsencode, files)))
     return f"No file under {shown} matches {quoted(entry.patterns)} ({examples}). {remedy}"
+
+
+def _relative(path: Place, folder: Path) -> str:
+    """Return the path as a person reads it, relative to `folder` if it is below."""
+    local = Path(path.display())
+    return str(local.relative_to(folder)) if local.is_relative_to(folder) else path.display()
 
 
 def _remedy(entry: Dataset, folders: Sequence[Place], n_by_ending: Mapping[str, int]) -> str:

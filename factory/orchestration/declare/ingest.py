@@ -6,7 +6,6 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import fields as dataclass_fields
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -22,7 +21,7 @@ from factory.orchestration.declare.located_yaml import InvalidValue
 from factory.orchestration.declare.part import Declared, Part, PartFields
 from factory.suggestions import quoted, unknown_name
 from spark_udfs.ingest.markup import Markup
-from spark_udfs.ingest.place import LocalFiles, Place
+from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.registry import READERS, RECORD_FILES, FileReader
 
 _OWNER = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,7}|team:.+")  # Dagster's pattern
@@ -139,8 +138,8 @@ class Dataset(FrozenModel):
         return variants
 
     @abstractmethod
-    def read(self, ingests: Ingests, paths: list[Path]) -> Ingested:
-        """The documents below `paths`, the absolute form of the field."""
+    def read(self, ingests: Ingests, paths: list[Place]) -> Ingested:
+        """The documents below `paths`, the places of the field without links."""
 
     @staticmethod
     def advice(content: bytes) -> str | None:  # noqa: ARG004 (for formats that know some)
@@ -157,9 +156,9 @@ class Dataset(FrozenModel):
         """All patterns of excluded files."""
         return UNWANTED
 
-    def folders(self, paths: Sequence[Path]) -> list[Place]:
+    def folders(self, paths: Sequence[Place]) -> list[Place]:
         """The folders at `paths` that its reader searches."""
-        return [place for place in map(LocalFiles.at, paths) if place.kind() == "folder"]
+        return [path for path in paths if path.kind() == "folder"]
 
     def reading(self) -> dict[str, Any]:
         """The fields that decide which documents are read."""

@@ -23,6 +23,7 @@ from factory.orchestration.declare.filters import rounds_of
 from factory.orchestration.declare.located_yaml import InvalidValue
 from factory.orchestration.declare.part import Declared, Entry, Part, PartFields
 from factory.suggestions import unknown_name
+from spark_udfs.ingest.place import place_of
 
 
 class FactsEntry(FrozenModel):
@@ -52,7 +53,7 @@ class FactsEntry(FrozenModel):
         if self.table is not None:
             facts = {name.removeprefix(METADATA): name for name in self.columns}
             return FactTable(TableName.parse(self.table), self.by, column, facts)
-        paths = tuple(folder / Path(path).expanduser() for path in self.paths)
+        paths = tuple(place_of(path, folder) for path in self.paths)
         return FactFiles(paths, self.by, column, self.columns)
 
     def names(self, folder: Path) -> list[str]:
@@ -68,7 +69,7 @@ class FactsEntry(FrozenModel):
             files = files_at(path)
             if not files:
                 patterns = [f"**/*{ending}" for ending in ENDINGS]
-                if not path.exists() and (sentence := why_missing(name_of_path, path, patterns)):
+                if path.kind() is None and (sentence := why_missing(name_of_path, path, patterns)):
                     raise ConfigurationError(sentence)
                 raise ConfigurationError(
                     f"`{name_of_path}` holds no file of facts. Paths are relative to the folder "

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 
 import dagster as dg
 
 from factory.errors import ConfigurationError
-from spark_udfs.ingest.place import LocalFiles
+from spark_udfs.ingest.place import Place
 
 PARTITION = "{partition}"  # placeholder for a partition key in a path
 
 
-def path_of(path: Path, key: str) -> Path:
+def path_of(path: Place, key: str) -> Place:
     """Return `path` with `key` in place of `{partition}`, or else the folder `key` below it."""
-    return Path(str(path).replace(PARTITION, key)) if PARTITION in str(path) else path / key
+    return _with_key(path, key) if PARTITION in path.display() else path.below(os.fsencode(key))
 
 
-def keys_at(paths: Iterable[Path], of: dg.PartitionsDefinition[str]) -> list[str]:
+def _with_key(path: Place, key: str) -> Place:
+    if PARTITION not in path.display():
+        return path
+    return _with_key(path.parent, key).below(os.fsencode(path.name.replace(PARTITION, key)))
+
+
+def keys_at(paths: Iterable[Place], of: dg.PartitionsDefinition[str]) -> list[str]:
     """Return the partitions at `paths`: the keys of `of`, or for dynamic partitions the folders on disk.
 
     Hidden folders and `__pycache__` are skipped. Raises ConfigurationError for a folder name that is not
@@ -27,7 +32,7 @@ def keys_at(paths: Iterable[Path], of: dg.PartitionsDefinition[str]) -> list[str
     """
     if not isinstance(of, dg.DynamicPartitionsDefinition):
         return list(of.get_partition_keys())
-    folders = [place for place in map(LocalFiles.at, paths) if place.kind() == "folder"]
+    folders = [path for path in paths if path.kind() == "folder"]
     found = {
         os.fsdecode(name) for folder in folders for name in folder.children() if folder.kind(name) == "folder"
     }

@@ -20,9 +20,10 @@ from factory.orchestration.table.charts.counting import Chart
 from factory.orchestration.table.charts.totals import Figures
 from factory.orchestration.table.checks import Check
 from factory.spark.session import ROWS_PER_ARROW_BATCH
+from spark_udfs.ingest.place import Place
 
 Derived = Callable[[DataFrame], DataFrame]
-FilesOf = Callable[[str | None], Sequence[Path]]  # the files and folders that a partition is read from
+FilesOf = Callable[[str | None], Sequence[Path | Place]]  # the files and folders of a partition
 AssetResult: TypeAlias = "DataFrame | Tables | Ingested"  # the return type of an asset's function
 
 _LEFT_OUT = "files left out: "  # begins the name of a fact, which an ending ends

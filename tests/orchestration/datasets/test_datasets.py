@@ -14,6 +14,7 @@ from factory.orchestration.declare.located_yaml import LocatedYaml
 from factory.orchestration.host.definitions import definitions
 from factory.orchestration.table.table_asset import declaration_of
 from factory.settings import Settings
+from spark_udfs.ingest.place import place_of
 from tests.orchestration.declared import GOOD, assert_refused, declared, refusal, tables
 
 
@@ -191,7 +192,7 @@ def test_a_path_in_the_home_folder_is_shown_expanded(folder: Path, monkeypatch: 
         f"`~` is a home folder: the path is {folder}/docs. Correct it."
     )
     (folder / "docs").mkdir()
-    assert declared(folder, text).paths["notes"] == (folder / "docs",)
+    assert declared(folder, text).paths["notes"] == (place_of(folder / "docs"),)
 
 
 def test_everything_that_is_wrong_is_told_at_once(folder: Path) -> None:

@@ -14,6 +14,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
 from jobs.watched import Watched, notice
+from spark_udfs.ingest.place import place_of
 from tests.jobs.test_sensors import ranges, ticks
 from tests.orchestration.declared import assert_refused, declared
 from tests.orchestration.runs import failure, run
@@ -70,11 +71,12 @@ def test_the_sensor_sees_the_partitions_of_a_file_each_by_itself(parted: Path) -
     (parted / "web" / "notes.txt").write_text("of no partition")
     found = declared(parted, PARTED)
     watched = [Watched(it, paths, found.partitions.get(it)) for it, paths in found.paths.items()]
-    assert {of.dataset: of.inputs() for of in watched} == {
-        "letters": {key: [parted / "letters" / key] for key in ("de", "en")},
-        "web": {"2026-01-02": [parted / "web" / "2026-01-02" / "a.jsonl"]},
-        "deliveries": {"first": [parted / "deliveries" / "first"]},
-        "plain": {"": [parted / "letters"]},
+    place = place_of(parted)
+    assert {dataset.name: dataset.inputs() for dataset in watched} == {
+        "letters": {key: [place.below(f"letters/{key}".encode())] for key in ("de", "en")},
+        "web": {"2026-01-02": [place.below(b"web/2026-01-02/a.jsonl")]},
+        "deliveries": {"first": [place.below(b"deliveries/first")]},
+        "plain": {"": [place.below(b"letters")]},
     }
     instance = dg.DagsterInstance.ephemeral()
     notice(watched, instance)
@@ -85,14 +87,14 @@ def test_a_folder_whose_name_is_no_text_is_told_and_not_made_a_partition(tmp_pat
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff")).mkdir()
     of = dg.DynamicPartitionsDefinition(name="deliveries")
     with pytest.raises(ConfigurationError, match=r"the folder b'\\xff' is not UTF-8"):
-        notice([Watched("web", (tmp_path,), of)], dg.DagsterInstance.ephemeral())
+        notice([Watched("web", (place_of(tmp_path),), of)], dg.DagsterInstance.ephemeral())
 
 
 def test_a_partition_whose_folder_is_gone_is_no_partition_until_it_is_back(tmp_path: Path) -> None:
     of = dg.DynamicPartitionsDefinition(name="deliveries")
     for name in ("a/mon", "b/tue", "b/.cache", "b/__pycache__"):
         (tmp_path / name).mkdir(parents=True)
-    watched = [Watched("one", (tmp_path / "a",), of), Watched("two", (tmp_path / "b",), of)]
+    watched = [Watched(name, (place_of(tmp_path / name),), of) for name in ("a", "b")]
     instance = dg.DagsterInstance.ephemeral()
     instance.add_dynamic_partitions("deliveries", ["teu"])  # named once by mistake
     assert notice(watched, instance) == ["deliveries/teu"]

@@ -9,6 +9,7 @@ import pytest
 from factory.orchestration.datasets.file import datasets_file
 from factory.orchestration.datasets.no_files import no_file_to_read
 from factory.orchestration.declare.located_yaml import LocatedYaml
+from spark_udfs.ingest.place import place_of
 
 
 @pytest.mark.parametrize(
@@ -75,4 +76,4 @@ def test_an_empty_folder_and_a_missing_one_get_different_errors(tmp_path: Path) 
 def answer(folder: Path, format: str) -> str:
     (folder / "my.yaml").write_text(f"datasets: [{{name: a, kind: prose, paths: notes, format: {format}}}]\n")
     (entry,) = LocatedYaml.read(folder / "my.yaml").build(datasets_file()).datasets
-    return no_file_to_read(entry, [folder / "notes"], folder)
+    return no_file_to_read(entry, [place_of(folder / "notes")], folder)
