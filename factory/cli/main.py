@@ -190,9 +190,17 @@ def sample(
     page: Annotated[
         bool, typer.Option("--page", help="Show each page beside its main text (raw tables of web pages).")
     ] = False,
+    cell: Annotated[
+        int | None, typer.Option(help="Only documents of this cell (tables of clusters).")
+    ] = None,
+    cluster: Annotated[
+        int | None, typer.Option(help="Only documents of this cluster (tables of clusters).")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show rows of a table; the same seed shows the same rows."""
+    if cell is not None and cluster is not None:
+        raise ConfigurationError("A cluster belongs to one cell. Give --cell or --cluster.")
     if page and as_json:
         raise ConfigurationError("--json and --page print different things. Give one of them.")
     from factory.cli.tables import show_pages, show_sample, show_sample_json
@@ -203,7 +211,8 @@ def sample(
 
     lake = Lake(root.lake_settings())
     state = named_state(lake, table)
-    rows = chosen(lake, state, n, seed, rejected_by)
+    of_cell = ("cell", cell) if cell is not None else ("cluster", cluster) if cluster is not None else None
+    rows = chosen(lake, state, n, seed, rejected_by, of_cell)
     if as_json:
         show_sample_json(rows, console)
     elif page:

@@ -6,11 +6,12 @@ from another language, which the proxy learns, and from templates, which it lear
 
     clusters   doc_id, cell, cluster
     documents  doc_id, text
-    languages  doc_id, detected_language
+    languages  documents -> (doc_id, detected_language)
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from pyspark.sql import DataFrame, Window
@@ -23,6 +24,9 @@ from factory.models.arrow_stream import arrow_stream_of
 from factory.models.sampling import unit_interval
 from spark_udfs.clusters import losses as udf
 
+Languages = Callable[[DataFrame], DataFrame]
+"""The language of documents (doc_id, text, language): (doc_id, detected_language)."""
+
 WEIGHT = 3.0
 """How often a count of half A counts, where a count of the base counts once."""
 
@@ -31,7 +35,7 @@ _COMMON_WORDS_DOCUMENTS = 2_000  # that tell how common words are
 
 
 def losses(
-    clusters: DataFrame, documents: DataFrame, languages: DataFrame, proxy: DataFrame, weight: float = WEIGHT
+    clusters: DataFrame, documents: DataFrame, languages: Languages, proxy: DataFrame, weight: float = WEIGHT
 ) -> DataFrame:
     """Return a row of LOSSES for each cluster of `clusters` (CLUSTERS); `proxy` is the row of PROXY.
 
@@ -48,7 +52,7 @@ def losses(
         document_frequency=document_frequency(common_words),
     )
     scores = (
-        sample.join(languages, "doc_id", "left")
+        sample.join(languages(sample), "doc_id", "left")
         .select("cluster", "unit", "doc_id", F.col("detected_language").alias("language"), "text")
         .repartition("cluster")
         .sortWithinPartitions("cluster", "unit", "doc_id")
@@ -66,7 +70,7 @@ def losses(
 
 
 def _sample(clusters: DataFrame, sizes: DataFrame, documents: DataFrame, trained_below: float) -> DataFrame:
-    """(cluster, unit, doc_id, text) of the documents that are scored."""
+    """(cluster, unit, doc_id, text) of the documents that are scored, with the `language` of code."""
     share = F.lit(float(_CANDIDATES)) / F.col("n_documents")
     below = trained_below + (1 - trained_below) * share
     by_hash = Window.partitionBy("cluster").orderBy("unit", "doc_id")
@@ -79,4 +83,5 @@ def _sample(clusters: DataFrame, sizes: DataFrame, documents: DataFrame, trained
         .select("cluster", "unit", "doc_id")
     )
     text = F.substring("text", 1, udf.TEXT_BYTES).alias("text")
-    return first.join(documents.select("doc_id", text).where("text != ''"), "doc_id")
+    columns = ["language"] if "language" in documents.columns else []
+    return first.join(documents.select("doc_id", text, *columns).where("text != ''"), "doc_id")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from factory.frozen_model import FrozenModel
-
-VerdictByHand = Literal["keep", "downsample", "discard"]
+from spark_udfs.clusters.verdicts import ClusterVerdict
 
 
 class ClusterOptions(FrozenModel):
@@ -20,7 +19,9 @@ class ClusterOptions(FrozenModel):
         description="turns texts into vectors: `lsa`, `onnx:FILE`, `sentence_transformers:FOLDER`, "
         "`column:metadata.NAME` or `file.py:Name`",
     )
-    dimensions: int = Field(default=128, ge=2, le=4_096, description="numbers of a vector of `lsa`")
+    dimensions: int | None = Field(
+        default=None, ge=2, le=4_096, description="numbers of a vector of `lsa`; default: 128"
+    )
     cells: int | None = Field(
         default=None,
         ge=1,
@@ -36,7 +37,7 @@ class ClusterOptions(FrozenModel):
     )
     weight: float = Field(default=3, gt=0, description="how often the proxy counts half A of a cluster")
     noise: float = Field(
-        default=5,
+        default=5.5,
         gt=0,
         description="robust deviations above the median loss beyond which it is discarded",
     )
@@ -46,7 +47,7 @@ class ClusterOptions(FrozenModel):
     rate: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.25, description="share of the documents that stay of a downsampled cluster"
     )
-    verdicts: Mapping[int, VerdictByHand] = Field(
+    verdicts: Mapping[int, ClusterVerdict] = Field(
         default={}, description="verdicts by hand, by number of the cluster: `keep`, `downsample`, `discard`"
     )
 

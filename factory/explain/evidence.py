@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyiceberg.expressions import In
 
 from factory.errors import DamagedFile, SourceChanged, TableNotFound, first_line
+from factory.explain.cluster_evidence import cluster_phrases
 from factory.explain.stages.document_trace import Rejection
 from factory.filters.evidence import Judgement, evidence
 from factory.lake.names import TableName
@@ -83,6 +84,7 @@ class Evidence:
         words = self._words(rule, list(documents), signals)
         models = [self._model(*pair) for pair in signals.upstream if pair[0].namespace == "models"]
         texts = self._texts(list(documents), signals) if models else {}
+        of_clusters = cluster_phrases(self.lake, signals.upstream, list(documents))
         phrases = {}
         for doc_id, rejection in documents.items():
             word = words.get(doc_id)
@@ -90,6 +92,7 @@ class Evidence:
             judgement = Judgement(texts.get(doc_id) or "", above, word)
             parts = [f"detected as `{word}`" if rule == SCORE else f"`{word}`"] if word else []
             parts += [phrase for model in models if judgement.text and (phrase := evidence(model, judgement))]
+            parts += [of_clusters[doc_id]] if doc_id in of_clusters else []
             if parts:
                 phrases[doc_id, rule] = "; ".join(parts)
         return phrases

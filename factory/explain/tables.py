@@ -48,14 +48,20 @@ def as_plain(published: Published) -> dict[str, Any]:
 
 
 def sample(
-    lake: Lake, state: NamedState, n: int, seed: int, rejected_by: str | None = None
+    lake: Lake,
+    state: NamedState,
+    n: int,
+    seed: int,
+    rejected_by: str | None = None,
+    cell: tuple[str, int] | None = None,
 ) -> list[dict[str, Any]]:
     """Return `n` rows of a table, chosen by a hash of their id and `seed`, with key and text of the document.
 
-    Raises NotFound if `rejected_by` names a rule that rejected nothing, ConfigurationError if the table
-    records no rejections.
+    `cell` is a column, `cell` or `cluster`, and a number: only rows with it, or the example documents of the
+    row with it. Raises NotFound if `rejected_by` names a rule that rejected nothing, and for a cell that does
+    not exist; ConfigurationError for a table without rejections or cells.
     """
-    from pyiceberg.expressions import EqualTo, In
+    from pyiceberg.expressions import AlwaysTrue, EqualTo, In
 
     table, snapshot_id = state.table, state.snapshot_id
     schema = lake.table(table).schema()
@@ -65,11 +71,15 @@ def sample(
             f"Sample {names.filtered(table.name)}, or leave the option out."
         )
     key = "doc_id" if "doc_id" in schema.column_names else schema.column_names[0]
+    if cell:
+        rows_of_cell(lake, state, *cell)
+        if key != "doc_id":
+            return _examples(lake, state, cell, n)
     if rejected_by:
         rows = lake.read(table, [key, "rejections"], EqualTo("kept", False), snapshot_id)
         ids = _rejected_by(rows, rejected_by, table)
     else:
-        ids = lake.read(table, [key], snapshot_id=snapshot_id)
+        ids = lake.read(table, [key], EqualTo(*cell) if cell else AlwaysTrue(), snapshot_id)
     sampled_ids = sorted(set(ids[key].to_pylist()), key=lambda value: _rank(value, seed))[:n]
     rows = lake.read(table, ["*"], In(key, sampled_ids), snapshot_id).to_pylist()
     lacking = [name for name in _DOCUMENT_COLUMNS if name not in schema.column_names]
@@ -81,6 +91,46 @@ def sample(
 
         _explain(Evidence(lake, table, snapshot_id), rows)
     return sorted(rows, key=lambda row: order[row[key]])
+
+
+def rows_of_cell(lake: Lake, state: NamedState, column: str, number: int) -> pa.Table:
+    """Return the rows of a table that have `number` in `column`, `cell` or `cluster`; at least one.
+
+    Raises ConfigurationError for a table without the column, NotFound for a number that no row has.
+    """
+    import pyarrow.compute as pc
+    from pyiceberg.expressions import EqualTo
+
+    table, snapshot_id = state.table, state.snapshot_id
+    columns = lake.table(table).schema().column_names
+    if column not in columns:
+        raise ConfigurationError(
+            f"{table} has no column `{column}`, so --{column} does not apply. Leave it out."
+        )
+    names_of_columns = [
+        name for name in ("doc_id", "cell", "cluster", "terms", "examples") if name in columns
+    ]
+    rows = lake.read(table, names_of_columns, EqualTo(column, number), snapshot_id)
+    if not len(rows):
+        numbers = lake.read(table, [column], snapshot_id=snapshot_id)[column]
+        raise NotFound(
+            f"{table} has no {column} {number}. Its numbers are {pc.min(numbers)} to {pc.max(numbers)}."
+        )
+    return rows
+
+
+def _examples(lake: Lake, state: NamedState, cell: tuple[str, int], n: int) -> list[dict[str, Any]]:
+    """Return the example documents of a cell or cluster, from a table with a row for each."""
+    [row] = rows_of_cell(lake, state, *cell).slice(0, 1).to_pylist()
+    if "examples" not in row:
+        raise ConfigurationError(
+            f"{state.table} names no documents, so --{cell[0]} does not apply. Sample the clusters of the "
+            "documents, clusters.<dataset>, or leave the option out."
+        )
+    ids = row["examples"][:n]
+    about = documents_of(lake, state.table, ids, list(_DOCUMENT_COLUMNS))
+    words = {name: row[name] for name in ("cell", "cluster", "terms") if name in row}
+    return [{"doc_id": doc_id, **words, **about.get(doc_id, {})} for doc_id in ids]
 
 
 def _explain(evidence: Evidence, rows: list[dict[str, Any]]) -> None:

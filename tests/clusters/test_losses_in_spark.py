@@ -43,7 +43,7 @@ def tables_of(documents: DataFrame, n_tasks: int) -> tuple[pa.Table, pa.Table, p
     clusters = parts.selectExpr("doc_id", "0 AS cell", "cluster")
     texts, languages = parts.select("doc_id", "text"), parts.select("doc_id", "detected_language")
     proxy = proxy_table(texts, "raw.planted")
-    losses_rows = losses(clusters, texts, languages, proxy, 3.0)
+    losses_rows = losses(clusters, texts, lambda _: languages, proxy, 3.0)
     verdicts_of = verdicts(losses_rows, VerdictLimits(), {1: "downsample"})
     return proxy.toArrow(), losses_rows.toArrow().sort_by("cluster"), verdicts_of.toArrow().sort_by("cluster")
 
@@ -86,7 +86,11 @@ def test_a_cluster_that_only_trained_the_proxy_has_a_row(documents: DataFrame) -
     below = proxy.toArrow()["trained_below"][0].as_py()
     alone = tiny.where(unit_interval() < below).selectExpr("doc_id", "0 AS cell", "cluster")
     assert alone.count() > 0
-    [row] = losses(alone, parts, tiny.select("doc_id", "detected_language"), proxy).toArrow().to_pylist()
+    [row] = (
+        losses(alone, parts, lambda _: tiny.select("doc_id", "detected_language"), proxy)
+        .toArrow()
+        .to_pylist()
+    )
     assert (row["n_sampled"], row["n_families"], row["terms"], row["examples"]) == (0, 0, [], [])
     assert (row["loss"], row["loss_after"]) == (None, None)
 

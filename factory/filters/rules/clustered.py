@@ -19,7 +19,8 @@ from factory.lake import names
 from factory.models.sampling import unit_interval
 
 CLUSTER = "cluster"  # the part of the signals with the values of both rules, and the column with the number
-LOSS, LOSS_LIMIT, DRAW, RATE = "cluster_loss", "cluster_loss_limit", "cluster_draw", "cluster_rate"
+NOISE, NOISE_LIMIT = "cluster_noise", "cluster_noise_limit"
+REPETITION, RATE = "cluster_repetition", "cluster_repetition_rate"
 
 
 class ClusterRule(JoinedRule):
@@ -42,18 +43,18 @@ class ClusterRule(JoinedRule):
 
     @property
     def signals(self) -> Mapping[str, Kind]:
-        return dict.fromkeys((CLUSTER, LOSS, LOSS_LIMIT, DRAW, RATE), "number")
+        return dict.fromkeys((CLUSTER, NOISE, NOISE_LIMIT, REPETITION, RATE), "number")
 
     def values(self, documents: DataFrame, tables: Mapping[str, DataFrame]) -> DataFrame:  # noqa: ARG002
         """Return the cluster of each document, its loss and rate, and the draw that the rate is for."""
-        is_noise = F.col("verdict") == "discard"
+        is_noise = (F.col("verdict") == "discard") & (F.col("loss_after") > F.col("high"))
         of_cluster = tables["verdicts"].select(
             "cluster",
-            F.col("loss_after").alias(LOSS),
-            F.col("high").alias(LOSS_LIMIT),
+            F.col("loss_after").alias(NOISE),
+            F.col("high").alias(NOISE_LIMIT),
             F.when(is_noise, 1.0).otherwise(F.col("rate")).alias(RATE),  # the loss is its reason
         )
-        clusters = tables["clusters"].select("doc_id", "cluster", unit_interval(CLUSTER).alias(DRAW))
+        clusters = tables["clusters"].select("doc_id", "cluster", unit_interval(CLUSTER).alias(REPETITION))
         values = clusters.join(of_cluster, "cluster", "left")
         return values.withColumn(CLUSTER, F.col("cluster").cast("double"))
 
@@ -61,18 +62,10 @@ class ClusterRule(JoinedRule):
 class ClusterNoise(ClusterRule):
     """Bits per byte of the document's cluster, for a model that has read half of the cluster."""
 
-    name, unit, ceiling = "cluster_noise", "bits per byte", LOSS_LIMIT
-
-    @property
-    def expression(self) -> str:
-        return f"`{LOSS}`"
+    name, unit, ceiling = NOISE, "bits per byte", NOISE_LIMIT
 
 
 class ClusterRepetition(ClusterRule):
     """The document's draw between 0 and 1, where its cluster keeps the draws up to a rate."""
 
-    name, unit, ceiling = "cluster_repetition", "draw", RATE
-
-    @property
-    def expression(self) -> str:
-        return f"`{DRAW}`"
+    name, unit, ceiling = REPETITION, "draw", RATE

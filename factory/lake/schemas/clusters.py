@@ -8,8 +8,8 @@ from factory.lake.schemas.base import DOC_ID, column, list_of, required, table
 
 _CELL = required("cell", pa.int32(), "number of the coarse cluster; -1 holds documents without a known token")
 _CLUSTER = required("cluster", pa.int32(), "number of the fine cluster; -1 as for cells")
-_TERMS = required("terms", list_of(pa.string(), nullable=False), "words that set it apart, the best first")
-_EXAMPLES = required("examples", list_of(pa.string(), nullable=False), "ids of at most twenty documents")
+_TERMS = required("terms", list_of(pa.string()), "words that set it apart, the best first")
+_EXAMPLES = required("examples", list_of(pa.string()), "ids of at most twenty documents")
 _CENTROID = column("centroid", pa.binary(), "its center, little-endian float32 of length one; null for -1")
 
 EMBEDDER = table(

@@ -1,4 +1,4 @@
-"""The part of clusters: a round's `balance`, and the distribution of a balanced dataset."""
+"""The part of clusters: `clusters` and `balance` of a round, and the distribution of a balanced dataset."""
 
 from __future__ import annotations
 
@@ -7,13 +7,39 @@ from collections.abc import Iterator, Sequence
 from pydantic import Field
 
 from factory.clusters.balance_options import BalanceOptions, require_fields
+from factory.clusters.options import ClusterOptions
 from factory.filters.rounds import Round
 from factory.filters.rules.classified import Category
+from factory.models.embedders import parse_embedder
+from factory.orchestration.chain.clusters import Clustering
 from factory.orchestration.chain.clusters_balance import Balancing, Distribution
 from factory.orchestration.chain.filters_preparation import Preparation
 from factory.orchestration.chain.link import Link
 from factory.orchestration.declare.filters import RoundStep
 from factory.orchestration.declare.part import Declared, Entry, Part, PartFields
+
+
+class ClusterFields(PartFields):
+    """The field of a round."""
+
+    clusters: ClusterOptions | None = Field(
+        default=None, description="cluster the documents, and judge each cluster by a model that reads it"
+    )
+
+
+class ClusterStep(RoundStep):
+    """Clusters of the documents that the earlier rounds kept, with verdicts."""
+
+    fields = ClusterFields
+
+    def preparation(
+        self,
+        options: ClusterOptions,
+        entry: Entry,
+        earlier: Sequence[Round],  # noqa: ARG002
+        file: Declared,
+    ) -> Preparation:
+        return Clustering(options, parse_embedder(options.embedder, file.folder), entry.kind)
 
 
 class BalanceFields(PartFields):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from factory.orchestration.declare.blend import BlendPart
-from factory.orchestration.declare.clusters import BalanceStep, DistributionPart
+from factory.orchestration.declare.clusters import BalanceStep, ClusterStep, DistributionPart
 from factory.orchestration.declare.dedup import DedupPart
 from factory.orchestration.declare.depsort import DepsortPart
 from factory.orchestration.declare.filters import FiltersPart
@@ -20,7 +20,7 @@ PARTS: list[Part] = [
     PartitionsPart(),
     FactsPart(),
     ModelsPart(),
-    FiltersPart([BalanceStep()]),
+    FiltersPart([ClusterStep(), BalanceStep()]),
     DedupPart(),
     DistributionPart(),
     DepsortPart(),

@@ -91,3 +91,83 @@ def test_a_dataset_is_balanced_once(folder: Path) -> None:
         "my.yaml, line 9, datasets[0].rounds[2].balance: Round 2 has `balance` already, and a dataset has it"
         in refusal(folder, BALANCED.replace("    variants:", again))
     )
+
+
+CLUSTERED = """\
+datasets:
+  - name: notes
+    kind: prose
+    format: files
+    paths: notes
+    rounds:
+      - rules: [gopher_quality]
+      - clusters: {cells: 4, verdicts: {2: keep}}
+      - balance: {over: [cell, length], size: 0.5}
+    variants:
+      strict:
+        rounds:
+          - {rules: [gopher_quality], limits: {word_count: [200, 1000]}}
+          - clusters: {cells: 4, noise: 4}
+      loose:
+        rounds:
+          - {rules: [gopher_quality], limits: {word_count: [3, 100000]}}
+          - clusters: {cells: 4}
+      same:
+        rounds:
+          - rules: [gopher_quality]
+          - clusters: {cells: 4, verdicts: {2: keep}}
+          - rules: [c4]
+"""
+
+
+def test_a_round_with_clusters_judges_by_the_verdicts_on_documents_that_earlier_rounds_kept(
+    folder: Path,
+) -> None:
+    tables = reads(declared(folder, CLUSTERED).assets)
+    before = {"raw.notes", "filtered.notes_r1"}
+    assert tables["clusters.notes_embedder"] == before
+    assert tables["clusters.notes_vectors"] == before | {"clusters.notes_embedder"}
+    assert tables["clusters.notes"] == {f"clusters.notes_{part}" for part in ("vectors", "coarse", "fine")}
+    assert tables["clusters.notes_verdicts"] == {"clusters.notes_losses"}
+    of_verdicts = {"clusters.notes", "clusters.notes_verdicts"}
+    assert tables["signals.notes_r2_by_cluster"] == before | of_verdicts
+    assert tables["filtered.notes_r2"] == {"signals.notes_r2_by_cluster", "filtered.notes_r1"}
+    assert "clusters.notes" in tables["clusters.notes_categories"]
+
+
+def test_a_variant_of_fewer_documents_shares_the_clusters_and_has_verdicts_of_its_own(folder: Path) -> None:
+    tables = reads(declared(folder, CLUSTERED).assets)
+    own = sorted(table for table in tables if table.startswith("clusters.notes__strict"))
+    assert own == ["clusters.notes__strict_verdicts"]
+    assert tables["clusters.notes__strict_verdicts"] == {"clusters.notes_losses"}
+    assert {"clusters.notes", "clusters.notes__strict_verdicts"} <= tables["signals.notes__strict_by_cluster"]
+    assert not [table for table in tables if table.startswith("clusters.notes__same")]
+    assert "signals.notes_r2_by_cluster" in tables["filtered.notes__same_r2"]
+
+
+def test_a_variant_of_more_documents_has_clusters_of_its_own(folder: Path) -> None:
+    tables = reads(declared(folder, CLUSTERED).assets)
+    assert tables["clusters.notes__loose_embedder"] == {"raw.notes", "filtered.notes__loose_r1"}
+
+
+@pytest.mark.parametrize(
+    "clusters, sentence",
+    [
+        ("{cells: 0}", "line 8, datasets[0].rounds[1].clusters.cells: `0` does not fit."),
+        ("{embedder: lsi}", "line 8, datasets[0].rounds[1].clusters: Unknown embedder `lsi`."),
+        (
+            "{embedder: 'onnx:none.onnx'}",
+            "datasets[0].rounds[1].clusters: There is no file `none.onnx`.",
+        ),
+        ("{verdicts: {2: drop}}", "datasets[0].rounds[1].clusters.verdicts[2]: Unknown value `drop`."),
+        ("{rate: 2}", "datasets[0].rounds[1].clusters.rate: `2` is out of range."),
+    ],
+)
+def test_a_mistake_in_clusters_has_file_line_and_field(folder: Path, clusters: str, sentence: str) -> None:
+    assert sentence in refusal(folder, CLUSTERED.replace("{cells: 4, verdicts: {2: keep}}", clusters, 1))
+
+
+def test_clusters_and_balance_need_rounds_of_their_own(folder: Path) -> None:
+    together = "{cells: 4}\n        balance: {over: length, size: 0.5}\n      - rules: [c4]"
+    file = CLUSTERED.replace("{cells: 4, verdicts: {2: keep}}", together, 1)
+    assert "A round has `clusters` or `balance`. Give each a round." in refusal(folder, file)

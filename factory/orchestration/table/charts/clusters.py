@@ -34,7 +34,7 @@ def largest_cells(rows: Rows) -> Drawing:
 def cells(rows: Rows, _properties: Mapping[str, str]) -> dict[str, int | float | str]:
     """How evenly the documents are spread over the cells."""
     counts = whole(rows, ["n_documents"])["n_documents"].to_numpy()
-    return {"cells": len(counts), **_evenness(counts)}
+    return {"cells": int((counts > 0).sum()), **_evenness(counts)}
 
 
 def distance_since_cut(rows: Rows, _properties: Mapping[str, str]) -> dict[str, int | float | str]:

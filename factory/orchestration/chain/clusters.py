@@ -1,0 +1,241 @@
+"""The tables of clusters, between two rounds of filters.
+
+    documents -> embedder -> vectors -> coarse -> fine -> clusters -> losses -> verdicts
+                                                       documents -> proxy --^
+
+The cells are an asset by themselves: people see their distribution before the fine clusters are cut.
+Everything that decides lasts: embedder, centroids, proxy and losses stay when documents are added, and new
+documents take the verdict of their cluster. `clusters.<dataset>_cells` says how far the distribution has
+moved since. A run that selects `clusters.<dataset>_coarse` cuts the cells again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+from pyspark.sql import DataFrame
+
+from factory.clusters.assignment import assigned, cells_now
+from factory.clusters.coarse import coarse_table
+from factory.clusters.fine import fine_table
+from factory.clusters.losses import losses
+from factory.clusters.options import ClusterOptions
+from factory.clusters.proxy import proxy_table
+from factory.clusters.verdicts import VerdictLimits, verdicts
+from factory.filters.documents_table import documents_table
+from factory.filters.rule import Rule
+from factory.filters.rules.clustered import ClusterNoise, ClusterRepetition
+from factory.filters.rules.language import LanguageScore
+from factory.filters.stage import measure
+from factory.lake import names
+from factory.lake.names import TableName
+from factory.lake.schemas import clusters as schemas
+from factory.models.embedders import EmbedderSpec, embedder_table, vectors
+from factory.orchestration.chain.filters_preparation import Preparation, Prepared
+from factory.orchestration.chain.link import Chain, staying
+
+
+@dataclass(frozen=True)
+class Clustering(Preparation):
+    """Clusters with verdicts of a dataset's documents, for the two rules that read them.
+
+    Prose has detected languages, code (`kind`) the languages of its files.
+    """
+
+    options: ClusterOptions
+    embedder: EmbedderSpec
+    kind: str = "prose"
+
+    def shares(self, base: Preparation, *, same_documents: bool) -> bool:  # noqa: ARG002
+        if not isinstance(base, Clustering):
+            return False
+        return self.options.cut_alike(base.options) and self.embedder == base.embedder
+
+    def rules(self, dataset: str, base: Prepared | None) -> Sequence[Rule]:
+        clusters = base.dataset if base else dataset
+        verdicts_of = clusters if base and base.preparation == self else dataset
+        return ClusterNoise(clusters, verdicts_of), ClusterRepetition(clusters, verdicts_of)
+
+    def tables(self, dataset: str, base: Prepared | None) -> Mapping[str, TableName]:
+        return {"clusters": names.clusters(base.dataset if base else dataset)}
+
+    def extend(self, chain: Chain, base: Prepared | None) -> Chain:
+        if base is None:
+            chain = chain.adding(*self._cut(chain), *self._scored(chain))
+            return chain.adding(self._verdicts(chain, chain.dataset))
+        return chain if base.preparation == self else chain.adding(self._verdicts(chain, base.dataset))
+
+    def _cut(self, chain: Chain) -> Sequence[dg.AssetsDefinition]:
+        """The embedder, the vectors, and both levels of clusters."""
+        options, spec = self.options, self.embedder
+        of_dataset = {part: names.clusters(chain.dataset, part) for part in ("embedder", "vectors", "coarse")}
+        embedder_name, vectors_name, coarse_name = of_dataset.values()
+        fine_name = names.clusters(chain.dataset, "fine")
+
+        @_asset(
+            chain,
+            "embedder",
+            schema=schemas.EMBEDDER,
+            upstream=chain.upstream,
+            config={"embedder": options.embedder, "dimensions": options.dimensions, "source": spec.source},
+            description=f"The embedder `{options.embedder}`, which turns texts of `{chain.documents}` into "
+            "vectors.",
+            lasting=True,
+        )
+        def embedder(documents: DataFrame, **earlier: DataFrame) -> DataFrame:
+            return embedder_table(staying(documents, earlier), spec, options.dimensions)
+
+        @_asset(
+            chain,
+            "vectors",
+            schema=schemas.VECTORS,
+            upstream={**chain.upstream, "embedder": embedder_name},
+            description="The vector of every document.",
+            partitions_def=chain.partitions_def,
+        )
+        def of_documents(documents: DataFrame, embedder: DataFrame, **earlier: DataFrame) -> DataFrame:
+            return vectors(staying(documents, earlier), embedder, spec)
+
+        @_asset(
+            chain,
+            "coarse",
+            schema=schemas.COARSE,
+            upstream={**chain.upstream, "vectors": vectors_name, "embedder": embedder_name},
+            config={"cells": options.cells},
+            description="The coarse clusters, with their words and some of their documents. "
+            f"`factory sample {coarse_name} --cell 0` shows those of a cell.",
+            lasting=True,
+            until=[embedder_name],
+        )
+        def coarse(
+            documents: DataFrame,
+            vectors: DataFrame,
+            embedder: DataFrame,  # noqa: ARG001 (vectors of another embedder are other cells)
+            **earlier: DataFrame,
+        ) -> DataFrame:
+            return coarse_table(vectors, staying(documents, earlier), options.cells)
+
+        @_asset(
+            chain,
+            "fine",
+            schema=schemas.FINE,
+            upstream={"vectors": vectors_name, "coarse": coarse_name},
+            config={"clusters": options.clusters},
+            description="The clusters inside each cell.",
+            lasting=True,
+            until=[coarse_name],
+        )
+        def fine(vectors: DataFrame, coarse: DataFrame) -> DataFrame:
+            return fine_table(vectors, coarse, options.clusters)
+
+        @_asset(
+            chain,
+            "",
+            schema=schemas.CLUSTERS,
+            upstream={"vectors": vectors_name, "coarse": coarse_name, "fine": fine_name},
+            description="The cell and the cluster of every document.",
+            partitions_def=chain.partitions_def,
+        )
+        def clusters(vectors: DataFrame, coarse: DataFrame, fine: DataFrame) -> DataFrame:
+            return assigned(vectors, coarse, fine)
+
+        @_asset(
+            chain,
+            "cells",
+            schema=schemas.CELLS,
+            upstream={"clusters": names.clusters(chain.dataset), "coarse": coarse_name},
+            description="The documents of each cell now, and when the cells were cut.",
+        )
+        def cells(clusters: DataFrame, coarse: DataFrame) -> DataFrame:
+            return cells_now(clusters, coarse)
+
+        return embedder, of_documents, coarse, fine, clusters, cells
+
+    def _scored(self, chain: Chain) -> Sequence[dg.AssetsDefinition]:
+        """The proxy model, and the losses of the clusters."""
+        options, languages = self.options, _languages(self.kind)
+        source = chain.documents if options.proxy is None else documents_table(options.proxy)
+        read = chain.upstream if options.proxy is None else {"documents": source}
+        fine_name = names.clusters(chain.dataset, "fine")
+
+        @_asset(
+            chain,
+            "proxy",
+            schema=schemas.PROXY,
+            upstream=read,
+            config={"source": str(source)},
+            description=f"The model that reads the clusters, trained on a sample of `{source}`.",
+            lasting=True,
+        )
+        def proxy(documents: DataFrame, **earlier: DataFrame) -> DataFrame:
+            return proxy_table(staying(documents, earlier), str(source), own=options.proxy is None)
+
+        @_asset(
+            chain,
+            "losses",
+            schema=schemas.LOSSES,
+            upstream={
+                **chain.upstream,
+                "clusters": names.clusters(chain.dataset),
+                "fine": fine_name,
+                "proxy": names.clusters(chain.dataset, "proxy"),
+            },
+            config={"weight": options.weight, "kind": self.kind},
+            description="What the proxy loses on each cluster, before and after it has read half of it.",
+            lasting=True,
+            until=[fine_name],
+        )
+        def of_clusters(
+            documents: DataFrame,
+            clusters: DataFrame,
+            fine: DataFrame,  # noqa: ARG001 (clusters that are cut again are judged again)
+            proxy: DataFrame,
+            **earlier: DataFrame,
+        ) -> DataFrame:
+            return losses(clusters, staying(documents, earlier), languages, proxy, options.weight)
+
+        return proxy, of_clusters
+
+    def _verdicts(self, chain: Chain, dataset: str) -> dg.AssetsDefinition:
+        """The verdicts by the losses of the clusters of `dataset`."""
+        options = self.options
+        limits = VerdictLimits(noise=options.noise, easy=options.easy, rate=options.rate)
+
+        @_asset(
+            chain,
+            "verdicts",
+            schema=schemas.VERDICTS,
+            upstream={"losses": names.clusters(dataset, "losses")},
+            config={
+                "noise": options.noise,
+                "easy": options.easy,
+                "rate": options.rate,
+                "verdicts": {f"verdict on {n}": verdict for n, verdict in sorted(options.verdicts.items())},
+            },
+            description="The verdict on each cluster: keep, downsample, discard, or too small to judge.",
+        )
+        def of_losses(losses: DataFrame) -> DataFrame:
+            return verdicts(losses, limits, options.verdicts)
+
+        return of_losses
+
+
+def _asset(chain: Chain, part: str, **options: Any) -> Any:
+    """`table_asset` for a table of clusters of the chain's dataset."""
+    table = names.clusters(chain.dataset, part)
+    return chain.table_asset(namespace=table.namespace, name=table.name, **options)
+
+
+def _languages(kind: str) -> Any:
+    """Return the function that gives documents their language: (doc_id, detected_language)."""
+
+    def by_detection(documents: DataFrame) -> DataFrame:
+        return measure(documents, [LanguageScore()]).select("doc_id", "detected_language")
+
+    def of_files(documents: DataFrame) -> DataFrame:
+        return documents.selectExpr("doc_id", "language AS detected_language")
+
+    return of_files if kind == "code" else by_detection
