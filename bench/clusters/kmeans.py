@@ -40,7 +40,8 @@ CAVEATS = [
     "As many clusters as labels. AMI is 0 for chance, purity is not; both are means of five seeds, and the "
     "CPU seconds are those of a fit on one thread.",
     "faiss runs plain k-means of as many rounds as ours, scikit-learn MiniBatchKMeans by its defaults.",
-    "Word vectors: fastText's CBOW, trained on the same texts, weighted means without the common direction.",
+    "Word vectors: CBOW of fastText without parts of words, trained on the same texts; weighted means "
+    "without the common direction.",
 ]
 
 
@@ -80,7 +81,7 @@ def _add(report: Report, name: str, corpus: Labeled, progress: Console) -> None:
         "MiniBatchKMeans": _quality(labels, (_mini_batch(vectors, k, seed) for seed in SEEDS)),
         "ours on word vectors": _quality(labels, (_ours(word_vectors, k, seed) for seed in SEEDS)),
     }
-    title = f"{name}: {k} clusters; LSA {lsa_s:.1f} CPU s, word vectors {words_s:.1f} CPU s"
+    title = f"{name}: {k} clusters; CPU s: LSA {lsa_s:.1f}, words {words_s:.1f}"
     rows = table(title, " | AMI | purity | CPU s")
     for method, quality in qualities.items():
         rows.add_row(method, f"{quality.ami:.3f}", f"{quality.purity:.3f}", f"{quality.cpu_s:.2f}")

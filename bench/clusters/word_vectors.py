@@ -1,4 +1,4 @@
-"""Texts as weighted means of word vectors that fastText trains on them; run in floret's environment.
+"""Texts as weighted means of word vectors (CBOW) trained on them; run in floret's environment.
 
 Arguments: a JSON file with a list of texts, a file for the vectors, and their dimensions. The weights are
 those of Arora et al., "A simple but tough-to-beat baseline for sentence embeddings", 2017, and the common
@@ -29,7 +29,7 @@ def main(texts_file: str, vectors_file: str, dimensions: str) -> None:
         file.writelines(" ".join(words) + "\n" for words in texts)
         file.flush()
         model = floret.train_unsupervised(
-            file.name, model="cbow", dim=int(dimensions), minCount=LEAST_COUNT, thread=1, epoch=5
+            file.name, model="cbow", dim=int(dimensions), minCount=LEAST_COUNT, maxn=0, thread=1, epoch=5
         )
     counts = Counter(word for words in texts for word in words)
     total = counts.total()
