@@ -29,7 +29,7 @@ def main(texts_file: str, vectors_file: str, dimensions: str) -> None:
         file.writelines(" ".join(words) + "\n" for words in texts)
         file.flush()
         model = floret.train_unsupervised(
-            file.name, model="cbow", dim=int(dimensions), minCount=LEAST_COUNT, maxn=0, thread=1, epoch=5
+            file.name, model="cbow", dim=int(dimensions), minCount=LEAST_COUNT, maxn=0, thread=1, epoch=2
         )
     counts = Counter(word for words in texts for word in words)
     total = counts.total()
