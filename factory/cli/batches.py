@@ -38,15 +38,13 @@ def create(
         int | None,
         typer.Option(
             min=1,
-            help="The number of lanes, after whose end the data end: by default 1; in arrival order lanes "
-            "come and go by default.",
+            help="The number of lanes; when all have ended, the data end. By default 1; in arrival order "
+            "lanes come and go by default.",
         ),
     ] = None,
     order: Annotated[
         Literal["assigned", "arrival"],
-        typer.Option(
-            help="Step i is that of lane i mod lanes, or of the batch that was committed as the i-th."
-        ),
+        typer.Option(help="Step i comes from lane i mod lanes, or is the i-th batch to be committed."),
     ] = "assigned",
     layout: Annotated[
         Literal["zigzag", "contiguous"],
@@ -92,7 +90,7 @@ def produce(
     model: Annotated[
         str,
         typer.Option(
-            help="Sizes of the model, whose FLOPs are a plan's costs.",
+            help="Sizes of the model; its FLOPs are the costs of a plan.",
             show_default=MODEL.replace(",", ", "),
         ),
     ] = MODEL,
@@ -104,10 +102,10 @@ def produce(
         int | None, typer.Option(min=1, max=65_535, help="Port to answer Prometheus on.")
     ] = None,
 ) -> None:
-    """Write a blend to lanes of a namespace until it ends; started again, it goes on where its lanes stand.
+    """Write a blend to lanes of a namespace until it ends; restarted, it resumes its lanes.
 
-    Any number of processes share the lanes. Ctrl-C or SIGTERM commits what was made within a second, and
-    leaves the lanes open.
+    Any number of processes share the lanes. Ctrl-C or SIGTERM commits all finished batches within a second,
+    and leaves the lanes open.
     """
     if strategy is not None and server is not None:
         raise ConfigurationError(
@@ -125,7 +123,7 @@ def produce(
 
 @batches_app.command("finish")
 def finish(uri: Address, lane: Annotated[str, typer.Argument(help="A lane that was opened.")]) -> None:
-    """Finish a lane whose producer is gone: it commits no more, and what it had not committed is lost."""
+    """Finish a lane that lost its producer: it commits no more, and its uncommitted batches are lost."""
     from blender.global_batches.ending import finish_lane
     from factory.cli.batches_tables import counted
 
@@ -139,7 +137,7 @@ def finish(uri: Address, lane: Annotated[str, typer.Argument(help="A lane that w
 
 @batches_app.command("end")
 def end(uri: Address) -> None:
-    """End a namespace without a number of lanes: no lane goes on, and readers come to the end of data."""
+    """End a namespace without a number of lanes: no lane commits again, and readers reach the end of data."""
     from blender.global_batches.ending import end_namespace
 
     end_namespace(uri, settings=settings())
@@ -177,7 +175,7 @@ def show_status(
 def show_batch(
     uri: Address, step: Annotated[int, typer.Argument(min=0, help="A step.")], as_json: Json = False
 ) -> None:
-    """Print what is stored of a step: object, lane, columns, slices and origin."""
+    """Print a stored step: object, lane, columns, slices and origin."""
     from blender.global_batches.batch_description import describe_batch
     from factory.cli.batches_tables import batch_lines, print_lines
 
@@ -190,7 +188,7 @@ def show_batch(
 
 @batches_app.command("probe")
 def probe(uri: Address, as_json: Json = False) -> None:
-    """Race 32 creates of one name in a store, which must let exactly one win, and read what was created.
+    """Race 32 creates of one name in a store, which must let exactly one win, and read its object.
 
     Nothing is left there.
     """

@@ -10,7 +10,7 @@ from factory.filters.rounds import Round
 from factory.orchestration.chain.dedup.group import Deduplication, dedup_group
 from factory.orchestration.chain.depsort import DependencyOrder
 from factory.orchestration.chain.filters import FilterRound, Filters
-from factory.orchestration.chain.link import Chain, linked
+from factory.orchestration.chain.link import Chain, Link, Links, linked
 from factory.orchestration.chain.models.tokenizer import tokenizer
 from factory.orchestration.chain.packing import Packing
 from factory.orchestration.chain.refine import refine, variant
@@ -28,7 +28,7 @@ def stage() -> Iterator[None]:
 
 def test_the_usual_chain_is_a_fold_of_its_links() -> None:
     group = dedup_group("code", ["web"], kind="code")
-    links = [Filters(ROUNDS), Deduplication(group), DependencyOrder(), Packing("small")]
+    links: list[Link | Links] = [Filters(ROUNDS), Deduplication(group), DependencyOrder(), Packing("small")]
     by_hand = linked(Chain.from_raw("web"), links)
     assert reads(by_hand) == reads(refine("web", dedup_group=group, rounds=ROUNDS, tokenizer="small"))
     kinds = [FilterRound, *(type(link) for link in links[1:])]
@@ -38,7 +38,13 @@ def test_the_usual_chain_is_a_fold_of_its_links() -> None:
 
 def test_a_link_behind_deduplication_hides_what_it_rejects_from_all_that_follow() -> None:
     group = dedup_group("code", ["web"], kind="code")
-    links = [Filters(ROUNDS), Deduplication(group), Brevity(least=3), DependencyOrder(), Packing("small")]
+    links: list[Link | Links] = [
+        Filters(ROUNDS),
+        Deduplication(group),
+        Brevity(least=3),
+        DependencyOrder(),
+        Packing("small"),
+    ]
     tables = reads(linked(Chain.from_raw("web"), links))
     assert tables["brevity.web"] == {"deduplicated.web"}
     for table in ("depsort.web_symbols", "depsort.web_dependencies", "sorted.web"):

@@ -154,7 +154,7 @@ def _sample(rows: Rows, columns: Sequence[str]) -> tuple[Iterable[pa.RecordBatch
 
 
 def _sampled_share(rows: Rows) -> int:
-    """Return of how many rows one is sampled."""
+    """Return n, where one row in n is sampled."""
     return max(1, rows.n_bytes // SAMPLED_BYTES)
 
 
