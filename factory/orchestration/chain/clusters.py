@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 
 from factory.clusters.assignment import assigned, cells_now
 from factory.clusters.coarse import coarse_table
+from factory.clusters.embedding import EmbedderSpec, embedder_table, vectors
 from factory.clusters.fine import fine_table
 from factory.clusters.losses import losses
 from factory.clusters.options import ClusterOptions
@@ -33,7 +34,6 @@ from factory.filters.stage import measure
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas import clusters as schemas
-from factory.models.embedders import EmbedderSpec, embedder_table, vectors
 from factory.orchestration.chain.filters_preparation import Preparation, Prepared
 from factory.orchestration.chain.link import Chain, staying
 
@@ -80,10 +80,11 @@ class Clustering(Preparation):
             "embedder",
             schema=schemas.EMBEDDER,
             upstream=chain.upstream,
-            config={"embedder": options.embedder, "dimensions": options.dimensions, "source": spec.source},
+            config={"embedder": options.embedder, "dimensions": options.dimensions},
+            files=(lambda _: list(spec.files)) if spec.path else None,
             description=f"The embedder `{options.embedder}`, which turns texts of `{chain.documents}` into "
             "vectors.",
-            lasting=True,
+            lasting=spec.path is None,
         )
         def embedder(documents: DataFrame, **earlier: DataFrame) -> DataFrame:
             return embedder_table(staying(documents, earlier), spec, options.dimensions)

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pydantic import Field
 
 from factory.clusters.balance_options import BalanceOptions, require_fields
+from factory.clusters.embedding import parse_embedder
 from factory.clusters.options import ClusterOptions
 from factory.filters.rounds import Round
 from factory.filters.rules.classified import Category
-from factory.models.embedders import parse_embedder
 from factory.orchestration.chain.clusters import Clustering
 from factory.orchestration.chain.clusters_balance import Balancing, Distribution
 from factory.orchestration.chain.filters_preparation import Preparation
