@@ -1,0 +1,104 @@
+"""Runs of clusters and balance killed by SIGKILL at random instants, and a last run that finishes.
+
+`make test-crash POINTS=10 SEED=7` chooses the number of kills.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from factory.lake.tables import Lake
+from factory.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+FACTORY = [sys.executable, "-c", "from factory.cli.entry import main; main()"]
+ROUNDS = """\
+classifiers:
+  mail:
+    positives: {table: web, predicates: {metadata.kind: [template]}}
+    negatives: {table: web, predicates: {metadata.kind: [topic0, topic1, topic2]}}
+datasets:
+  - name: web
+    kind: prose
+    format: jsonl
+    paths: data
+    text: text
+    key: id
+    metadata: [kind]
+    rounds:
+      - rules: [word_count]
+        limits: {word_count: [1, 100000]}
+      - clusters: {cells: 8}
+      - rules: [mail]
+        limits: {mail: {at_most: 0.5}}
+      - balance: {over: [cell, length], size: 0.6}
+"""
+_LONGEST_S = 12.0  # until a run is killed, counted from its first table
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.process
+@pytest.mark.timeout(3_600)
+def test_rounds_killed_at_random_instants_end_with_the_tables_of_an_undisturbed_lake(
+    tmp_path: Path, kill_points: int, kill_seed: int
+) -> None:
+    if kill_points < 2:
+        pytest.skip("a target of its own: make test-crash POINTS=10")
+    subprocess.run([sys.executable, ROOT / "examples/topics.py", tmp_path / "data/topics.jsonl"], check=True)
+    (tmp_path / "datasets.yaml").write_text(ROUNDS)
+    draw = random.Random(kill_seed)
+    for point in range(kill_points):
+        seconds = round(draw.uniform(0, _LONGEST_S), 2)
+        print(f"seed {kill_seed}, point {point}: {seconds} s after the first table")
+        kill_run(tmp_path, seconds)
+    for lake in ("killed", "undisturbed"):
+        run = command(tmp_path, lake)
+        assert run.wait() == 0, (tmp_path / f"{lake}.log").read_text()
+    after_kills, expected = (contents(tmp_path / lake) for lake in ("killed", "undisturbed"))
+    assert after_kills == expected
+    assert {"clusters.web_verdicts", "clusters.web_distribution", "packed.web"} <= after_kills.keys()
+
+
+def command(folder: Path, lake: str) -> subprocess.Popen[bytes]:
+    """Start a run of all tables in a process group of its own; it prints to `<lake>.log`."""
+    with (folder / f"{lake}.log").open("ab") as log:
+        return subprocess.Popen(
+            [*FACTORY, "materialize", "*", "--changed", "-f", "datasets.yaml"],
+            cwd=folder,
+            env=os.environ | {"FACTORY_HOME": str(folder / lake), "PYTHONPATH": str(ROOT)},
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def kill_run(folder: Path, seconds: float) -> None:
+    """Start a run, and kill it and its children some time after it has printed its first table."""
+    log = folder / "killed.log"
+    length = log.stat().st_size if log.exists() else 0
+    run = command(folder, "killed")
+    while run.poll() is None and log.stat().st_size == length:
+        time.sleep(0.1)
+    try:
+        run.wait(seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(run.pid, 9)
+        run.wait()
+
+
+def contents(home: Path) -> dict[str, str]:
+    """Return the fingerprint of each table of a lake."""
+    lake = Lake(Settings(home=home))
+    return {
+        str(table): lake.published(table).lineage.content
+        for table in lake.names()
+        if lake.table(table).current_snapshot() is not None
+    }
