@@ -59,11 +59,11 @@ def test_rounds_killed_at_random_instants_end_with_the_tables_of_an_undisturbed_
         seconds = round(draw.uniform(0, _LONGEST_S), 2)
         print(f"seed {kill_seed}, point {point}: {seconds} s after the first table")
         kill_run(tmp_path, seconds)
-    for lake in ("killed", "undisturbed"):
+    for lake in ("killed", "alone"):
         run = command(tmp_path, lake)
         assert run.wait() == 0, (tmp_path / f"{lake}.log").read_text()
-    after_kills, expected = (contents(tmp_path / lake) for lake in ("killed", "undisturbed"))
-    assert after_kills == expected
+    after_kills, alone = (contents(tmp_path / lake) for lake in ("killed", "alone"))
+    assert after_kills == alone
     assert {"clusters.web_verdicts", "clusters.web_distribution", "packed.web"} <= after_kills.keys()
 
 
