@@ -26,14 +26,17 @@ from bench.balance.corpus import write_corpus
 from bench.balance.padding import packings
 from bench.harness import Report, Row, at_most, cells, table
 from bench.lakes import own_lake
-from factory.clusters.balance import balance_table, drawn_documents
+from factory.clusters.balance import balance_table
 from factory.clusters.balance_options import NamedShares, Target, Temperature
 from factory.clusters.categories import categories
 from factory.clusters.evenness import effective_number, entropy, share_of_largest
+from factory.filters.rules.balanced import BalanceRate
 from factory.spark.session import build_session
 
 N_DOCUMENTS, N_LATER = 1_000_000, 100_000
 SIZE = 0.25
+BOTH = ["source", "length"]
+STAYS = "balance_rate IS NULL OR balance <= balance_rate"
 AIM = 0.02  # relative distance from a target
 LEAST_TARGET = 100  # documents, below which one document is more than a hundredth
 NAMED: Target = NamedShares({"topic000": 0.1, "topic001": 0.1, "topic150": 0.2, "only_old": 0.01})
@@ -42,7 +45,7 @@ CASES: list[tuple[str, Sequence[str], Target]] = [
     ("topics, temperature .5", ["source"], Temperature(0.5)),
     ("topics, named shares", ["source"], NAMED),
     ("lengths, uniform", ["length"], "uniform"),
-    ("both, uniform", ["source", "length"], "uniform"),
+    ("both, uniform", BOTH, "uniform"),
 ]
 CAVEATS = [
     "300 topics by Zipf's law with exponent 1.1, one topic more, and lognormal lengths with a mean of each "
@@ -91,7 +94,7 @@ def measure(progress: Console) -> Report:
         spark = build_session(own_lake(home / "lake", spark_master="local[2]"))
         try:
             old = spark.read.parquet(str(home / "old"))
-            balance_table(categories(old, ["source", "length"], {}), "uniform", SIZE).count()
+            balance_table(categories(old, BOTH, {}), BOTH, "uniform", SIZE).count()
             cases = []
             for name, over, target in CASES:
                 progress.print(f"balancing {name}")
@@ -111,33 +114,39 @@ def measure(progress: Console) -> Report:
 def _balanced(name: str, documents: DataFrame, over: Sequence[str], target: Target) -> Balanced:
     in_cells = categories(documents, over, {})
     began = time.perf_counter()
-    balance = balance_table(in_cells, target, SIZE)
+    balance = balance_table(in_cells, over, target, SIZE)
     seconds = time.perf_counter() - began
-    decisions = drawn_documents(in_cells, balance).selectExpr("doc_id", "cell", "draw <= rate AS stays")
+    decisions = _draws(in_cells, balance).selectExpr("doc_id", "category", f"{STAYS} AS stays")
     answers = decisions.toArrow().sort_by("doc_id")
     stays = answers["stays"].to_numpy()
-    rows = balance.toArrow().sort_by("cell").to_pylist()
-    after = Counter(answers.filter(answers["stays"])["cell"].to_pylist())
+    rows = balance.toArrow().sort_by("category").to_pylist()
+    after = Counter(answers.filter(answers["stays"])["category"].to_pylist())
     return Balanced(
         name,
         rows,
         np.array([row["n_documents"] for row in rows]),
-        np.array([after[row["cell"]] for row in rows]),
+        np.array([after[row["category"]] for row in rows]),
         np.array([row["target"] for row in rows]),
         stays,
         seconds,
     )
 
 
+def _draws(in_categories: DataFrame, balance: DataFrame) -> DataFrame:
+    """Return the category of documents, their draw and the rate of the category, as the rule reads them."""
+    values = BalanceRate("web").values(in_categories, {"categories": in_categories, "rates": balance})
+    return values.select("doc_id", "category", "balance", "balance_rate")
+
+
 def _staying(documents: DataFrame, balance: DataFrame) -> pa.Array:
-    rows = drawn_documents(categories(documents, ["source", "length"], {}), balance)
-    return rows.where("draw <= rate").select("doc_id").toArrow()["doc_id"].combine_chunks()
+    rows = _draws(categories(documents, BOTH, {}), balance)
+    return rows.where(STAYS).select("doc_id").toArrow()["doc_id"].combine_chunks()
 
 
 def _check_nesting(report: Report, documents: DataFrame) -> None:
-    in_cells = categories(documents, ["source", "length"], {})
+    in_cells = categories(documents, BOTH, {})
     sizes = (0.1, SIZE - 1e-6, SIZE, 0.5)
-    subsets = [_staying(documents, balance_table(in_cells, "uniform", size)) for size in sizes]
+    subsets = [_staying(documents, balance_table(in_cells, BOTH, "uniform", size)) for size in sizes]
     is_nested = all(bool(pc.all(pc.is_in(small, large)).as_py()) for small, large in pairwise(subsets))
     sizes_kept = ", ".join(f"{len(subset):,}" for subset in subsets)
     report.check(
@@ -146,14 +155,14 @@ def _check_nesting(report: Report, documents: DataFrame) -> None:
 
 
 def _check_later(report: Report, old: DataFrame, later: DataFrame) -> None:
-    balance = balance_table(categories(old, ["source", "length"], {}), "uniform", SIZE)
+    balance = balance_table(categories(old, BOTH, {}), BOTH, "uniform", SIZE)
     before = _staying(old, balance)
     together = _staying(old.unionByName(later).repartition(7), balance)
     earlier = together.filter(pc.less(together, f"d{N_DOCUMENTS:08}"))
     same = earlier.sort().equals(before.sort())
     report.check(f"{N_LATER:,} documents of a later partition change none of {len(before):,} decisions", same)
-    rows = drawn_documents(categories(later, ["source", "length"], {}), balance)
-    n_new = rows.where("is_new").count()
+    rows = _draws(categories(later, BOTH, {}), balance)
+    n_new = rows.where("balance_rate IS NULL").count()
     report.rows.append(Row("balance.later.of_new_categories", n_new, "documents"))
 
 

@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from factory.clusters.balance_options import NamedShares, Target, Temperature
+from factory.clusters.categories import JOINT, NONE
 from factory.errors import ConfigurationError
 from factory.lake.schemas.clusters import BALANCE
 from factory.models.sampling import unit_interval
@@ -35,45 +36,37 @@ BINS = 4_096  # of draws, within which a rate is interpolated
 _ROUNDING = 1e-6  # of a target, in documents
 
 
-def balance_table(categories: DataFrame, target: Target, size: int | float) -> DataFrame:
-    """A row of BALANCE for each category of `categories` (doc_id, cell).
+def balance_table(categories: DataFrame, over: Sequence[str], target: Target, size: int | float) -> DataFrame:
+    """A row of BALANCE for each category of `categories` (doc_id, category).
 
     `size` is a number of documents, or a share up to 1 (a float). Runs two jobs, which count the documents by
-    category and by draw. Raises ConfigurationError for a size beyond the documents, and for a share of an
-    unknown category.
+    category and by draw. Raises ConfigurationError for a size beyond the documents, for a share of an unknown
+    category, and for a field of `over` that no document has.
     """
     spark = categories.sparkSession
     draws = F.floor(unit_interval(SALT) * BINS).alias("bin")
-    by_draw = categories.groupBy("cell", draws).agg(F.count("*").alias("n_documents"))
-    table = by_draw.groupBy("cell").agg(F.sum("n_documents").alias("n_documents")).toArrow().sort_by("cell")
+    by_draw = categories.groupBy("category", draws).agg(F.count("*").alias("n_documents"))
+    table = (
+        by_draw.groupBy("category")
+        .agg(F.sum("n_documents").alias("n_documents"))
+        .toArrow()
+        .sort_by("category")
+    )
     counts = table["n_documents"].to_numpy().astype(np.int64)
+    _require_values(over, table["category"].to_pylist())
     n_wanted = _documents(size, int(counts.sum()))
-    targets = targets_of(table["cell"].to_pylist(), counts, target, n_wanted)
+    targets = targets_of(table["category"].to_pylist(), counts, target, n_wanted)
     table = table.append_column("target", pa.array(targets))
     is_whole = targets >= counts
-    partial_targets = spark.createDataFrame(table.filter(pa.array(~is_whole)).select(["cell", "target"]))
+    partial_targets = spark.createDataFrame(table.filter(pa.array(~is_whole)).select(["category", "target"]))
     rate_of = dict(_rates(by_draw, partial_targets).collect())
-    cells = zip(table["cell"].to_pylist(), is_whole, strict=True)
+    cells = zip(table["category"].to_pylist(), is_whole, strict=True)
     rates = [1.0 if whole else rate_of.get(cell, 0.0) for cell, whole in cells]
     n_missing = np.maximum(np.ceil(targets - _ROUNDING).astype(np.int64) - counts, 0)
     rows = table.append_column("rate", pa.array(rates, pa.float64()))
     rows = rows.append_column("n_missing", pa.array(n_missing))
     rows = rows.append_column("partition", pa.nulls(len(counts), pa.string()))
     return spark.createDataFrame(rows.cast(BALANCE.columns))
-
-
-def drawn_documents(categories: DataFrame, balance: DataFrame) -> DataFrame:
-    """Return (doc_id, cell, draw, rate, is_new) for documents `categories` (doc_id, cell) and BALANCE.
-
-    A document stays if `draw` is at most `rate`. A category without a row in `balance` is new: rate 1.
-    """
-    rates_by_cell = balance.select("cell", "rate")
-    rows = categories.join(rates_by_cell, "cell", "left").withColumn("draw", unit_interval(SALT))
-    return rows.select(
-        *("doc_id", "cell", "draw"),
-        F.coalesce("rate", F.lit(1.0)).alias("rate"),
-        F.col("rate").isNull().alias("is_new"),
-    )
 
 
 def targets_of(names: Sequence[str], counts: Integers, target: Target, size: float) -> Floats:
@@ -123,16 +116,27 @@ def _shares(names: Sequence[str], counts: Integers, target: NamedShares) -> Floa
 
 
 def _rates(by_draw: DataFrame, targets: DataFrame) -> DataFrame:
-    """Return (cell, rate) for `targets` (cell, target) above 0 and below the documents of the category.
+    """Return (category, rate) for `targets` (category, target) above 0 and below the category's documents.
 
-    `by_draw` are (cell, bin, n_documents). Each rate is interpolated in the bin that reaches the target.
+    `by_draw` are (category, bin, n_documents). Each rate is interpolated in the bin that reaches the target.
     """
-    up_to = Window.partitionBy("cell").orderBy("bin").rowsBetween(Window.unboundedPreceding, 0)
-    rows = by_draw.join(targets, "cell").withColumn("n_up_to", F.sum("n_documents").over(up_to))
+    up_to = Window.partitionBy("category").orderBy("bin").rowsBetween(Window.unboundedPreceding, 0)
+    rows = by_draw.join(targets, "category").withColumn("n_up_to", F.sum("n_documents").over(up_to))
     n_before = F.col("n_up_to") - F.col("n_documents")
     share_of_bin = (F.col("target") - n_before) / F.col("n_documents")
     reaching = rows.where((n_before < F.col("target")) & (F.col("target") <= F.col("n_up_to")))
-    return reaching.select("cell", ((F.col("bin") + share_of_bin) / F.lit(float(BINS))).alias("rate"))
+    return reaching.select("category", ((F.col("bin") + share_of_bin) / F.lit(float(BINS))).alias("rate"))
+
+
+def _require_values(over: Sequence[str], names: Sequence[str]) -> None:
+    """Raise ConfigurationError for a field that is missing in every document."""
+    parts = [name.split(JOINT) if len(over) > 1 else [name] for name in names]
+    for number, field in enumerate(over):
+        if names and all(part[number] == NONE for part in parts):
+            raise ConfigurationError(
+                f"`balance` is over `{field}`, but no document of the round has a value of it. Correct the "
+                "name, or leave the field out."
+            )
 
 
 def _documents(size: int | float, n_documents: int) -> float:

@@ -19,13 +19,13 @@ JOINT = " x "
 
 
 def categories(documents: DataFrame, over: Sequence[str], tables: Mapping[str, DataFrame]) -> DataFrame:
-    """Return (doc_id, cell) of `documents` (RAW); `cell` is the combination of the categories of `over`.
+    """Return (doc_id, category) of `documents` (RAW); `category` combines the categories of `over`.
 
     `tables` are by role (`balance_options.table_of`): `clusters` (CLUSTERS), `facts` (FACTS), and for each
     classifier a table of `doc_id` and its class in a column of the classifier's name.
     """
     values, columns = values_of(documents, over, tables)
-    return values.select("doc_id", combination(columns).alias("cell"))
+    return values.select("doc_id", combination(columns).alias("category"))
 
 
 def values_of(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -18,6 +19,8 @@ from factory.clusters.sizes import clusters_by_cell
 from factory.models.sampling import unit_interval
 from spark_udfs.clusters.assignment import UNKNOWN
 from spark_udfs.clusters.fine import CENTER_UNIT, fit_cells
+
+Integers = npt.NDArray[np.int64]
 
 MOST_SAMPLED = 1 << 16  # vectors of a cell
 MOST_NUMBERS = 1 << 26  # of these vectors together: 256 MB in a worker
@@ -31,11 +34,13 @@ def fine_table(vectors: DataFrame, coarse: DataFrame, clusters: int | None = Non
     documents.
     """
     cells = coarse.where(f"cell <> {UNKNOWN}")
-    n_documents = cells.select("cell", "n_documents").toArrow().sort_by("cell")["n_documents"].to_numpy()
-    n_clusters = clusters_by_cell(n_documents, clusters)
     centroids = centroids_of(coarse)
+    documents = in_cells(_known(vectors), centroids, "unit", "doc_id", "vector")
+    # The cells may have grown since they were cut, so they are counted.
+    sizes = documents.groupBy("cell").agg(F.count("*").alias("n_documents")).localCheckpoint()
+    n_clusters = clusters_by_cell(_in_order(sizes, len(centroids)), clusters)
     most_vectors = min(MOST_SAMPLED, MOST_NUMBERS // centroids.shape[1])
-    sample = _sample(in_cells(_known(vectors), centroids, "unit", "doc_id", "vector"), coarse, most_vectors)
+    sample = _sample(documents, sizes, most_vectors)
     together = sample.unionByName(_centers(cells)).repartition("cell")
     function = partial(fit_cells, n_clusters=n_clusters, most_vectors=most_vectors)
     centers = (
@@ -51,10 +56,18 @@ def _known(vectors: DataFrame) -> DataFrame:
     return vectors.where("vector IS NOT NULL").withColumn("unit", unit_interval())
 
 
-def _sample(documents: DataFrame, coarse: DataFrame, n: int) -> DataFrame:
+def _in_order(sizes: DataFrame, n_cells: int) -> Integers:
+    """The documents of each cell, by number; 0 for a cell without any."""
+    n_documents = np.zeros(n_cells, np.int64)
+    table = sizes.toArrow()
+    n_documents[table["cell"].to_numpy()] = table["n_documents"].to_numpy()
+    return n_documents
+
+
+def _sample(documents: DataFrame, sizes: DataFrame, n: int) -> DataFrame:
     """About `n` documents of each cell by their hashes; the worker takes the first `n`."""
-    sizes = F.broadcast(coarse.select("cell", "n_documents"))
-    return documents.join(sizes, "cell").where(F.col("unit") * F.col("n_documents") < n).drop("n_documents")
+    with_sizes = documents.join(F.broadcast(sizes), "cell")
+    return with_sizes.where(F.col("unit") * F.col("n_documents") < n).drop("n_documents")
 
 
 def _centers(cells: DataFrame) -> DataFrame:

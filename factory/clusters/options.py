@@ -35,10 +35,16 @@ class ClusterOptions(FrozenModel):
         default=None,
         description="table that the proxy model is trained on; by default a sample of the documents",
     )
-    weight: float = Field(default=3, gt=0, description="how often the proxy counts half A of a cluster")
+    weight: float = Field(
+        default=3,
+        gt=0,
+        allow_inf_nan=False,
+        description="how often the proxy counts half A of a cluster",
+    )
     noise: float = Field(
         default=5.5,
         gt=0,
+        allow_inf_nan=False,
         description="robust deviations above the median loss beyond which it is discarded",
     )
     easy: float = Field(

@@ -75,7 +75,10 @@ def _sample(documents: DataFrame, source: str, most: float) -> _Sample:
     texts = documents.select("doc_id", unit_interval().alias("unit"), text.alias("text")).where("text != ''")
     total = texts.agg(F.sum(F.octet_length("text")).alias("total")).collect()[0].total
     if total is None:
-        raise NotFound(f"No document of {source} has text to train the proxy on. Name another `proxy`.")
+        raise NotFound(
+            f"No document of {source} has text to train the proxy of the clusters on. Loosen the rounds "
+            "before `clusters`, or name another `proxy`."
+        )
     below = min(most, _CANDIDATES * SAMPLE_BYTES / total)
     rows = texts.where(F.col("unit") < below).toArrow()
     if len(rows) == 0:

@@ -36,8 +36,10 @@ def document_frequency(texts: DataFrame) -> DocumentFrequency:
 
 
 def terms_by(group: str, texts: DataFrame) -> DataFrame:
-    """Return (group, terms) of texts (group, text), at most MOST_TEXTS a group. Runs a job."""
+    """Return (group, terms) of texts (group, doc_id, text), at most MOST_TEXTS a group. Runs a job."""
     frequency = document_frequency(texts)
     function = partial(terms_of_groups, group=group, document_frequency=frequency)
-    sorted_texts = texts.select(group, beginning()).repartition(group).sortWithinPartitions(group)
+    # By id within a group, because a sum of floats depends on its order.
+    in_order = texts.select(group, "doc_id", beginning()).repartition(group)
+    sorted_texts = in_order.sortWithinPartitions(group, "doc_id").drop("doc_id")
     return sorted_texts.mapInArrow(function, f"{group} int, terms array<string>")

@@ -54,13 +54,13 @@ def _verdict(cluster: int, row: Mapping[str, Any]) -> str:
 
 
 def _of_rates(lake: Lake, tables: Snapshots, ids: Sequence[str]) -> dict[str, str]:
-    cell_of = _values(lake, tables["categories"], "doc_id", ids, ["cell"])
-    cells = sorted({row["cell"] for row in cell_of.values()})
-    rates = _values(lake, tables["balance"], "cell", cells, ["rate", "n_documents"])
+    category_of = _values(lake, tables["categories"], "doc_id", ids, ["category"])
+    categories = sorted({row["category"] for row in category_of.values()})
+    rates = _values(lake, tables["balance"], "category", categories, ["rate", "n_documents"])
     return {
-        doc_id: f"category `{row['cell']}` keeps {rates[row['cell']]['rate']:.1%} of its documents"
-        for doc_id, row in cell_of.items()
-        if row["cell"] in rates
+        doc_id: f"category `{row['category']}` keeps {rates[row['category']]['rate']:.1%} of its documents"
+        for doc_id, row in category_of.items()
+        if row["category"] in rates
     }
 
 

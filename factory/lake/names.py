@@ -41,6 +41,11 @@ STAGE_OF_NAMESPACE = {
 VARIANT = "__"  # between the names of a dataset and its variant
 # Suffixes of side tables.
 PARTS = ("rejected", "symbols", "dependencies", "placements", "verdicts", "limits", "rows", "validation")
+# Suffixes of the tables beside the clusters of a dataset.
+CLUSTER_PARTS = (
+    *("embedder", "vectors", "coarse", "fine", "cells", "proxy", "losses", "verdicts"),
+    *("categories", "balance", "distribution"),
+)
 _VALIDATION = "_validation"
 BY = "_by_"  # between the names of a round and of a rule with signals of its own
 

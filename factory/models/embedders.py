@@ -109,7 +109,9 @@ def _fitting_sample(documents: DataFrame) -> pa.Array:
     size: Column = F.least("n_bytes", F.lit(FITTED_OF_A_DOCUMENT))
     [totals] = texts.agg(F.count("*").alias("n_documents"), F.sum(size).alias("n_bytes")).collect()
     if not totals.n_documents:
-        raise NotFound("There is no text to fit an embedder on. Check the rounds before the clusters.")
+        raise NotFound(
+            "The rounds before `clusters` keep no document with text to fit the embedder on. Loosen them."
+        )
     share = min(FITTED_DOCUMENTS / totals.n_documents, FITTED_BYTES / max(totals.n_bytes, 1))
     unit = unit_interval()
     beginning = F.substring("text", 1, FITTED_OF_A_DOCUMENT)

@@ -23,7 +23,7 @@ ClusterVerdict = Literal["keep", "downsample", "discard"]
 _JUDGED = ["cluster", "language", "loss", "loss_after"]
 Floats = npt.NDArray[np.float64]
 
-LEAST_CLUSTERS = 8  # of a language that has a median of its own
+LEAST_CLUSTERS = 8  # of a language that has a median of its own, and of a dataset that has limits
 LEAST_DEVIATION = 0.1  # bits per byte, and natural logarithm; losses of like clusters differ by chance
 _OUTLIER = 3.0  # deviations
 _LEAST_LOSS = 1e-6  # bits per byte that has a logarithm
@@ -63,9 +63,9 @@ class Scales:
 
     @classmethod
     def from_losses(cls, languages: npt.NDArray[np.object_], losses: Floats) -> Scales:
-        """Return the scales of clusters, NaN for those without a loss."""
+        """Return the scales of clusters, NaN for those without a loss; none of fewer than LEAST_CLUSTERS."""
         has_loss = ~np.isnan(losses)
-        if not has_loss.any():
+        if has_loss.sum() < LEAST_CLUSTERS:
             return cls(None, {})
         names, counts = np.unique([name for name in languages[has_loss] if name], return_counts=True)
         return cls(
@@ -77,7 +77,7 @@ class Scales:
         )
 
     def for_language(self, language: str | None) -> Scale | None:
-        """Return the scale of clusters of a language; None if no cluster has a loss."""
+        """Return the scale of clusters of a language; None if too few clusters have a loss."""
         return self.of_languages.get(language or "", self.of_all)
 
 
@@ -115,13 +115,12 @@ class Judge:
         )
         high = after and after.median + self.noise * after.deviation
         low = log_after and exp(log_after.median - self.easy * log_after.deviation)
-        verdict = "keep"
-        if loss_after is None or high is None or low is None:
-            verdict = "too_small"
-        elif loss_after > high:
-            verdict = "discard"
-        elif loss_after < low:
-            verdict = "downsample"
+        verdict = "too_small" if loss_after is None else "keep"
+        if loss_after is not None and high is not None and low is not None:  # else there are too few clusters
+            if loss_after > high:
+                verdict = "discard"
+            elif loss_after < low:
+                verdict = "downsample"
         ruling = self.by_hand.get(row["cluster"])
         if ruling is not None:
             verdict = ruling

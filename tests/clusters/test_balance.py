@@ -10,11 +10,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from factory.clusters.balance import balance_table, drawn_documents
+from factory.clusters.balance import balance_table
 from factory.clusters.balance_options import NamedShares
 from factory.clusters.categories import categories
 from factory.clusters.distribution import distribution
 from factory.errors import ConfigurationError
+from factory.filters.rules.balanced import BalanceRate
 from factory.lake.schemas.clusters import BALANCE, CLUSTERS, DISTRIBUTION
 from factory.lake.schemas.ingest import FACTS, RAW
 from tests.frames import assert_declared, shuffle_partitions
@@ -22,6 +23,8 @@ from tests.frames import assert_declared, shuffle_partitions
 pytestmark = pytest.mark.spark
 
 N_DOCUMENTS = 3_000
+OVER = ["metadata.topic"]
+STAYS = "balance_rate IS NULL OR balance <= balance_rate"
 
 
 def raw(spark: SparkSession, rows: list[dict[str, Any]]) -> DataFrame:
@@ -66,8 +69,8 @@ def test_every_kind_of_field_gives_categories(spark: SparkSession) -> None:
 
     def cells(*over: str) -> list[str]:
         frame = categories(documents, over, tables)
-        assert frame.columns == ["doc_id", "cell"]
-        return [row.cell for row in frame.orderBy("doc_id").collect()]
+        assert frame.columns == ["doc_id", "category"]
+        return [row.category for row in frame.orderBy("doc_id").collect()]
 
     assert cells("length") == ["4096", "4096", "0", str(1 << 52)]
     assert cells("cell", "cluster") == ["3 x 17", "-1 x -1", "0 x 2", "none x none"]
@@ -77,12 +80,17 @@ def test_every_kind_of_field_gives_categories(spark: SparkSession) -> None:
     assert cells("metadata.topic", "length")[0] == "web × forum x 4096"
 
 
+def draws(cells: DataFrame, rates: DataFrame) -> DataFrame:
+    """The draw of each document and the rate of its category, as the rule reads them."""
+    return BalanceRate("web").values(cells, {"categories": cells, "rates": rates})
+
+
 def test_a_dataset_becomes_uniform_and_new_documents_meet_its_rates(spark: SparkSession) -> None:
     documents = heavy_tailed_topics(spark)
     cells = categories(documents, ["metadata.topic"], {})
-    table = balance_table(cells, "uniform", 0.25)
+    table = balance_table(cells, OVER, "uniform", 0.25)
     assert_declared(table, BALANCE)
-    rows = {row.cell: row for row in table.collect()}
+    rows = {row.category: row for row in table.collect()}
     assert [rows[str(topic)].n_documents for topic in range(9)] == [1500, 750, 375, 188, 94, 47, 23, 12, 11]
     assert {row.target for row in rows.values()} == {rows["0"].target}
     assert [cell for cell in rows if rows[cell].rate == 1.0] == ["4", "5", "6", "7", "8"]
@@ -90,34 +98,34 @@ def test_a_dataset_becomes_uniform_and_new_documents_meet_its_rates(spark: Spark
     assert rows["0"].n_missing == 0
 
     def staying_ids(table: DataFrame, cells: DataFrame) -> set[str]:
-        return {row.doc_id for row in drawn_documents(cells, table).where("draw <= rate").collect()}
+        return {row.doc_id for row in draws(cells, table).where(STAYS).collect()}
 
     with shuffle_partitions(spark, 3):
-        assert balance_table(cells.repartition(7), "uniform", 0.25).collect() == table.collect()
+        assert balance_table(cells.repartition(7), OVER, "uniform", 0.25).collect() == table.collect()
     large = staying_ids(table, cells)
-    by_cell = drawn_documents(cells, table).where("draw <= rate").groupBy("cell").count().collect()
+    by_cell = draws(cells, table).where(STAYS).groupBy("category").count().collect()
     for cell, n_documents in by_cell:
         assert abs(n_documents - min(rows[cell].target, rows[cell].n_documents)) <= 1
-    assert staying_ids(balance_table(cells, "uniform", 749), cells) <= large
-    assert staying_ids(balance_table(cells, "uniform", 400), cells) < large
+    assert staying_ids(balance_table(cells, OVER, "uniform", 749), cells) <= large
+    assert staying_ids(balance_table(cells, OVER, "uniform", 400), cells) < large
     later = heavy_tailed_topics(spark, 500, N_DOCUMENTS).unionByName(
         raw(spark, [{"doc_id": "new", "metadata": []}])
     )
     all_cells = categories(documents.unionByName(later), ["metadata.topic"], {})
     assert staying_ids(table, all_cells) & {f"d{number}" for number in range(N_DOCUMENTS)} == large
-    [new] = drawn_documents(all_cells, table).where("is_new").collect()
-    assert (new.doc_id, new.cell, new.rate) == ("new", "none", 1.0)
+    [new] = draws(all_cells, table).where("balance_rate IS NULL").collect()
+    assert (new.doc_id, new.category) == ("new", "none")
 
 
 def test_a_size_or_share_that_the_documents_cannot_have_is_refused(spark: SparkSession) -> None:
     cells = categories(heavy_tailed_topics(spark, 20), ["metadata.topic"], {})
     with pytest.raises(ConfigurationError, match="is 21 documents, but the round has 20"):
-        balance_table(cells, "uniform", 21)
+        balance_table(cells, OVER, "uniform", 21)
     with pytest.raises(
         ConfigurationError, match=r"category with a share in `balance`: `9`\. Use one of `0`, `1`"
     ):
-        balance_table(cells, NamedShares({"9": 0.5}), 0.5)
-    assert balance_table(cells.where("false"), "uniform", 0.5).count() == 0
+        balance_table(cells, OVER, NamedShares({"9": 0.5}), 0.5)
+    assert balance_table(cells.where("false"), OVER, "uniform", 0.5).count() == 0
 
 
 def test_the_distribution_of_every_field_and_of_their_combination_is_counted(spark: SparkSession) -> None:

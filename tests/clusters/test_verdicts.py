@@ -54,6 +54,13 @@ def test_noise_is_discarded_and_repetition_downsampled() -> None:
     assert rows[9]["z_after"] < -3
 
 
+@pytest.mark.parametrize("n_clusters", [1, 3, LEAST_CLUSTERS - 1])
+def test_too_few_clusters_to_compare_are_all_kept(n_clusters: int) -> None:
+    others = [("en", after) for after in ENGLISH[: n_clusters - 1]]
+    rows = verdicts(losses(*others, ("en", 9.0)))
+    assert {(row["verdict"], row["high"], row["rate"]) for row in rows} == {("keep", None, 1.0)}
+
+
 def test_a_language_of_enough_clusters_has_its_own_median() -> None:
     german = [("de", 5 + after) for after in ENGLISH]
     rows = verdicts(english(*german, ("de", 5.0 + 2.0), ("fr", 2.2)))

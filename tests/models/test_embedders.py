@@ -102,7 +102,7 @@ def test_the_sample_is_the_least_hashes_within_documents_and_bytes(
         assert 0.7 * most < row.n_documents <= most
         sample = pa.array([texts[doc_id][:300] for doc_id in by_hash[: row.n_documents]])
         assert bytes(row.content) == bfloat16(fit_projection(sample, 8)).tobytes()
-    with pytest.raises(NotFound, match="There is no text to fit an embedder on"):
+    with pytest.raises(NotFound, match="keep no document with text to fit the embedder on"):
         embedder_table(raw(spark, {"f": None}), spec)
 
 

@@ -39,7 +39,10 @@ class BalanceRate(JoinedRule):
         return {BALANCE: "number", RATE: "number"}
 
     def values(self, documents: DataFrame, tables: Mapping[str, DataFrame]) -> DataFrame:  # noqa: ARG002
-        """Return the draw of each document, and the rate of its category; a new category stays whole."""
-        categories = tables["categories"].select("doc_id", "cell", unit_interval(BALANCE).alias(BALANCE))
-        rates = tables["rates"].select("cell", F.col("rate").alias(RATE))
-        return categories.join(rates, "cell", "left").withColumn(RATE, F.coalesce(RATE, F.lit(1.0)))
+        """Return the draw of each document, and the rate of its category.
+
+        A category that is newer than the rates has none, so all of its documents stay.
+        """
+        categories = tables["categories"].select("doc_id", "category", unit_interval(BALANCE).alias(BALANCE))
+        rates = tables["rates"].select("category", F.col("rate").alias(RATE))
+        return categories.join(rates, "category", "left")

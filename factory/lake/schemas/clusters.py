@@ -105,17 +105,17 @@ VERDICTS = table(
 
 CATEGORIES = table(
     DOC_ID,
-    required("cell", pa.string(), "its categories, joined by ` x `"),
+    required("category", pa.string(), "its category of each field, joined by ` x `"),
     chart="clusters.categories",
 )
 
 BALANCE = table(
-    required("cell", pa.string(), "the categories of its documents, joined by ` x `"),
+    required("category", pa.string(), "the category of its documents in each field, joined by ` x `"),
     required("n_documents", pa.int64(), "documents when the rates were set"),
     required("target", pa.float64(), "documents that the target asks for"),
     required("rate", pa.float64(), "share of its documents that stay, 0 to 1"),
     required("n_missing", pa.int64(), "documents that the data lacks for the target"),
-    key=("cell",),
+    key=("category",),
     chart="clusters.balance",
     figures="clusters.balance",
 )

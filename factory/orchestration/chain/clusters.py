@@ -172,7 +172,7 @@ class Clustering(Preparation):
             lasting=True,
         )
         def proxy(documents: DataFrame, **earlier: DataFrame) -> DataFrame:
-            return proxy_table(staying(documents, earlier), str(source), own=options.proxy is None)
+            return proxy_table(staying(documents, earlier), str(source), own=source == chain.documents)
 
         @_asset(
             chain,

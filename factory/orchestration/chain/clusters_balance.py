@@ -44,43 +44,47 @@ class Balancing(Preparation):
         return [BalanceRate(base.dataset if base else dataset)]
 
     def extend(self, chain: Chain, base: Prepared | None) -> Chain:
-        return chain if base else chain.adding(self._categories(chain), self._rates(chain))
+        if base:
+            return chain
+        tables = tables_of(chain, self.options.over, has_facts=self.has_facts)
+        return chain.adding(self._categories(chain, tables), self._rates(chain, tables))
 
-    def _categories(self, chain: Chain) -> dg.AssetsDefinition:
-        over = self.options.over
-        tables = tables_of(chain, over, has_facts=self.has_facts)
-        table = names.clusters(chain.dataset, "categories")
+    def _categories(self, chain: Chain, tables: Mapping[str, TableName]) -> dg.AssetsDefinition:
+        over, table = self.options.over, names.clusters(chain.dataset, "categories")
+        argument_of = {role: f"of_{role}" for role in tables}
 
         @chain.table_asset(
             namespace=table.namespace,
             name=table.name,
             schema=CATEGORIES,
-            upstream={**chain.upstream, **tables},
+            upstream={**chain.upstream, **{argument_of[role]: table for role, table in tables.items()}},
             config={"over": list(over)},
             description=f"The category of every document by {', '.join(f'`{field}`' for field in over)}.",
             partitions_def=chain.partitions_def,
         )
         def of_documents(documents: DataFrame, **earlier: DataFrame) -> DataFrame:
-            of_tables = {role: earlier[role] for role in tables}
-            cells = categories(staying(documents, earlier), over, of_tables)
-            return cells.join(documents.select("doc_id", "partition"), "doc_id")
+            of_tables = {role: earlier[argument] for role, argument in argument_of.items()}
+            rows = categories(staying(documents, earlier), over, of_tables)
+            return rows.join(documents.select("doc_id", "partition"), "doc_id")
 
         return of_documents
 
-    def _rates(self, chain: Chain) -> dg.AssetsDefinition:
+    def _rates(self, chain: Chain, tables: Mapping[str, TableName]) -> dg.AssetsDefinition:
         options, table = self.options, names.clusters(chain.dataset, "balance")
+        cuts = _cuts(options.over, tables)
 
         @chain.table_asset(
             namespace=table.namespace,
             name=table.name,
             schema=BALANCE,
-            upstream={"categories": names.clusters(chain.dataset, "categories")},
+            upstream={"categories": names.clusters(chain.dataset, "categories"), **cuts},
             config={"target": repr(options.target), "size": options.size, "over": list(options.over)},
             description="The rate of each category: the share of its documents that stays.",
             lasting=True,
+            until=list(cuts.values()),
         )
-        def rates(categories: DataFrame) -> DataFrame:
-            return balance_table(categories, options.target, options.size)
+        def rates(categories: DataFrame, **_of_cuts: DataFrame) -> DataFrame:
+            return balance_table(categories, options.over, options.target, options.size)
 
         return rates
 
@@ -95,6 +99,7 @@ class Distribution:
             return chain
         over = balancing.options.over
         tables = tables_of(before, over, has_facts=balancing.has_facts)
+        argument_of = {role: f"of_{role}" for role in tables}
         table = names.clusters(chain.dataset, "distribution")
         verdicts = chain.extension(Deduplication).before.verdicts
         assert verdicts is not None  # a balanced round gives verdicts
@@ -105,7 +110,7 @@ class Distribution:
             schema=DISTRIBUTION,
             upstream={
                 **before.upstream,
-                **tables,
+                **{argument_of[role]: table for role, table in tables.items()},
                 "kept": verdicts,
                 "deduplicated": chain.documents,
             },
@@ -116,11 +121,21 @@ class Distribution:
         def by_category(
             documents: DataFrame, kept: DataFrame, deduplicated: DataFrame, **earlier: DataFrame
         ) -> DataFrame:
-            of_tables = {role: earlier[role] for role in tables}
+            of_tables = {role: earlier[argument] for role, argument in argument_of.items()}
             ids = kept.where("kept").select("doc_id"), deduplicated.select("doc_id")
             return distribution(staying(documents, earlier), over, of_tables, *ids)
 
         return chain.adding(by_category)
+
+
+def _cuts(over: Sequence[str], tables: Mapping[str, TableName]) -> dict[str, TableName]:
+    """Return the centers behind categories that are clusters: numbers of another cut mean other clusters."""
+    levels = {"cell": "coarse", "cluster": "fine"}
+    return {
+        field: names.clusters(tables["clusters"].name, level)
+        for field, level in levels.items()
+        if field in over
+    }
 
 
 def _balanced_round(chain: Chain) -> tuple[Chain, Balancing | None]:

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 
 import dagster as dg
 
+from factory.filters.documents_table import documents_table
 from factory.filters.rule import Rule
 from factory.lake import names
 from factory.lake.names import TableName
@@ -41,6 +42,14 @@ def check_upstream(file: Declared, assets: Sequence[dg.AssetsDefinition]) -> Non
         for asset in assets
         for output in declaration_of(asset).outputs
     }
+    for place, dataset, source in _proxies(file):
+        _require_table(place, source, upstream)
+        if f"filtered.{dataset}" in {source, *_above(source, upstream)}:
+            raise InvalidValue(
+                place,
+                f"The proxy learns from `{source}`, which the clusters decide themselves. Name a table "
+                "before them, such as the dataset.",
+            )
     for place, dataset, rule in _rules_of_tables(file):
         for table in rule.reads.values():
             _check_rule(place, str(names.filtered(dataset)), rule, table, upstream, columns)
@@ -91,6 +100,16 @@ def _rules_of_tables(file: Declared) -> Iterator[tuple[YamlPath, str, Rule]]:
         for round_of_rules in rounds_of(entry):
             rules = [rule.of_dataset(entry.base) for rule in round_of_rules.build()]
             yield from ((entry.place, entry.name, rule) for rule in rules if rule.reads)
+
+
+def _proxies(file: Declared) -> Iterator[tuple[YamlPath, str, str]]:
+    """Yield the tables that train proxies of clusters, each with its dataset and its place."""
+    for entry in file.entries:
+        for number, round_of_rules in enumerate(rounds_of(entry) if not entry.shares_comparisons else ()):
+            clusters = getattr(round_of_rules, "clusters", None)
+            if clusters is not None and clusters.proxy is not None:
+                place = (*entry.place, "rounds", number, "clusters", "proxy")
+                yield place, entry.name, str(documents_table(clusters.proxy))
 
 
 def _above(table: str, upstream: Mapping[str, AbstractSet[str]]) -> set[str]:

@@ -9,8 +9,11 @@ from pydantic import Field
 from factory.clusters.balance_options import BalanceOptions, require_fields
 from factory.clusters.embedding import parse_embedder
 from factory.clusters.options import ClusterOptions
+from factory.errors import ConfigurationError
+from factory.filters.documents_table import documents_table
 from factory.filters.rounds import Round
 from factory.filters.rules.classified import Category
+from factory.lake import names
 from factory.orchestration.chain.clusters import Clustering
 from factory.orchestration.chain.clusters_balance import Balancing, Distribution
 from factory.orchestration.chain.filters_preparation import Preparation
@@ -22,8 +25,10 @@ from factory.orchestration.declare.part import Declared, Entry, Part, PartFields
 class ClusterFields(PartFields):
     """The field of a round."""
 
-    clusters: ClusterOptions | None = Field(
-        default=None, description="cluster the documents, and judge each cluster by a model that reads it"
+    # No `| None`: `clusters:` with nothing behind it would leave the clusters out without a word.
+    clusters: ClusterOptions = Field(
+        default=None,  # type: ignore[assignment]
+        description="cluster the documents, and judge each cluster by a model that reads it",
     )
 
 
@@ -39,14 +44,23 @@ class ClusterStep(RoundStep):
         earlier: Sequence[Round],  # noqa: ARG002
         file: Declared,
     ) -> Preparation:
+        for part in names.CLUSTER_PARTS:
+            if entry.name.endswith(f"_{part}"):
+                raise ConfigurationError(
+                    f"The clusters of `{entry.name}` would have the name of another table, the `{part}` of "
+                    f"`{entry.name.removesuffix(f'_{part}')}`. Give the dataset another name."
+                )
+        if options.proxy is not None:
+            documents_table(options.proxy)
         return Clustering(options, parse_embedder(options.embedder, file.folder), entry.kind)
 
 
 class BalanceFields(PartFields):
     """The field of a round."""
 
-    balance: BalanceOptions | None = Field(
-        default=None, description="keep a share of the documents of each category, for an even distribution"
+    balance: BalanceOptions = Field(
+        default=None,  # type: ignore[assignment]
+        description="keep a share of the documents of each category, for an even distribution",
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from factory.orchestration.table.table_asset import declaration_of
 from tests.orchestration.declared import declared, refusal
 from tests.orchestration.runs import reads
 
@@ -161,10 +162,34 @@ def test_a_variant_of_more_documents_has_clusters_of_its_own(folder: Path) -> No
         ),
         ("{verdicts: {2: drop}}", "datasets[0].rounds[1].clusters.verdicts[2]: Unknown value `drop`."),
         ("{rate: 2}", "datasets[0].rounds[1].clusters.rate: `2` is out of range."),
+        ("{noise: .inf}", "datasets[0].rounds[1].clusters.noise: "),
+        ("", "datasets[0].rounds[1].clusters: "),
+        ("{proxy: books}", "datasets[0].rounds[1].clusters.proxy: Unknown table `raw.books`."),
+        ("{proxy: tokenized.notes}", "datasets[0].rounds[1].clusters: tokenized.notes holds no texts."),
+        (
+            "{proxy: deduplicated.notes}",
+            "datasets[0].rounds[1].clusters.proxy: The proxy learns from `deduplicated.notes`, which",
+        ),
     ],
 )
 def test_a_mistake_in_clusters_has_file_line_and_field(folder: Path, clusters: str, sentence: str) -> None:
     assert sentence in refusal(folder, CLUSTERED.replace("{cells: 4, verdicts: {2: keep}}", clusters, 1))
+
+
+def test_a_dataset_with_clusters_has_no_name_of_a_table_of_clusters(folder: Path) -> None:
+    file = CLUSTERED.replace("name: notes", "name: notes_fine").partition("    variants:")[0]
+    assert "The clusters of `notes_fine` would have the name of another table" in refusal(folder, file)
+
+
+def test_rates_over_clusters_last_as_long_as_their_centers(folder: Path) -> None:
+    tables = {
+        str(declaration.table): declaration
+        for declaration in map(declaration_of, declared(folder, CLUSTERED).assets)
+    }
+    rates = tables["clusters.notes_balance"]
+    assert rates.lasting
+    assert {str(table) for table in rates.until} == {"clusters.notes_coarse"}
+    assert str(rates.upstream["cell"]) == "clusters.notes_coarse"
 
 
 def test_clusters_and_balance_need_rounds_of_their_own(folder: Path) -> None:

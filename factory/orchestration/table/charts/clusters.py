@@ -63,11 +63,11 @@ def verdicts(rows: Rows, _properties: Mapping[str, str]) -> dict[str, int | floa
 
 def largest_categories(rows: Rows) -> Drawing:
     """Documents of the largest categories, before and after."""
-    table = whole(rows, ["cell", "n_documents", "rate"]).sort_by([("n_documents", "descending")])
+    table = whole(rows, ["category", "n_documents", "rate"]).sort_by([("n_documents", "descending")])
     bars: dict[str, int] = {}
     for row in table.slice(0, _CELLS_SHOWN).to_pylist():
-        bars[row["cell"]] = row["n_documents"]
-        bars[f"{row['cell']}, balanced"] = round(row["n_documents"] * row["rate"])
+        bars[row["category"]] = row["n_documents"]
+        bars[f"{row['category']}, balanced"] = round(row["n_documents"] * row["rate"])
     after = [label for label in bars if label.endswith(", balanced")]
     return drawing.bars(list(bars), list(bars.values()), "documents by category", after)
 
@@ -137,7 +137,7 @@ CHARTS: dict[str, Chart] = {
     "sizes": sizes("cluster", "clusters by number of documents"),
     "losses": quantiles("loss", "loss_after"),
     "verdicts": documents_by_verdict,
-    "categories": sizes("cell", "categories by number of documents"),
+    "categories": sizes("category", "categories by number of documents"),
     "balance": largest_categories,
     "distribution": spread,
 }
