@@ -13,6 +13,7 @@ from factory.orchestration.host.resources import REUSE_TAG
 from jobs.schedules import nightly
 from jobs.sensors import new_input
 from jobs.watched import Watched
+from spark_udfs.ingest.place import place_of
 from tests.jobs.chain import repository, table
 
 
@@ -25,7 +26,7 @@ def test_a_night_asks_for_what_changed_partitions_first(tmp_path: Path) -> None:
         table("raw.new", partitions_def=none_yet),
     ]
     (tmp_path / "new").mkdir()
-    schedule = nightly(assets, [Watched("new", (tmp_path / "new",), none_yet)])
+    schedule = nightly(assets, [Watched("new", (place_of(tmp_path / "new"),), none_yet)])
     context = dg.build_schedule_context(
         instance=dg.DagsterInstance.local_temp(str(tmp_path)),
         repository_def=repository(assets, schedules=[schedule]),
@@ -52,5 +53,5 @@ def test_the_code_location_has_the_schedule_and_the_sensor() -> None:
 
 
 def test_the_sensor_says_which_datasets_it_watches(tmp_path: Path) -> None:
-    watched = [Watched("web", (tmp_path,)), Watched("books", (tmp_path,))]
+    watched = [Watched(name, (place_of(tmp_path),)) for name in ("web", "books")]
     assert "below the paths of `web`, `books` and" in str(new_input([], watched).description)

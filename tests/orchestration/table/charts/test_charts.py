@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError
 from factory.lake.names import TableName
-from factory.lake.schemas import dedup, depsort, filters, ingest, models, packing
+from factory.lake.schemas import clusters, dedup, depsort, filters, ingest, models, packing
 from factory.lake.schemas.base import TableSchema, columns
 from factory.lake.schemas.dedup import BUCKETS, LARGEST_BUCKETS
 from factory.lake.schemas.filters import FILTERED, signals_table
@@ -29,7 +29,7 @@ from factory.orchestration.table.charts.filters import rejections
 from factory.orchestration.table.charts.registry import CHARTS, FIGURES, chart_of, figures_of
 from factory.orchestration.table.rows import Rows
 
-STAGES = (ingest, filters, dedup, depsort, models, packing)
+STAGES = (ingest, filters, clusters, dedup, depsort, models, packing)
 SCHEMAS = {
     name: schema
     for stage in STAGES
@@ -221,7 +221,8 @@ def test_of_many_groups_a_sample_is_counted_each_whole(spark: SparkSession, show
 def test_every_schema_names_its_chart_and_every_chart_is_named() -> None:
     named = {schema.chart for schema in SCHEMAS.values()}
     assert {name for name, schema in SCHEMAS.items() if not schema.chart} == {
-        *("TOPICS", "SIGNALS", "FACTS", "ONE_OF_SOMEBODYS_OWN")
+        *("TOPICS", "SIGNALS", "FACTS", "ONE_OF_SOMEBODYS_OWN"),
+        *("EMBEDDER", "VECTORS", "CELLS", "PROXY"),
     }
     assert named - {""} == set(CHARTS)
     assert {schema.figures for schema in SCHEMAS.values()} - {""} == set(FIGURES)
@@ -235,7 +236,7 @@ def test_every_module_of_charts_is_registered() -> None:
 
 def test_a_schema_that_names_no_chart_there_is_is_refused() -> None:
     with pytest.raises(
-        ConfigurationError, match=r"raw.web names chart `dedup.edge`.* Name one of dedup.bags"
+        ConfigurationError, match=r"raw.web names chart `dedup.edge`.* Name one of clusters.balance"
     ):
         chart_of(TABLE, replace(FILTERED, chart="dedup.edge"))
     with pytest.raises(ConfigurationError, match=r"names figures `rows`"):
