@@ -20,6 +20,7 @@ from factory.orchestration.table.table_asset import table_asset
 from factory.settings import settings
 from jobs.sensors import new_input
 from jobs.watched import Watched
+from spark_udfs.ingest.place import place_of
 
 FOLDER = Path(os.environ["WATCHED_FOLDER"])
 FOLDERS = dg.DynamicPartitionsDefinition(name="folders")
@@ -54,6 +55,6 @@ defs = definitions(
     [letters, sizes],
     settings(),
     jobs=[dg.define_asset_job("wait_in_line", selection=[step])],
-    sensors=[new_input([letters, sizes], [Watched("letters", (FOLDER,), FOLDERS)], every_s=1)],
+    sensors=[new_input([letters, sizes], [Watched("letters", (place_of(FOLDER),), FOLDERS)], every_s=1)],
 )
 defs = dg.Definitions.merge(defs, dg.Definitions(assets=[step]))
