@@ -38,9 +38,10 @@ def in_cell(text: str, cell: int) -> str:
 
 
 def cell_of_mails(lake: Lake) -> int:
-    rows = lake.read(TableName.parse("clusters.web_coarse"), ["cell", "terms"]).to_pylist()
-    [cell] = [row["cell"] for row in rows if "order" in row["terms"]]
-    return int(cell)
+    """The largest cell with a word of the mails."""
+    rows = lake.read(TableName.parse("clusters.web_coarse"), ["cell", "terms", "n_documents"]).to_pylist()
+    of_mails = [row for row in rows if "order" in row["terms"]]
+    return int(max(of_mails, key=lambda row: row["n_documents"])["cell"])
 
 
 def check(folder: Path, walk: Sequence[Command]) -> None:
