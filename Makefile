@@ -63,7 +63,7 @@ setup: $(VENV)/.maturin ## Create the environment: packages, native module, Spar
 dev: setup $(VENV)/.dev ## Add what tests, benches and linters need
 
 test: dev interpreters $(VENV)/.torch $(NODE_PACKAGES) ## Run the tests, but for those of test-rest (SEED=7: in another order, with other examples)
-	@cd native && cargo test
+	@cd native && PROPTEST_RNG_SEED=$(or $(SEED),1) cargo test
 	@$(PYTEST) -m 'not slow' --cpu-budget test
 
 test-rest: dev system-packages $(VENV)/.torch $(VENV)/.frameworks $(VENV)/.all-jars ## Run the slow tests: engines, the browser, walkthroughs, the wheel, more kills

@@ -36,7 +36,9 @@ IGNORABLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-COMPOSING = re.compile("[\u1160-\u11ff\uff9e\uff9f\uffa0-\uffdc]")  # with the character before, and no mark
+COMPOSING = re.compile(  # with the character before, and no mark
+    "[\u1160-\u11ff\uff9e\uff9f\uffa0-\uffdc\U00016d67\U00016d68]"
+)
 
 
 @dataclass(frozen=True)

@@ -72,9 +72,12 @@ fn unit_len(text: &str) -> usize {
 }
 
 /// Whether a character that is no mark composes with the one before it: vowels and finals of Korean, marks of
-/// half-width kana.
+/// half-width kana, vowels of Kirat Rai.
 fn composes(character: char) -> bool {
-    matches!(character, '\u{1160}'..='\u{11ff}' | '\u{ff9e}'..='\u{ff9f}' | '\u{ffa0}'..='\u{ffdc}')
+    matches!(
+        character,
+        '\u{1160}'..='\u{11ff}' | '\u{ff9e}'..='\u{ff9f}' | '\u{ffa0}'..='\u{ffdc}' | '\u{16d67}'..='\u{16d68}'
+    )
 }
 
 fn fold(unit: &str, folded: &mut String) {
@@ -103,6 +106,19 @@ mod tests {
             ["é", "éxy", "Strass"].map(place),
             ["e\u{301}", "e\u{301}x\u{ad}y", "Straß"]
         );
+    }
+
+    #[test]
+    fn every_character_is_folded_as_its_decomposition() {
+        for character in '\0'..=char::MAX {
+            let decomposed: String = [character].into_iter().nfd().collect();
+            if decomposed.contains(character) {
+                continue;
+            }
+            let composed: String = decomposed.nfc().collect();
+            let (composed, decomposed) = (FoldedText::new(&composed).text, FoldedText::new(&decomposed).text);
+            assert_eq!(composed, decomposed, "U+{:04X}", u32::from(character));
+        }
     }
 
     proptest! {
