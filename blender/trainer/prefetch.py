@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -16,6 +17,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 _OPEN: weakref.WeakSet[Prefetcher] = weakref.WeakSet()
+_THREADS: weakref.WeakSet[threading.Thread] = weakref.WeakSet()  # also of those that are collected
 _END_S = 5.0
 
 
@@ -36,11 +38,12 @@ class Prefetcher(Generic[T]):
         self._queue: _Queue[T] = _Queue(budget)
         self._cancel = cancel
         # The thread holds only the queue, so that an unreferenced `Prefetcher` is collected while it runs.
-        self._thread = threading.Thread(
+        thread = threading.Thread(
             target=_fill, args=(self._queue, items, size), name="blender-prefetch", daemon=True
         )
-        self._thread.start()
+        thread.start()
         _OPEN.add(self)
+        _THREADS.add(thread)
 
     def __iter__(self) -> Iterator[T]:
         return self
@@ -62,20 +65,19 @@ class Prefetcher(Generic[T]):
     def __del__(self) -> None:
         self.close()
 
-    def end(self) -> None:
-        """Close, and wait for the thread."""
-        self.close()
-        self._thread.join(_END_S)
-
 
 @atexit.register
 def _end_all() -> None:
     """Stop every thread before the interpreter shuts down.
 
-    A thread frozen inside gRPC would hold locks that the rest of the shutdown waits for.
+    A thread frozen inside gRPC would hold locks that the rest of the shutdown waits for, and one inside C++
+    would end the process with "terminate called without an active exception".
     """
     for prefetcher in list(_OPEN):
-        prefetcher.end()
+        prefetcher.close()
+    until = time.monotonic() + _END_S
+    for thread in list(_THREADS):
+        thread.join(max(0.0, until - time.monotonic()))
 
 
 class _Queue(Generic[T]):

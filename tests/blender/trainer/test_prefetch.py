@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -65,10 +69,11 @@ def test_an_error_comes_after_the_items_before_it_and_once() -> None:
     assert list(ahead) == []
 
 
-def test_its_thread_ends_when_closed_or_unreferenced() -> None:
-    def running() -> set[threading.Thread]:
-        return {thread for thread in threading.enumerate() if thread.name == "blender-prefetch"}
+def running() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "blender-prefetch"}
 
+
+def test_its_thread_ends_when_closed_or_unreferenced() -> None:
     before = running()
     closed, dropped = (Prefetcher(Counted(100), 3, size=lambda _: 1) for _ in range(2))
     next(closed), next(dropped)
@@ -87,8 +92,29 @@ def test_closing_wakes_an_iterator_that_waits() -> None:
         yield 1
         assert woken.wait(60)
 
+    before = running()
     ahead = Prefetcher(waiting(), 10, size=lambda _: 1, cancel=woken.set)
     assert next(ahead) == 1
     ahead.close()
     assert woken.is_set()
-    assert eventually(lambda: not ahead._thread.is_alive())
+    assert eventually(lambda: not running() - before)
+
+
+COLLECTED = """
+import time
+from pathlib import Path
+
+from blender.trainer.prefetch import Prefetcher
+
+def items(ending):
+    yield 1
+    time.sleep(0.3)
+    ending.write_text("ended")
+
+next(Prefetcher(items(Path("ending")), 10, size=lambda _: 1))
+"""
+
+
+def test_a_process_waits_for_the_thread_of_a_collected_one(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", COLLECTED], cwd=tmp_path, env=os.environ, check=True)
+    assert (tmp_path / "ending").read_text() == "ended"
