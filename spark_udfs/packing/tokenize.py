@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from factory.lake.schemas.packing import TOKENIZED
 from spark_udfs.models.text_encoder import text_encoder
@@ -68,6 +69,7 @@ def tokenize_batches(
                 _binary(rows, counts * kind.itemsize),
                 pa.array(counts),
                 batch.column("revision"),
+                pc.binary_length(texts).cast(pa.int64()),
                 batch.column("partition"),
             ],
             names=TOKENIZED.names,

@@ -82,13 +82,14 @@ def test_a_null_text_has_no_tokens_and_an_empty_one_special_ones() -> None:
             "repository": ["r", "r", "r"],
             "revision": pa.array(["1", "1", None], pa.string()),
             "position": [0, 1, 2],
-            "text": pa.array([None, "", "cat"], pa.string()),
+            "text": pa.array([None, "", "café"], pa.string()),
             "partition": pa.array([None, None, "p"], pa.string()),
         }
     )
     (rows,) = tokenize_batches(iter([batch]), TOKENIZER, None, END)
     assert rows.column("n_tokens").to_pylist()[:2] == [0, 1]
     assert rows.column("tokens").to_pylist()[:2] == [b"", END.to_bytes(2, "little")]
-    assert decode(rows.column("tokens")[2].as_py(), TOKENIZER, None, END) == "cat"
+    assert decode(rows.column("tokens")[2].as_py(), TOKENIZER, None, END) == "café"
+    assert rows.column("n_bytes").to_pylist() == [None, 0, 5]
     assert rows.column("partition").to_pylist() == [None, None, "p"]
     assert rows.column("revision").to_pylist() == ["1", "1", None]

@@ -13,6 +13,7 @@ TOKENIZED = table(
     required("tokens", pa.binary(), "little-endian; width in the table property `factory.token-bytes`"),
     required("n_tokens", pa.int64(), "tokens of the document"),
     column("revision", pa.string(), "revision of the repository"),
+    column("n_bytes", pa.int64(), "bytes of its text"),
     chart="packing.tokenized",
     figures="packing.tokenized",
 )

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from factory.clusters.evenness import effective_number, entropy, share_of_largest
 from factory.counted import counted
 from factory.orchestration.table import drawing
 from factory.orchestration.table.charts.counting import Chart, quantiles, sizes, whole
-from factory.orchestration.table.charts.totals import NOTE, Figures
+from factory.orchestration.table.charts.totals import NOTE, Figures, evenness
 from factory.orchestration.table.drawing import Drawing
 from factory.orchestration.table.rows import Rows
 
@@ -34,7 +33,7 @@ def largest_cells(rows: Rows) -> Drawing:
 def cells(rows: Rows, _properties: Mapping[str, str]) -> dict[str, int | float | str]:
     """How evenly the documents are spread over the cells."""
     counts = whole(rows, ["n_documents"])["n_documents"].to_numpy()
-    return {"cells": int((counts > 0).sum()), **_evenness(counts)}
+    return {"cells": int((counts > 0).sum()), **evenness(counts)}
 
 
 def distance_since_cut(rows: Rows, _properties: Mapping[str, str]) -> dict[str, int | float | str]:
@@ -79,8 +78,8 @@ def balance(rows: Rows, _properties: Mapping[str, str]) -> dict[str, int | float
     short = int((n_missing > 0).sum())
     figures: dict[str, int | float | str] = {
         "categories": len(table),
-        **{f"{name} before": number for name, number in _evenness(n_documents).items()},
-        **{f"{name} after": number for name, number in _evenness(n_documents * rate).items()},
+        **{f"{name} before": number for name, number in evenness(n_documents).items()},
+        **{f"{name} after": number for name, number in evenness(n_documents * rate).items()},
         "categories short of their target": short,
         "missing documents": int(n_missing.sum()),
     }
@@ -109,17 +108,9 @@ def distribution(rows: Rows, _properties: Mapping[str, str]) -> dict[str, int | 
     for over in sorted(set(table["over"].to_pylist())):
         of_kind = table.filter(pa.compute.equal(table["over"], over))
         for column, stage in _STAGES.items():
-            evenness = _evenness(of_kind[column].to_numpy())
-            figures |= {f"{over}: {name} {stage}": number for name, number in evenness.items()}
+            counts = of_kind[column].to_numpy()
+            figures |= {f"{over}: {name} {stage}": number for name, number in evenness(counts).items()}
     return figures
-
-
-def _evenness(counts: np.ndarray) -> dict[str, float]:
-    return {
-        "entropy": entropy(counts),
-        "effective number": effective_number(counts),
-        "share of the largest 1 %": share_of_largest(counts),
-    }
 
 
 def _documents_by_verdict(rows: Rows) -> dict[str, int]:

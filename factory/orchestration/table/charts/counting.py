@@ -7,6 +7,7 @@ says so in its title.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ KEPT = "kept"  # the label that leads a chart, in a color of its own
 QUANTILES = 20  # steps of a quantile curve
 STEPS = 50  # bins of a similarity or share between 0 and 1
 SAMPLED_BYTES = 64 << 20  # compressed size of a sample
+_MOST_BITS = 64  # of a count
 
 
 def counts(column: str, title: str) -> Chart:
@@ -52,6 +54,21 @@ def powers_of_two(column: str, title: str) -> Chart:
         return _in_powers(*counted(rows, [column], lambda batch: _powers(batch[column]), title))
 
     return chart
+
+
+def by_powers_of_two(rows: Rows, columns: Sequence[str], title: str) -> tuple[dict[str, dict[int, int]], str]:
+    """Count the rows by power of two of each of two columns of counts, in one pass; also return the title."""
+    first, second = columns
+
+    def pairs(batch: pa.RecordBatch) -> pa.Array:
+        return pa.array(np.asarray(_powers(batch[first])) * _MOST_BITS + np.asarray(_powers(batch[second])))
+
+    numbers, title = counted(rows, columns, pairs, title)
+    powers: dict[str, Counter[int]] = {first: Counter(), second: Counter()}
+    for pair, number in numbers.items():
+        for column, power in zip(columns, divmod(pair, _MOST_BITS), strict=True):
+            powers[column][power] += number
+    return {column: dict(sorted(counts.items())) for column, counts in powers.items()}, title
 
 
 def sizes(column: str, title: str) -> Chart:
@@ -177,7 +194,7 @@ def _value_counts(arrays: Iterable[pa.Array]) -> pa.StructArray:
 
 
 def _in_powers(numbers: dict[int, int], title: str) -> Drawing:
-    return drawing.bars([_power_of_two(power) for power in numbers], list(numbers.values()), title)
+    return drawing.bars([power_of_two(power) for power in numbers], list(numbers.values()), title)
 
 
 def _powers(numbers: pa.Array) -> pa.Array:
@@ -185,7 +202,8 @@ def _powers(numbers: pa.Array) -> pa.Array:
     return pa.array(np.frexp(np.maximum(pc.fill_null(numbers, 1), 1))[1] - 1)
 
 
-def _power_of_two(power: int) -> str:
+def power_of_two(power: int) -> str:
+    """Return 2 to a power in few characters, such as `64K`."""
     if power < 10:
         return str(1 << power)
     return f"{1 << (power - 10)}K" if power < 20 else f"{1 << (power - 20)}M"

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 
 from factory.lake.schemas.packing import SEQUENCE_LENGTH
 from factory.orchestration.table import drawing
-from factory.orchestration.table.charts.counting import Chart, counted, powers_of_two, sizes
-from factory.orchestration.table.charts.totals import Figures, total
+from factory.orchestration.table.charts.counting import Chart, by_powers_of_two, counted, power_of_two, sizes
+from factory.orchestration.table.charts.totals import Figures, evenness, total
 from factory.orchestration.table.drawing import Drawing
 from factory.orchestration.table.rows import Rows
+
+_LENGTHS = {"n_tokens": "tokens", "n_bytes": "bytes"}
 
 
 def fill(rows: Rows) -> Drawing:
@@ -23,9 +25,27 @@ def fill(rows: Rows) -> Drawing:
     return drawing.bars([f"{share:.0%}" for share in by_share], list(by_share.values()), title)
 
 
+def lengths(rows: Rows) -> Drawing:
+    """Documents by length in tokens, then by length in bytes in another color, in powers of two."""
+    powers, title = by_powers_of_two(rows, list(_LENGTHS), "documents by length in tokens and in bytes")
+    bars = {
+        f"{power_of_two(power)} {_LENGTHS[column]}": number
+        for column, numbers in powers.items()
+        for power, number in numbers.items()
+    }
+    in_bytes = [label for label in bars if label.endswith(_LENGTHS["n_bytes"])]
+    return drawing.bars(list(bars), list(bars.values()), title, in_bytes)
+
+
 def tokens(rows: Rows, _properties: Mapping[str, str]) -> dict[str, int | float]:
-    """Tokens of all documents."""
-    return {"tokens": total(rows, "n_tokens")[0]}
+    """Tokens of all documents, and how even their lengths are in tokens and in bytes, in powers of two."""
+    powers, _ = by_powers_of_two(rows, list(_LENGTHS), "")
+    evenness_of_lengths = {
+        f"length in {_LENGTHS[column]}: {name}": number
+        for column, numbers in powers.items()
+        for name, number in evenness(list(numbers.values())).items()
+    }
+    return {"tokens": total(rows, "n_tokens")[0], **evenness_of_lengths}
 
 
 def tokens_and_fill(rows: Rows, properties: Mapping[str, str]) -> dict[str, int | float]:
@@ -36,7 +56,7 @@ def tokens_and_fill(rows: Rows, properties: Mapping[str, str]) -> dict[str, int 
 
 
 CHARTS: dict[str, Chart] = {
-    "tokenized": powers_of_two("n_tokens", "documents by tokens"),
+    "tokenized": lengths,
     "packed": fill,
     "placements": sizes("doc_id", "documents by pieces"),
 }

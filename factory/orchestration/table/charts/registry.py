@@ -6,7 +6,7 @@ clusters.*_verdicts       documents by verdict, and the share that the rates rem
 clusters.*_balance        evenness before and after, and missing documents
 dedup.*_decisions         kept, duplicates: documents; documents of dropped topics count as neither
 dedup.*_repositories      the same of repositories
-tokenized.*               tokens
+tokenized.*               tokens, and how even lengths are in tokens and in bytes
 packed.*                  tokens, fill: the share of the room in all sequences
 """
 

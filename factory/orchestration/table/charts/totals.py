@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
+from factory.clusters.evenness import effective_number, entropy, share_of_largest
 from factory.orchestration.table.rows import Rows
 
 NOTE = "note"  # the figure that is a phrase, which stands in the line of the run as well
@@ -38,6 +40,15 @@ def count_by(rows: Rows, *columns: str) -> Counter[tuple[Any, ...]]:
         for row in table.group_by(list(columns)).aggregate([([], "count_all")]).to_pylist():
             numbers[tuple(row[column] for column in columns)] += row["count_all"]
     return numbers
+
+
+def evenness(counts: npt.ArrayLike) -> dict[str, float]:
+    """How evenly documents are spread over categories, by the documents of each."""
+    return {
+        "entropy": entropy(counts),
+        "effective number": effective_number(counts),
+        "share of the largest 1 %": share_of_largest(counts),
+    }
 
 
 def total(rows: Rows, column: str) -> tuple[int, int]:

@@ -24,6 +24,7 @@ from factory.lake.schemas.filters import FILTERED, signals_table
 from factory.orchestration.table import drawing
 from factory.orchestration.table.charts import counting
 from factory.orchestration.table.charts import dedup as dedup_charts
+from factory.orchestration.table.charts import packing as packing_charts
 from factory.orchestration.table.charts.counting import SAMPLED_BYTES, Chart
 from factory.orchestration.table.charts.filters import rejections
 from factory.orchestration.table.charts.registry import CHARTS, FIGURES, chart_of, figures_of
@@ -121,6 +122,12 @@ BARS: dict[str, tuple[Chart, TableSchema | str, list[tuple[Any, ...]], dict[str,
         "n long",
         [(0,), (1,), (2,), (3,), (1023,), (1024,)],
         {"1": 2, "2": 2, "512": 1, "1K": 1},
+    ),
+    "documents are shown by tokens, then by bytes": (
+        packing_charts.lengths,
+        "n_tokens long, n_bytes long",
+        [(3, 9), (2, 15), (1_024, 4_096), (0, None)],
+        {"1 tokens": 1, "2 tokens": 2, "1K tokens": 1, "*1 bytes": 1, "*8 bytes": 2, "*4K bytes": 1},
     ),
     "a bucket counts once however many documents it has": (
         dedup_charts.bucket_sizes,
