@@ -87,9 +87,11 @@ class Filters:
         """Return a link for each round, so that other links can stand between the rounds."""
         return [FilterRound(self, number) for number in range(max(1, len(self.rounds)))]
 
-    def over(self, rounds: Sequence[Round | PreparedRound], dataset: str) -> Filters:
-        """Return filters in other `rounds`, which may read the tables that these made for `dataset`."""
-        return Filters(rounds, self.measuring(dataset), self.making(dataset))
+    @classmethod
+    def for_variant(cls, chain: Chain, rounds: Sequence[Round | PreparedRound]) -> Filters:
+        """Return the filters of a variant of `chain`, which may read the tables that its filters made."""
+        filters = chain.link(FilterRound).filters
+        return cls(rounds, filters.measuring(chain.dataset), filters.making(chain.dataset))
 
     def extend_by(self, number: int, chain: Chain) -> Chain:
         """Return `chain` with the tables of a round, numbered from 0."""

@@ -117,6 +117,10 @@ class Chain:
         """Return the chain with further assets, and with `changes` of its fields."""
         return replace(self, assets=(*self.assets, *assets), **changes)
 
+    def for_variant(self, dataset: str) -> Chain:
+        """Return the chain of a variant that reads the tables of this one and begins to differ here."""
+        return replace(self, dataset=dataset, assets=())
+
     def extension(self, kind: type[Link]) -> Extension:
         """Return the extension by the chain's first link of a class, which the chain must have."""
         return next(extension for extension in self.extensions if isinstance(extension.link, kind))

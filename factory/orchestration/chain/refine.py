@@ -117,13 +117,12 @@ def _before_deduplication(
 ) -> Chain:
     """The links of a variant before its group: the links of `chain`, perhaps with other `rounds`."""
     if rounds is None:
-        return replace(chain.extension(Deduplication).before, dataset=dataset, assets=())
+        return chain.extension(Deduplication).before.for_variant(dataset)
     first = chain.extension(FilterRound)
-    filters = chain.link(FilterRound).filters.over(rounds, chain.dataset)
-    start = replace(first.before, dataset=dataset, assets=())
     links = [first.link, *chain.links_after(FilterRound)]
     before = links[: links.index(chain.link(Deduplication))]
-    return linked(start, _with_rounds(before, filters.links()))
+    filters = Filters.for_variant(chain, rounds)
+    return linked(first.before.for_variant(dataset), _with_rounds(before, filters.links()))
 
 
 def _with_rounds(links: Sequence[Link], rounds: Sequence[Link]) -> list[Link]:

@@ -21,7 +21,7 @@ from pydantic_core import PydanticCustomError
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
 from factory.frozen_model import FrozenModel
-from factory.orchestration.chain.filters import FilterRound, Filters
+from factory.orchestration.chain.filters import Filters
 from factory.orchestration.chain.filters_preparation import Preparation, PreparedRound
 from factory.orchestration.chain.link import Link
 from factory.orchestration.declare.dedup import DECISIONS
@@ -127,7 +127,7 @@ class FiltersPart(Part):
         rounds = [self._prepared(number, entry, file) for number in range(len(rounds_of(entry)))]
         if entry.variant is None:
             return Filters(rounds).links()
-        return file.chains[entry.base].link(FilterRound).filters.over(rounds, entry.base).links()
+        return Filters.for_variant(file.chains[entry.base], rounds).links()
 
     def _prepared(self, number: int, entry: Entry, file: Declared) -> Round | PreparedRound:
         """Return a round with the preparations of its further fields."""
