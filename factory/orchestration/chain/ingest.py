@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dagster as dg
@@ -12,10 +13,21 @@ from pyspark.sql import DataFrame
 from factory.ingest.readers import Ingested
 from factory.lake import names
 from factory.lake.schemas.ingest import RAW, REJECTED
+from factory.orchestration.chain.link import Chain
 from factory.orchestration.groups import dataset_group
 from factory.orchestration.table.checks import Check
 from factory.orchestration.table.declaration import FilesOf
 from factory.orchestration.table.table_asset import table_asset
+
+
+@dataclass(frozen=True)
+class RawPartitions:
+    """Divide the raw documents of a dataset into partitions."""
+
+    definition: dg.PartitionsDefinition[str]
+
+    def extend(self, chain: Chain) -> Chain:
+        return replace(chain, partitions_def=self.definition)
 
 
 def source(

@@ -8,7 +8,6 @@ Errors name file, line and field.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -30,7 +29,6 @@ from factory.orchestration.datasets.no_files import files_to_read, no_file_to_re
 from factory.orchestration.datasets.preview import preview
 from factory.orchestration.datasets.upstream_checks import check_upstream
 from factory.orchestration.declare.blend import BlendEntry
-from factory.orchestration.declare.dedup import DedupPart
 from factory.orchestration.declare.ingest import Dataset
 from factory.orchestration.declare.ingest_partition_paths import PARTITION, path_of
 from factory.orchestration.declare.located_yaml import InvalidValue, LocatedYaml, YamlPath
@@ -49,10 +47,8 @@ def corpus(path: Path) -> Corpus:
 
 
 def _corpus(file: Declared) -> Corpus:
-    by_part = _assets_by_part(file)
-    groups = by_part.pop(DedupPart)
-    assets = [*groups, *chain.from_iterable(_assets_of(entry, file) for entry in file.entries)]
-    assets += chain.from_iterable(by_part.values())
+    of_no_dataset = _assets_of_parts(file)
+    assets = [*chain.from_iterable(_assets_of(entry, file) for entry in file.entries), *of_no_dataset]
     check_upstream(file, assets)
     blend: BlendEntry = file.file.blend
     datasets = ", ".join(entry.name for entry in file.datasets)
@@ -69,31 +65,34 @@ def _corpus(file: Declared) -> Corpus:
             for entry in file.datasets
             if entry.values.from_ is None
         },
-        partitions=file.partitions,
+        partitions={
+            entry.name: partitions
+            for entry in file.datasets
+            if (partitions := file.chains[entry.name].partitions_def) is not None
+        },
     )
 
 
-def _assets_by_part(file: Declared) -> dict[type[Part], list[dg.AssetsDefinition]]:
+def _assets_of_parts(file: Declared) -> list[dg.AssetsDefinition]:
     """Extend the chain of every entry part by part; return the assets of no single dataset.
 
     A variant that shares the comparisons of its dataset has its chain up to these.
     """
     for entry in file.entries:
-        raw = Chain.from_raw(entry.base, entry.dataset.owners, file.partitions.get(entry.base))
-        file.chains[entry.name] = replace(raw, dataset=entry.name)
-    by_part: dict[type[Part], list[dg.AssetsDefinition]] = {}
+        raw = Chain.from_raw(entry.base, entry.dataset.owners)
+        file.chains[entry.name] = raw.for_variant(entry.name)
+    assets: list[dg.AssetsDefinition] = []
+    compared = False
     for part in PARTS:
-        by_part[type(part)] = list(part.assets(file))
-        compared = DedupPart in by_part
+        assets += part.assets(file)
+        compared = compared or part.compares
         for entry in file.entries:
             if entry.shares_comparisons and not compared:
                 _refuse_own_options(entry, part)
-                of_dataset = file.chains[entry.base]
-                file.chains[entry.name] = replace(of_dataset, dataset=entry.name, assets=())
+                file.chains[entry.name] = file.chains[entry.base].for_variant(entry.name)
             else:
-                extended = linked(file.chains[entry.name], part.links(entry, file))
-                file.chains[entry.name] = extended
-    return by_part
+                file.chains[entry.name] = linked(file.chains[entry.name], part.links(entry, file))
+    return assets
 
 
 def _refuse_own_options(entry: Entry, part: Part) -> None:
@@ -110,7 +109,7 @@ def _refuse_own_options(entry: Entry, part: Part) -> None:
 def _assets_of(entry: Entry, file: Declared) -> Iterator[dg.AssetsDefinition]:
     """Yield the raw documents of a dataset, and the assets of its chain or of a variant's."""
     if entry.variant is None:
-        partitions = file.partitions.get(entry.name)
+        partitions = file.chains[entry.name].partitions_def
         source = entry.values.from_
         yield (
             _source(file.located, entry.place, entry.values, partitions)

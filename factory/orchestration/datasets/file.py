@@ -28,7 +28,6 @@ from factory.frozen_model import FrozenModel
 from factory.lake import names
 from factory.orchestration.datasets import formats
 from factory.orchestration.declare.ingest import Dataset
-from factory.orchestration.declare.ingest_partitions import partitions_of
 from factory.orchestration.declare.located_yaml import LocatedYaml
 from factory.orchestration.declare.part import Declared, Entry, Part
 from factory.orchestration.declare.registry import PARTS
@@ -75,7 +74,6 @@ def declared(located: LocatedYaml) -> Declared:
     declared_file = Declared(located, file, tuple(_entries(file.datasets)))
     for part in PARTS:
         part.check(declared_file)
-    declared_file.partitions = partitions_of(declared_file)
     return declared_file
 
 

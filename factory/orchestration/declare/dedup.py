@@ -81,6 +81,7 @@ class GroupsSection(FrozenModel):
 class DedupPart(Part):
     """Dedup groups, and the documents that they keep."""
 
+    compares = True
     dataset = GroupFields
     variant = DecisionFields
     file = GroupsSection

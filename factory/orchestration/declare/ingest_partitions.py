@@ -11,7 +11,7 @@ paths.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 from typing import Annotated, Literal
 
@@ -20,9 +20,11 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from factory.frozen_model import FrozenModel
+from factory.orchestration.chain.ingest import RawPartitions
+from factory.orchestration.chain.link import Link
 from factory.orchestration.declare.ingest_partition_paths import PARTITION
 from factory.orchestration.declare.located_yaml import InvalidValue
-from factory.orchestration.declare.part import Declared, Part, PartFields, PartitionsDef
+from factory.orchestration.declare.part import Declared, Entry, Part, PartFields
 
 _TIMES: Mapping[str, type[dg.TimeWindowPartitionsDefinition]] = {
     "hour": dg.HourlyPartitionsDefinition,
@@ -142,20 +144,10 @@ class PartitionsPart(Part):
                         "Declare them in `partitions`, or name the folder above.",
                     )
 
-
-def partitions_of(file: Declared) -> dict[str, PartitionsDef]:
-    """Return the partitions definitions by dataset; a dataset made from another one has its partitions."""
-    source_of = {entry.name: entry.values.from_ for entry in file.datasets}
-    own = {
-        entry.name: entry.values.partitions.build(entry.name)
-        for entry in file.datasets
-        if entry.values.partitions is not None
-    }
-    partitions = dict(own)
-    for name in source_of:
-        root = name
-        while (source := source_of[root]) is not None:
-            root = source
-        if root in own:
-            partitions[name] = own[root]
-    return partitions
+    def links(self, entry: Entry, file: Declared) -> Sequence[Link]:
+        """Return the link of the partitions; a dataset made from another one has those of its source."""
+        dataset_of = {dataset.name: dataset.values for dataset in file.datasets}
+        root = dataset_of[entry.base]
+        while root.from_ is not None:
+            root = dataset_of[root.from_]
+        return [RawPartitions(root.partitions.build(root.name))] if root.partitions is not None else ()

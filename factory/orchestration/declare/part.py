@@ -7,7 +7,7 @@ before it have made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -18,8 +18,6 @@ from factory.frozen_model import FrozenModel
 from factory.orchestration.chain.dedup.group import DedupGroup
 from factory.orchestration.chain.link import Chain, Link
 from factory.orchestration.declare.located_yaml import LocatedYaml, YamlPath
-
-PartitionsDef = dg.PartitionsDefinition[str]
 
 
 class PartFields(FrozenModel):
@@ -69,7 +67,6 @@ class Declared:
     located: LocatedYaml
     file: Any
     entries: tuple[Entry, ...]
-    partitions: Mapping[str, PartitionsDef] = field(default_factory=dict)
     chains: dict[str, Chain] = field(default_factory=dict)
     groups: dict[str, DedupGroup] = field(default_factory=dict)
 
@@ -93,8 +90,11 @@ class Part:
     """A stage's share of a datasets file; a part overrides the methods that its stage needs.
 
     `dataset`, `variant` and `file` are models; their fields become fields of every dataset, of every variant
-    and of the whole file.
+    and of the whole file. A part `compares` if its links read documents of several datasets; a variant that
+    `shares_comparisons` has the links of its dataset before this part.
     """
+
+    compares: bool = False
 
     dataset: type[FrozenModel] = FrozenModel
     variant: type[FrozenModel] = FrozenModel
