@@ -18,7 +18,8 @@ from factory.lake.names import STAGE_OF_NAMESPACE, TableName
 from factory.lake.schemas.filters import FILTERED
 from factory.orchestration.chain.link import Chain, Link, staying
 from factory.orchestration.declare.filters import FiltersPart
-from factory.orchestration.declare.part import Declared, Entry, Part, PartFields
+from factory.orchestration.declare.ingest_dataset import PartFields
+from factory.orchestration.declare.part import Declared, Entry, Part
 from factory.orchestration.declare.registry import PARTS
 from factory.orchestration.table.charts.counting import counts
 from factory.orchestration.table.charts.registry import CHARTS
@@ -84,7 +85,7 @@ class BrevityPart(Part):
     variant = BrevityFields
 
     def links(self, entry: Entry, file: Declared) -> Sequence[Link]:  # noqa: ARG002
-        options = entry.option(BREVITY)
+        options = entry.inherited_fields(BrevityFields).brevity
         return [Brevity(options.least)] if options else ()
 
     def comment(self, kind: str) -> Iterator[str]:

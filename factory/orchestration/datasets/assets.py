@@ -28,8 +28,8 @@ from factory.orchestration.datasets.formats import Chosen
 from factory.orchestration.datasets.no_files import files_to_read, no_file_to_read
 from factory.orchestration.datasets.preview import preview
 from factory.orchestration.datasets.upstream_checks import check_upstream
-from factory.orchestration.declare.blend import BlendEntry
-from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.blend import BlendSection
+from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.orchestration.declare.ingest_partition_paths import PARTITION, path_of
 from factory.orchestration.declare.located_yaml import InvalidValue, LocatedYaml, YamlPath
 from factory.orchestration.declare.part import Declared, Entry, Part
@@ -50,7 +50,7 @@ def _corpus(file: Declared) -> Corpus:
     of_no_dataset = _assets_of_parts(file)
     assets = [*chain.from_iterable(_assets_of(entry, file) for entry in file.entries), *of_no_dataset]
     check_upstream(file, assets)
-    blend: BlendEntry = file.file.blend
+    blend = file.section(BlendSection).blend
     datasets = ", ".join(entry.name for entry in file.datasets)
     return Corpus(
         title=f"the datasets of {file.located.path.name} ({datasets})",
@@ -61,9 +61,9 @@ def _corpus(file: Declared) -> Corpus:
         seed=blend.seed,
         pad=blend.pad,
         paths={
-            entry.name: tuple(_paths(file.located, (*entry.place, "paths"), entry.values))
+            entry.name: tuple(_paths(file.located, (*entry.place, "paths"), entry.dataset))
             for entry in file.datasets
-            if entry.values.from_ is None
+            if entry.dataset.from_ is None
         },
         partitions={
             entry.name: partitions
@@ -110,11 +110,11 @@ def _assets_of(entry: Entry, file: Declared) -> Iterator[dg.AssetsDefinition]:
     """Yield the raw documents of a dataset, and the assets of its chain or of a variant's."""
     if entry.variant is None:
         partitions = file.chains[entry.name].partitions_def
-        source = entry.values.from_
+        source = entry.dataset.from_
         yield (
-            _source(file.located, entry.place, entry.values, partitions)
+            _source(file.located, entry.place, entry.dataset, partitions)
             if source is None
-            else _derived(entry.values, source, partitions)
+            else _derived(entry.dataset, source, partitions)
         )
     yield from file.chains[entry.name]
 

@@ -26,7 +26,7 @@ from factory.orchestration.datasets.no_files import files_to_read, no_file_to_re
 from factory.orchestration.datasets.preview import Mistake, Preview
 from factory.orchestration.datasets.preview import preview as preview_of
 from factory.orchestration.datasets.shared_files import shared_file_warnings
-from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.orchestration.declare.ingest_partition_paths import keys_at, path_of
 from factory.orchestration.declare.located_yaml import LocatedYaml
 from spark_udfs.ingest.files import NOTEBOOK_REMEDY, is_notebook

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from factory.counted import counted
 from factory.orchestration.datasets.formats import RecordFiles
-from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.orchestration.declare.located_yaml import YamlPath
 from factory.orchestration.table.checks import Check, alarm
 from spark_udfs.ingest.rows import Row

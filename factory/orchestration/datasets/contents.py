@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from factory.ingest.left_out import ending_of
 from factory.orchestration.datasets.remedies import is_listed, remedies
-from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.ingest_dataset import Dataset
 from spark_udfs.ingest.compression import EndOfPreview, content
 from spark_udfs.ingest.files import Input, opened
 from spark_udfs.ingest.place import size_of

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from factory.counted import counted
 from factory.orchestration.datasets.column_types import literal
 from factory.orchestration.datasets.formats import RecordFiles
-from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.orchestration.table.checks import Check, alarm
 from spark_udfs.ingest.records import EMPTY_FIELDS, name_in_fact
 from spark_udfs.ingest.rows import Row

@@ -27,7 +27,7 @@ from pydantic import Field, create_model, field_validator, model_validator
 from factory.frozen_model import FrozenModel
 from factory.lake import names
 from factory.orchestration.datasets import formats
-from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.orchestration.declare.located_yaml import LocatedYaml
 from factory.orchestration.declare.part import Declared, Entry, Part
 from factory.orchestration.declare.registry import PARTS

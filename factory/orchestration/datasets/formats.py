@@ -18,7 +18,7 @@ from factory.ingest.chat_template import TEMPLATES, ChatTemplate, chat_template
 from factory.ingest.listing import UNWANTED
 from factory.ingest.readers import HTML_FILES, Captures, Fields, Ingested, Ingests
 from factory.lake.identity import content_hash
-from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.suggestions import quoted
 from spark_udfs.ingest import jsonl, parquet
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES

@@ -10,7 +10,7 @@ from factory.counted import conjunction
 from factory.filters.trial import Trial, try_rounds
 from factory.orchestration.datasets.formats import Repositories
 from factory.orchestration.declare.filters import FilterFields
-from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.suggestions import quoted
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.place import Place

@@ -14,7 +14,7 @@ from factory.filters.metadata import FACTS, METADATA, Predicate, WordPredicate
 from factory.filters.rounds import Round
 from factory.filters.rule import Rule
 from factory.orchestration.declare.filters import FilterFields
-from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.orchestration.declare.ingest_facts import FactsFields
 from factory.orchestration.declare.located_yaml import YamlPath
 from factory.suggestions import nearest, quoted

@@ -14,7 +14,7 @@ from factory.ingest.unsupported_paths import why_missing
 from factory.ingest.web_pages import pages_among
 from factory.orchestration.datasets.formats import RECORD_NOUNS, Chosen
 from factory.orchestration.datasets.remedies import is_listed, remedies
-from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.suggestions import quoted
 from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.registry import RECORD_FILES

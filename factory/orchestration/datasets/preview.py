@@ -24,7 +24,7 @@ from factory.orchestration.datasets.metadata_names import MetadataNames, unknown
 from factory.orchestration.datasets.record_fields import key_field, text_field
 from factory.orchestration.datasets.record_guess import FIRST_BYTES, FIRST_RECORDS
 from factory.orchestration.datasets.template import scalar
-from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.orchestration.declare.located_yaml import YamlPath
 from factory.suggestions import nearest, quoted
 from spark_udfs.ingest.compression import EndOfPreview

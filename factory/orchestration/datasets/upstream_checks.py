@@ -14,6 +14,7 @@ from factory.lake import names
 from factory.lake.names import TableName
 from factory.orchestration.declare.filters import rounds_of
 from factory.orchestration.declare.located_yaml import InvalidValue, YamlPath
+from factory.orchestration.declare.models import RuleModels
 from factory.orchestration.declare.part import Declared
 from factory.orchestration.table.table_asset import declaration_of
 from factory.suggestions import unknown_name
@@ -24,7 +25,7 @@ _OF_DOCUMENTS = ("raw.", "deduplicated.", "filtered.")
 def check_upstream(file: Declared, assets: Sequence[dg.AssetsDefinition]) -> None:
     """Raise InvalidValue for a table that two assets make, that none makes, or that decides itself."""
     makers = Counter(key.to_user_string() for asset in assets for key in asset.keys)
-    for kind, name in file.file.entries():
+    for kind, name in file.section(RuleModels).entries():
         for made_table, n_makers in makers.items():
             if n_makers > 1 and made_table.startswith(str(names.model(name))):
                 raise InvalidValue(
@@ -35,7 +36,7 @@ def check_upstream(file: Declared, assets: Sequence[dg.AssetsDefinition]) -> Non
         for asset in assets
         for key in asset.keys
     }
-    for kind, name in file.file.entries():
+    for kind, name in file.section(RuleModels).entries():
         _check_model((kind, name), str(names.model(name)), upstream)
     columns = {
         str(output.table): output.schema.columns.names

@@ -9,6 +9,7 @@ from pydantic import Field
 from factory.frozen_model import FrozenModel
 from factory.lake import names
 from factory.orchestration.declare.located_yaml import InvalidValue
+from factory.orchestration.declare.models_tokenizers import TokenizerFields
 from factory.orchestration.declare.packing import sequence_length
 from factory.orchestration.declare.part import Declared, Part
 from factory.suggestions import unknown_name
@@ -37,8 +38,8 @@ class BlendPart(Part):
 
     def check(self, file: Declared) -> None:
         """Raise InvalidValue for a blend of unknown tables, or of rows that do not fit together."""
-        blend: BlendEntry = file.file.blend
-        tokenizer_of = {entry.name: entry.dataset.tokenizer for entry in file.entries}
+        blend = file.section(BlendSection).blend
+        tokenizer_of = {entry.name: entry.dataset_fields(TokenizerFields).tokenizer for entry in file.entries}
         first = next(iter(blend.weights), None)
         for name in blend.weights:
             place = ("blend", "weights", name)

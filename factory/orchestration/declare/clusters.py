@@ -19,7 +19,9 @@ from factory.orchestration.chain.clusters_balance import Balancing, Distribution
 from factory.orchestration.chain.filters_preparation import Preparation
 from factory.orchestration.chain.link import Link
 from factory.orchestration.declare.filters import RoundStep
-from factory.orchestration.declare.part import Declared, Entry, Part, PartFields
+from factory.orchestration.declare.ingest_dataset import PartFields
+from factory.orchestration.declare.ingest_facts import FactsFields
+from factory.orchestration.declare.part import Declared, Entry, Part
 
 
 class ClusterFields(PartFields):
@@ -76,7 +78,7 @@ class BalanceStep(RoundStep):
         earlier: Sequence[Round],
         file: Declared,  # noqa: ARG002
     ) -> Preparation:
-        has_facts = bool(entry.dataset.facts)
+        has_facts = bool(entry.dataset_fields(FactsFields).facts)
         require_fields(options.over, [*_roles(earlier), *(["facts"] if has_facts else [])])
         return Balancing(options, has_facts)
 

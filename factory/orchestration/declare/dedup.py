@@ -6,76 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
-from pydantic import Field, field_validator, model_validator
-from pydantic_core import PydanticCustomError
 
-from factory.dedup.config import DedupConfig, Similarity
-from factory.dedup.decisions import Keep
-from factory.frozen_model import FrozenModel
 from factory.lake import names
 from factory.orchestration.chain.dedup.group import Deduplication
 from factory.orchestration.chain.link import Link
+from factory.orchestration.declare.dedup_fields import DECISIONS, DecisionFields, GroupFields, GroupsSection
 from factory.orchestration.declare.dedup_groups import dedup_groups, group_of
-from factory.orchestration.declare.ingest import name_of_tables
 from factory.orchestration.declare.located_yaml import InvalidValue
-from factory.orchestration.declare.part import Declared, Entry, Part, PartFields
+from factory.orchestration.declare.part import Declared, Entry, Part
 from factory.suggestions import unknown_name
-
-
-class DecisionFields(PartFields):
-    """Another way to decide on similar documents."""
-
-    threshold: Similarity | None = Field(
-        default=None, description="least weighted Jaccard of similar documents"
-    )
-    keep: Keep | None = Field(default=None, description="rule for which of similar documents stay")
-
-    @property
-    def shares_comparisons(self) -> bool:
-        """Whether the variant shares its dataset's filters and comparisons and only decides differently."""
-        return self.threshold is not None or self.keep is not None
-
-
-DECISIONS = tuple(DecisionFields.model_fields)
-
-
-class GroupFields(PartFields):
-    """The dedup group of a dataset."""
-
-    group: str | None = Field(default=None, description="dedup group; default: that of its kind")
-
-    @field_validator("group")
-    @classmethod
-    def _group_fits_tables(cls, name: str | None) -> str | None:
-        return name if name is None else name_of_tables(name)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _no_options_of_a_group(cls, values: Any) -> Any:
-        fields = values if isinstance(values, Mapping) else {}
-        for name in fields:
-            if name in cls.model_fields or name not in DedupConfig.model_fields:
-                continue
-            group = fields.get("group") or fields.get("kind") or "prose"
-            where = "a group or a variant" if name in DECISIONS else "a group"
-            raise PydanticCustomError(
-                "option_of_group",
-                "`{field}` belongs to {where}. Write `{remedy}`.",
-                {
-                    "field": name,
-                    "where": where,
-                    "remedy": f"groups: {{{group}: {{{name}: {fields[name]}}}}}",
-                },
-            )
-        return values
-
-
-class GroupsSection(FrozenModel):
-    """The dedup groups of a file."""
-
-    groups: dict[str, dict[str, Any]] = Field(
-        default={}, description="options of `DedupConfig`, and `repositories`, by group"
-    )
 
 
 class DedupPart(Part):
@@ -127,7 +66,7 @@ def _check_decisions(file: Declared) -> None:
                 f"`{first.name}` has {_decides_by(first)} and `{entry.name}` has {_decides_by(entry)}, "
                 "and variants of one name in one group are decided together. Give one another name.",
             )
-        if entry.shares_comparisons and group in file.file.groups:
+        if entry.shares_comparisons and group in file.section(GroupsSection).groups:
             raise InvalidValue(
                 ("groups", group),
                 f"`{entry.name}` takes the comparisons of `{names.base(group)}`, so its group has no "
@@ -136,7 +75,7 @@ def _check_decisions(file: Declared) -> None:
 
 
 def _decisions(entry: Entry) -> dict[str, Any]:
-    return {name: getattr(entry.values, name) for name in DECISIONS}
+    return {name: getattr(entry.fields(DecisionFields), name) for name in DECISIONS}
 
 
 def _decides_by(entry: Entry) -> str:
@@ -147,7 +86,7 @@ def _decides_by(entry: Entry) -> str:
 def _check_groups(file: Declared, first_by_group: Mapping[str, Entry]) -> None:
     """Raise InvalidValue for options of a group that does not exist, or that has no such options."""
     groups = first_by_group.keys() | {group_of(entry) for entry in file.variants}
-    for name, options in file.file.groups.items():
+    for name, options in file.section(GroupsSection).groups.items():
         if name not in groups:
             raise InvalidValue(("groups", name), unknown_name("group", name, sorted(groups)))
         if "kind" in options:

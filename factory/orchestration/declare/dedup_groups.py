@@ -13,13 +13,14 @@ from factory.lake import names
 from factory.orchestration.chain.dedup.group import DedupGroup, dedup_group, dedup_variant
 from factory.orchestration.chain.filters import FilterRound
 from factory.orchestration.chain.texts import Quality
+from factory.orchestration.declare.dedup_fields import DecisionFields, GroupFields, GroupsSection
 from factory.orchestration.declare.located_yaml import InvalidValue, LocatedYaml, YamlPath
 from factory.orchestration.declare.part import Declared, Entry
 
 
 def group_of(entry: Entry) -> str:
     """Return the dedup group of a dataset or variant; variants of one name share a group."""
-    group: str = entry.dataset.group or entry.kind
+    group = entry.dataset_fields(GroupFields).group or entry.kind
     return group if entry.variant is None else names.variant(group, entry.variant)
 
 
@@ -41,21 +42,23 @@ def dedup_groups(file: Declared) -> dict[str, DedupGroup]:
     for name, entries in sorted(members.items()):
         groups[name] = _group(file, name, entries, deciding[name])
         for variant, entry in deciding[name].items():
-            group = dedup_variant(groups[name], variant, entry.values.threshold, entry.values.keep)
+            decisions = entry.fields(DecisionFields)
+            group = dedup_variant(groups[name], variant, decisions.threshold, decisions.keep)
             groups[group.name] = group
     return dict(sorted(groups.items()))
 
 
 def _group(file: Declared, name: str, entries: Sequence[Entry], variants: Mapping[str, Entry]) -> DedupGroup:
     """The dedup group of datasets or variants, with the thresholds of `variants` in its sweep."""
-    options_of = name if name in file.file.groups else names.base(name)
+    declared_options = file.section(GroupsSection).groups
+    options_of = name if name in declared_options else names.base(name)
     place: YamlPath = ("groups", options_of)
     kind = entries[0].kind
-    options = {**file.file.groups.get(options_of, {}), "kind": kind}
+    options = {**declared_options.get(options_of, {}), "kind": kind}
     repositories = _repositories(file.located, (*place, "repositories"), options)
     quality = _quality(file, place, options, entries)
     config = file.located.part(place, DedupConfig, options)
-    thresholds = {entry.values.threshold for entry in variants.values()} - {None}
+    thresholds = {entry.fields(DecisionFields).threshold for entry in variants.values()} - {None}
     if thresholds:  # a sweep without a variant stays the default one, which decides nothing
         config = config.model_copy(update={"sweep": tuple(sorted({*config.sweep, *thresholds}))})
     return dedup_group(

@@ -24,9 +24,10 @@ from factory.frozen_model import FrozenModel
 from factory.orchestration.chain.filters import Filters
 from factory.orchestration.chain.filters_preparation import Preparation, PreparedRound
 from factory.orchestration.chain.link import Link
-from factory.orchestration.declare.dedup import DECISIONS
+from factory.orchestration.declare.dedup_fields import DECISIONS
+from factory.orchestration.declare.ingest_dataset import PartFields
 from factory.orchestration.declare.located_yaml import InvalidValue
-from factory.orchestration.declare.part import Declared, Entry, Part, PartFields
+from factory.orchestration.declare.part import Declared, Entry, Part
 
 RULES = {"prose": ["gopher_quality", "gopher_repetition"], "code": ["code"]}  # default rules by kind
 FILTERS = tuple(Round.model_fields)
@@ -106,7 +107,7 @@ class FiltersPart(Part):
         """Raise InvalidValue for a field that two rounds have, or a round with two of them."""
         for entry in file.entries:
             place_of: dict[str, int] = {}
-            for number, values in enumerate(entry.values.rounds):
+            for number, values in enumerate(entry.fields(FilterFields).rounds):
                 fields = [step.field for step in self.steps if getattr(values, step.field) is not None]
                 for field in fields:
                     place = (*entry.place, "rounds", number, field)
@@ -160,9 +161,7 @@ def with_steps(fields: type[FilterFields], steps: Sequence[RoundStep]) -> type[F
 
 def rounds_of(entry: Entry) -> tuple[Round, ...]:
     """Return the declared rounds of filters of a dataset or variant."""
-    filters = entry.values
-    assert isinstance(filters, FilterFields)
-    return filters.in_rounds()
+    return entry.fields(FilterFields).in_rounds()
 
 
 def _over(dataset: Mapping[str, Any], variant: Any) -> Any:

@@ -20,8 +20,9 @@ from factory.lake.names import TableName
 from factory.orchestration.chain.ingest_facts import Facts, FactTable
 from factory.orchestration.chain.link import Link
 from factory.orchestration.declare.filters import rounds_of
+from factory.orchestration.declare.ingest_dataset import PartFields
 from factory.orchestration.declare.located_yaml import InvalidValue
-from factory.orchestration.declare.part import Declared, Entry, Part, PartFields
+from factory.orchestration.declare.part import Declared, Entry, Part
 from factory.suggestions import unknown_name
 from spark_udfs.ingest.place import place_of
 
@@ -107,7 +108,7 @@ class FactsPart(Part):
         """Return the link of the facts; raises InvalidValue for facts that do not exist."""
         if entry.variant is not None:
             return ()
-        facts = entry.values.facts
+        facts = entry.fields(FactsFields).facts
         variants = [other for other in file.variants if other.base == entry.name]
         rounds = [*rounds_of(entry), *chain(*map(rounds_of, variants))]
         try:

@@ -22,9 +22,10 @@ from pydantic_core import PydanticCustomError
 from factory.frozen_model import FrozenModel
 from factory.orchestration.chain.ingest import RawPartitions
 from factory.orchestration.chain.link import Link
+from factory.orchestration.declare.ingest_dataset import PartFields
 from factory.orchestration.declare.ingest_partition_paths import PARTITION
 from factory.orchestration.declare.located_yaml import InvalidValue
-from factory.orchestration.declare.part import Declared, Entry, Part, PartFields
+from factory.orchestration.declare.part import Declared, Entry, Part
 
 _TIMES: Mapping[str, type[dg.TimeWindowPartitionsDefinition]] = {
     "hour": dg.HourlyPartitionsDefinition,
@@ -127,9 +128,9 @@ class PartitionsPart(Part):
     def check(self, file: Declared) -> None:
         """Raise InvalidValue for paths that do not fit the partitions of their dataset."""
         for entry in file.datasets:
-            partitions = entry.values.partitions
+            partitions = entry.fields(PartitionFields).partitions
             by_name = partitions is not None and partitions.by != "folder"
-            for number, path in enumerate(entry.values.paths):
+            for number, path in enumerate(entry.dataset.paths):
                 place = (*entry.place, "paths", number)
                 if by_name and PARTITION not in path:
                     raise InvalidValue(
@@ -145,9 +146,10 @@ class PartitionsPart(Part):
                     )
 
     def links(self, entry: Entry, file: Declared) -> Sequence[Link]:
-        """Return the link of the partitions; a dataset made from another one has those of its source."""
-        dataset_of = {dataset.name: dataset.values for dataset in file.datasets}
-        root = dataset_of[entry.base]
-        while root.from_ is not None:
-            root = dataset_of[root.from_]
-        return [RawPartitions(root.partitions.build(root.name))] if root.partitions is not None else ()
+        """Return the link of the partitions; a dataset made from another one takes its source's."""
+        entry_of = {other.name: other for other in file.datasets}
+        root = entry_of[entry.base]
+        while (source := root.dataset.from_) is not None:
+            root = entry_of[source]
+        partitions = root.fields(PartitionFields).partitions
+        return [RawPartitions(partitions.build(root.name))] if partitions is not None else ()

@@ -28,6 +28,7 @@ from factory.orchestration.chain.models.onnx import onnx_model
 from factory.orchestration.chain.models.rule import RuleModel
 from factory.orchestration.chain.models.word_list import word_list
 from factory.orchestration.declare.located_yaml import InvalidValue
+from factory.orchestration.declare.models_tokenizers import TokenizerFields
 from factory.orchestration.declare.part import Declared, Part
 
 
@@ -211,8 +212,10 @@ class ModelsPart(Part):
 
     def check(self, file: Declared) -> None:
         """Raise InvalidValue for a name that two models have, or a tokenizer and a model."""
-        kind_of = dict.fromkeys((entry.values.tokenizer for entry in file.datasets), "tokenizers")
-        for kind, name in file.file.entries():
+        kind_of = dict.fromkeys(
+            (entry.fields(TokenizerFields).tokenizer for entry in file.datasets), "tokenizers"
+        )
+        for kind, name in file.section(RuleModels).entries():
             if name in kind_of:
                 raise InvalidValue(
                     (kind, name), f"`{name}` is among `{kind_of[name]}` already. Choose another name."
@@ -220,7 +223,7 @@ class ModelsPart(Part):
             kind_of[name] = kind
 
     def assets(self, file: Declared) -> Iterator[dg.AssetsDefinition]:
-        for (kind, name), entry in file.file.entries().items():
+        for (kind, name), entry in file.section(RuleModels).entries().items():
             try:
                 yield entry.declare(name, file.folder).asset
             except ConfigurationError as error:

@@ -13,9 +13,9 @@ from pydantic_core import PydanticCustomError
 from factory.frozen_model import FrozenModel
 from factory.models.tokenizer import MOST_TOKENS
 from factory.orchestration.chain.models.tokenizer import tokenizer, tokenizer_from
-from factory.orchestration.declare.ingest import name_of_tables
+from factory.orchestration.declare.ingest_dataset import PartFields, name_of_tables
 from factory.orchestration.declare.located_yaml import InvalidValue
-from factory.orchestration.declare.part import Declared, Part, PartFields
+from factory.orchestration.declare.part import Declared, Part
 from factory.packing.tokenize import TokenizeConfig
 from factory.suggestions import unknown_name
 
@@ -70,19 +70,20 @@ class TokenizersPart(Part):
     def check(self, file: Declared) -> None:
         """Raise InvalidValue for options of a tokenizer that no dataset has."""
         names = _datasets_by_tokenizer(file)
-        for name in file.file.tokenizers:
+        for name in file.section(TokenizersSection).tokenizers:
             if name not in names:
                 raise InvalidValue(("tokenizers", name), unknown_name("tokenizer", name, sorted(names)))
 
     def assets(self, file: Declared) -> Iterator[dg.AssetsDefinition]:
         for name, datasets in _datasets_by_tokenizer(file).items():
-            yield _tokenizer(file, name, datasets, file.file.tokenizers.get(name, TokenizerEntry()))
+            options = file.section(TokenizersSection).tokenizers.get(name, TokenizerEntry())
+            yield _tokenizer(file, name, datasets, options)
 
 
 def _datasets_by_tokenizer(file: Declared) -> dict[str, list[str]]:
     datasets = defaultdict(list)
     for entry in file.datasets:
-        datasets[entry.values.tokenizer].append(entry.name)
+        datasets[entry.fields(TokenizerFields).tokenizer].append(entry.name)
     return datasets
 
 

@@ -9,9 +9,10 @@ from pydantic import Field
 
 from factory.orchestration.chain.link import Link
 from factory.orchestration.chain.packing import Packing
+from factory.orchestration.declare.ingest_dataset import PartFields
 from factory.orchestration.declare.located_yaml import InvalidValue
-from factory.orchestration.declare.models_tokenizers import TokenizerEntry
-from factory.orchestration.declare.part import Declared, Entry, Part, PartFields
+from factory.orchestration.declare.models_tokenizers import TokenizerEntry, TokenizerFields, TokenizersSection
+from factory.orchestration.declare.part import Declared, Entry, Part
 from factory.packing.pack import PackConfig
 
 
@@ -37,10 +38,10 @@ class PackingPart(Part):
 
     def check(self, file: Declared) -> None:
         """Raise InvalidValue for a dataset that trains on documents that its source holds out."""
-        shares = {entry.name: entry.values.validation for entry in file.datasets}
+        shares = {entry.name: entry.fields(DatasetPacking).validation for entry in file.datasets}
         for entry in file.datasets:
-            source = entry.values.from_
-            if source is None or entry.values.validation == shares[source]:
+            source = entry.dataset.from_
+            if source is None or shares[entry.name] == shares[source]:
                 continue
             share = shares[source]
             remedy = f"Write `validation: {share}` here too" if share is not None else "Give both one share"
@@ -51,9 +52,10 @@ class PackingPart(Part):
             )
 
     def links(self, entry: Entry, file: Declared) -> Sequence[Link]:
-        name = entry.dataset.tokenizer
-        around = file.file.tokenizers.get(name, TokenizerEntry()).around
-        return [Packing(name, _config(entry, file), around, entry.dataset.validation)]
+        name = entry.dataset_fields(TokenizerFields).tokenizer
+        around = file.section(TokenizersSection).tokenizers.get(name, TokenizerEntry()).around
+        validation = entry.dataset_fields(DatasetPacking).validation
+        return [Packing(name, _config(entry, file), around, validation)]
 
     def comment(self, kind: str) -> Iterator[str]:  # noqa: ARG002
         yield "# packing: {sequence_length: 8192}"
@@ -65,13 +67,12 @@ def sequence_length(entry: Entry) -> Any:
 
 
 def _options(entry: Entry) -> dict[str, Any]:
-    options: dict[str, Any] = entry.values.packing or entry.dataset.packing
-    return options
+    return entry.fields(VariantPacking).packing or entry.dataset_fields(VariantPacking).packing
 
 
 def _config(entry: Entry, file: Declared) -> PackConfig:
     """Return the configuration of a dataset or variant; raises InvalidValue for one that it cannot have."""
-    place = (*(entry.place if entry.values.packing else entry.place[:2]), "packing")
+    place = (*(entry.place if entry.fields(VariantPacking).packing else entry.place[:2]), "packing")
     options = _options(entry)
     if "token_bytes" in options:
         raise InvalidValue((*place, "token_bytes"), "It follows from the tokenizer. Leave it out.")

@@ -10,50 +10,58 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
 import dagster as dg
 
 from factory.frozen_model import FrozenModel
 from factory.orchestration.chain.dedup.group import DedupGroup
 from factory.orchestration.chain.link import Chain, Link
+from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.orchestration.declare.located_yaml import LocatedYaml, YamlPath
 
-
-class PartFields(FrozenModel):
-    """Fields that a part adds to every dataset or variant; they change no raw document."""
+F = TypeVar("F", bound=FrozenModel)
 
 
 @dataclass(frozen=True)
 class Entry:
     """A dataset or one of its variants: the name of its tables, its place in the file, its declared values.
 
-    `dataset` holds the values of the dataset, also for a variant. A variant that `shares_comparisons` has the
-    filters and comparisons of its dataset, and only decides in another way which similar documents stay.
+    `dataset` is the dataset, also for a variant. The values have the fields of all parts, and a part asks for
+    the class of the fields that it reads. A variant that `shares_comparisons` has the filters and comparisons
+    of its dataset, and only decides in another way which similar documents stay.
     """
 
     name: str
     place: YamlPath
-    values: Any
-    dataset: Any
+    values: FrozenModel
+    dataset: Dataset
     variant: str | None = None
     shares_comparisons: bool = False
 
     @property
     def kind(self) -> Literal["prose", "code"]:
         """Whether its documents are prose or code."""
-        kind: Literal["prose", "code"] = self.dataset.kind
-        return kind
+        return self.dataset.kind
 
     @property
     def base(self) -> str:
         """The name of its dataset."""
-        return str(self.dataset.name)
+        return self.dataset.name
 
-    def option(self, name: str) -> Any:
-        """Return the value of a field that the variant sets, else the value of its dataset."""
-        values = self.values if name in self.values.model_fields_set else self.dataset
-        return getattr(values, name)
+    def fields(self, part: type[F]) -> F:
+        """Return the fields of a part as the dataset or the variant has them."""
+        return _fields(self.values, part)
+
+    def dataset_fields(self, part: type[F]) -> F:
+        """Return the fields of a part as the dataset has them, also for a variant."""
+        return _fields(self.dataset, part)
+
+    def inherited_fields(self, part: type[F]) -> F:
+        """Return the fields of a part that the variant sets, and the dataset's values of the others."""
+        own = self.fields(part)
+        changes = {name: getattr(own, name) for name in part.model_fields if name in own.model_fields_set}
+        return self.dataset_fields(part).model_copy(update=changes)
 
 
 @dataclass
@@ -65,7 +73,7 @@ class Declared:
     """
 
     located: LocatedYaml
-    file: Any
+    file: FrozenModel
     entries: tuple[Entry, ...]
     chains: dict[str, Chain] = field(default_factory=dict)
     groups: dict[str, DedupGroup] = field(default_factory=dict)
@@ -74,6 +82,10 @@ class Declared:
     def folder(self) -> Path:
         """The folder of the file, to which paths are relative."""
         return self.located.path.parent
+
+    def section(self, part: type[F]) -> F:
+        """Return the fields of a part as the file has them."""
+        return _fields(self.file, part)
 
     @property
     def datasets(self) -> list[Entry]:
@@ -84,6 +96,11 @@ class Declared:
     def variants(self) -> list[Entry]:
         """The variants of all datasets."""
         return [entry for entry in self.entries if entry.variant is not None]
+
+
+def _fields(values: FrozenModel, part: type[F]) -> F:
+    assert isinstance(values, part)
+    return values
 
 
 class Part:

@@ -13,7 +13,7 @@ from factory.orchestration.datasets import check as checks
 from factory.orchestration.datasets import formats, guess
 from factory.orchestration.datasets.formats import CLASS_OF_FORMAT, FORMATS, Jsonl, RecordFiles
 from factory.orchestration.datasets.template import template
-from factory.orchestration.declare.ingest import Dataset
+from factory.orchestration.declare.ingest_dataset import Dataset
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.records import FirstRecords
 from spark_udfs.ingest.registry import READERS, RECORD_FILES
