@@ -14,7 +14,7 @@ SEED ?=
 RERUN ?=
 RECORD ?=
 
-FRAMEWORKS := accelerate==1.15.0 jax==0.10.2 lightning==2.6.6 torchdata==0.11.0 transformers==5.24.0
+FRAMEWORKS := accelerate==1.15.0 jax==0.10.2 lightning==2.6.6 sentence-transformers==6.2.0 torchdata==0.11.0 transformers==5.24.0
 
 # A pipe fails where pip fails. A step of the set-up counts its packages, in place on a terminal and every 50 in a
 # log, and ends with its seconds.

@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from factory.clusters.checkpoint import Checkpoint, unchanged_checkpoint
 from factory.clusters.terms import document_frequency
 from factory.lake.schemas.clusters import LOSSES
 from factory.models.arrow_stream import arrow_stream_of
@@ -28,18 +30,25 @@ Languages = Callable[[DataFrame], DataFrame]
 """The language of documents (doc_id, text, language): (doc_id, detected_language)."""
 
 WEIGHT = 3.0
-"""How often a count of half A counts, where a count of the base counts once."""
+"""How often the proxy reads half A: of n-grams, each of its counts is multiplied by it."""
 
 _CANDIDATES = 4 * udf.DOCUMENTS  # of a cluster, expected, from which the first by hash are chosen
 _COMMON_WORDS_DOCUMENTS = 2_000  # that tell how common words are
 
 
 def losses(
-    clusters: DataFrame, documents: DataFrame, languages: Languages, proxy: DataFrame, weight: float = WEIGHT
+    clusters: DataFrame,
+    documents: DataFrame,
+    languages: Languages,
+    proxy: DataFrame,
+    weight: float = WEIGHT,
+    checkpoint: Checkpoint | None = None,
 ) -> DataFrame:
     """Return a row of LOSSES for each cluster of `clusters` (CLUSTERS); `proxy` is the row of PROXY.
 
-    Runs two bounded jobs when called, to read the proxy and to count common words.
+    The row does not hold a checkpoint: `checkpoint` names its files. Runs two bounded jobs when called, to
+    read the proxy and to count common words. Raises ConfigurationError if the files of a checkpoint have
+    changed since its row was made.
     """
     model = proxy.toArrow()
     sizes = clusters.groupBy("cluster", "cell").agg(F.count("*").alias("n_documents"))
@@ -47,7 +56,7 @@ def losses(
     common_words = sample.orderBy("unit", "doc_id").limit(_COMMON_WORDS_DOCUMENTS).select("text")
     score = partial(
         udf.losses,
-        proxy=arrow_stream_of(model),
+        open_proxy=_opening(model, checkpoint),
         weight=weight,
         document_frequency=document_frequency(common_words),
     )
@@ -67,6 +76,14 @@ def losses(
         "partition": F.lit(None).cast("string"),
     }
     return sizes.join(scores, "cluster", "left").withColumns(columns).select(*LOSSES.names)
+
+
+def _opening(model: pa.Table, checkpoint: Checkpoint | None) -> Callable[[], udf.Proxy]:
+    """Return a function that opens the proxy of a row of PROXY, in a worker."""
+    if model["kind"][0].as_py() == "transformers":
+        [row] = model.to_pylist()
+        return unchanged_checkpoint(checkpoint, row)
+    return partial(udf.load, arrow_stream_of(model))
 
 
 def _sample(clusters: DataFrame, sizes: DataFrame, documents: DataFrame, trained_below: float) -> DataFrame:

@@ -10,6 +10,8 @@ from pydantic import Field
 from factory.frozen_model import FrozenModel
 from spark_udfs.clusters.verdicts import ClusterVerdict
 
+CHECKPOINT = "transformers:"  # begins the name of a proxy that is a checkpoint
+
 
 class ClusterOptions(FrozenModel):
     """Clusters of the documents that the earlier rounds kept, with a verdict each."""
@@ -33,13 +35,20 @@ class ClusterOptions(FrozenModel):
     )
     proxy: str | None = Field(
         default=None,
-        description="table that the proxy model is trained on; by default a sample of the documents",
+        description="table that the proxy model is trained on, or `transformers:FOLDER`; by default a sample "
+        "of the documents",
     )
     weight: float = Field(
         default=3,
         gt=0,
         allow_inf_nan=False,
-        description="how often the proxy counts half A of a cluster",
+        description="how often the proxy reads half A of a cluster",
+    )
+    learning_rate: float | None = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="size of the steps that continue a checkpoint; default: 0.0003",
     )
     noise: float = Field(
         default=5.5,
@@ -56,6 +65,11 @@ class ClusterOptions(FrozenModel):
     verdicts: Mapping[int, ClusterVerdict] = Field(
         default={}, description="verdicts by hand, by number of the cluster: `keep`, `downsample`, `discard`"
     )
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether the proxy is a checkpoint, not n-grams that a table trains."""
+        return self.proxy is not None and self.proxy.startswith(CHECKPOINT)
 
     @property
     def judging(self) -> frozenset[str]:

@@ -48,7 +48,9 @@ def proxy_table(documents: DataFrame, source: str, *, own: bool = True) -> DataF
     merges = train_merges(iter(sample.texts[: _within(sizes, _MERGED_BYTES)]), VOCABULARY)
     ngrams, counts = ngram_counts(sample.texts, merges)
     row = {
+        "kind": "ngram",
         "source": source,
+        "parameters": "{}",
         "merges": list(chain.from_iterable(merges)),
         "ngrams": ngrams,
         "counts": counts,

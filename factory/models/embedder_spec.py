@@ -9,11 +9,11 @@ my_embedders.py:Style           a class of your own
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from factory.errors import ConfigurationError
+from factory.models.model_files import existing_path, files_below, hash_of_files
 from factory.models.python_file import run_file
 from factory.suggestions import unknown_name
 
@@ -39,20 +39,12 @@ class EmbedderSpec:
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that it reads, in the order of their names."""
-        if self.path is None:
-            return ()
-        return tuple(sorted(path for path in (self.path, *self.path.rglob("*")) if path.is_file()))
+        return files_below(self.path) if self.path else ()
 
     @property
     def source(self) -> str:
         """A hash of its files and their names below its folder; it reads them completely."""
-        digest = hashlib.sha256(self.name.encode())
-        for path in self.files:
-            place = path.relative_to(self.path).as_posix() if self.path else ""
-            with path.open("rb") as file:
-                content = hashlib.file_digest(file, "sha256").hexdigest()
-            digest.update(f"\n{content} {place}".encode())
-        return digest.hexdigest()[:16]
+        return hash_of_files(self.path, self.name)
 
 
 def parse_embedder(reference: str, folder: Path) -> EmbedderSpec:
@@ -66,14 +58,14 @@ def parse_embedder(reference: str, folder: Path) -> EmbedderSpec:
         case "lsa" if not rest:
             return EmbedderSpec("lsa", reference)
         case "onnx" if rest:
-            return EmbedderSpec("onnx", reference, _existing(rest, folder, "file"))
+            return EmbedderSpec("onnx", reference, existing_path(rest, folder, "file"))
         case "sentence_transformers" if rest:
-            return EmbedderSpec("sentence_transformers", reference, _existing(rest, folder, "folder"))
+            return EmbedderSpec("sentence_transformers", reference, existing_path(rest, folder, "folder"))
         case "column" if rest.startswith(_METADATA) and rest != _METADATA:
             return EmbedderSpec("column", reference, name=rest.removeprefix(_METADATA))
     file, _, name = reference.rpartition(":")
     if file.endswith(".py"):
-        spec = EmbedderSpec("python", reference, _existing(file, folder, "file"), name)
+        spec = EmbedderSpec("python", reference, existing_path(file, folder, "file"), name)
         class_of_file(spec)
         return spec
     if kind in _FORMS:
@@ -95,13 +87,3 @@ def class_of_file(spec: EmbedderSpec) -> type:
     if spec.name not in classes:
         raise ConfigurationError(unknown_name(f"embedder of {spec.path.name}:", spec.name, classes))
     return classes[spec.name]
-
-
-def _existing(reference: str, folder: Path, noun: str) -> Path:
-    """Return the path of a file or folder that exists."""
-    path = (folder / reference).resolve()
-    if not (path.is_dir() if noun == "folder" else path.is_file()):
-        raise ConfigurationError(
-            f"There is no {noun} `{reference}`. Paths are relative to {folder.resolve()}."
-        )
-    return path

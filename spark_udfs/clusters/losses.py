@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from math import isfinite
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from factory import _native
+from factory.errors import ConfigurationError
 from spark_udfs.clusters.runs import groups
 from spark_udfs.clusters.sides import families, sides
 from spark_udfs.clusters.terms import DocumentFrequency, top_terms
@@ -37,6 +40,16 @@ SCORES = pa.schema(
 )
 
 
+class Proxy(Protocol):
+    """A model that reads clusters."""
+
+    def losses(self, texts_a: pa.Array, texts_b: pa.Array, weight: float) -> pa.Table | pa.RecordBatch:
+        """Return the bits of each text of B, `before` and `after` the model has read A `weight` times.
+
+        The model itself stays as it is.
+        """
+
+
 @dataclass(frozen=True)
 class ClusterLosses:
     """Bits per byte of side B by the proxy, and after it continued on side A; None for too few documents."""
@@ -51,10 +64,10 @@ def load(proxy: bytes) -> _native.NgramProxy:
     return _load(proxy)
 
 
-def cluster_losses(texts: pa.Array, proxy: _native.NgramProxy, weight: float) -> ClusterLosses:
+def cluster_losses(texts: pa.Array, proxy: Proxy, weight: float) -> ClusterLosses:
     """Return the losses of the texts of a cluster, in the order of their hashes; none is empty.
 
-    `weight` multiplies the counts of side A.
+    The proxy reads side A `weight` times.
     """
     family_numbers = families(texts)
     n_families = len(np.unique(family_numbers))
@@ -71,19 +84,20 @@ def cluster_losses(texts: pa.Array, proxy: _native.NgramProxy, weight: float) ->
 def losses(
     batches: Iterator[pa.RecordBatch],
     *,
-    proxy: bytes,
+    open_proxy: Callable[[], Proxy],
     weight: float,
     document_frequency: DocumentFrequency,
 ) -> Iterator[pa.RecordBatch]:
     """Yield SCORES of batches of (cluster, doc_id, language, text), sorted by cluster; no text is empty.
 
-    Holds the rows of one cluster at a time.
+    Holds the rows of one cluster at a time. Raises ConfigurationError for a loss that is not finite.
     """
-    model = load(proxy)
+    proxy = open_proxy()
     for (cluster,), pieces in groups(batches, "cluster"):
         rows = pa.Table.from_batches(pieces)
         texts = beginnings(rows["text"])
-        cluster_loss = cluster_losses(texts, model, weight)
+        cluster_loss = cluster_losses(texts, proxy, weight)
+        _require_finite(cluster, cluster_loss)
         excerpts = [text[:_TERMS_CHARACTERS] for text in texts[:_TERMS_DOCUMENTS].to_pylist()]
         row = {
             "cluster": cluster,
@@ -102,6 +116,15 @@ def beginnings(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return at most TEXT_BYTES of each text, all of them complete characters."""
     cut = (text.encode()[:TEXT_BYTES].decode(errors="ignore") for text in texts.to_pylist())
     return pa.array(cut, pa.string())
+
+
+def _require_finite(cluster: int, losses: ClusterLosses) -> None:
+    for loss, remedy in (
+        (losses.before, "Its weights are damaged: save the checkpoint again."),
+        (losses.after, "Lower `learning_rate`, or `weight`."),
+    ):
+        if loss is not None and not isfinite(loss):
+            raise ConfigurationError(f"The proxy has no finite loss on cluster {cluster}. {remedy}")
 
 
 def _most_frequent(languages: list[str | None]) -> str | None:

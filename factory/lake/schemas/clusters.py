@@ -64,12 +64,14 @@ CELLS = table(
 )
 
 PROXY = table(
-    required("source", pa.string(), "the table of the texts that the model was trained on"),
+    required("kind", pa.string(), "`ngram` or `transformers`"),
+    required("source", pa.string(), "table of the texts that trained it, or the folder of a checkpoint"),
+    required("parameters", pa.string(), "further values of the kind, as JSON"),
     required("merges", list_of(pa.int32(), nullable=False), "pairs of tokens that are merged, in order"),
     required("ngrams", list_of(pa.int64(), nullable=False), "tokens of each n-gram, and their number"),
     required("counts", list_of(pa.int64(), nullable=False), "how often it occurs"),
     required("trained_below", pa.float64(), "hash below which documents trained it and are not scored"),
-    required("n_documents", pa.int64(), "documents that it was counted in"),
+    required("n_documents", pa.int64(), "documents that it was counted in; 0 for a checkpoint"),
     required("n_bytes", pa.int64(), "their bytes"),
     key=("source",),
 )

@@ -19,6 +19,7 @@ import dagster as dg
 from pyspark.sql import DataFrame
 
 from factory.clusters.assignment import assigned, cells_now
+from factory.clusters.checkpoint import Checkpoint, checkpoint_table
 from factory.clusters.coarse import coarse_table
 from factory.clusters.embedding import EmbedderSpec, embedder_table, vectors
 from factory.clusters.fine import fine_table
@@ -42,17 +43,20 @@ from factory.orchestration.chain.link import Chain, staying
 class Clustering(Preparation):
     """Clusters with verdicts of a dataset's documents, for the two rules that read them.
 
-    Prose has detected languages, code (`kind`) the languages of its files.
+    Prose has detected languages, code (`kind`) the languages of its files. `checkpoint` is the proxy, unless
+    a table trains it.
     """
 
     options: ClusterOptions
     embedder: EmbedderSpec
     kind: str = "prose"
+    checkpoint: Checkpoint | None = None
 
     def shares(self, base: Preparation, *, same_documents: bool) -> bool:  # noqa: ARG002
         if not isinstance(base, Clustering):
             return False
-        return self.options.cut_alike(base.options) and self.embedder == base.embedder
+        same_models = (self.embedder, self.checkpoint) == (base.embedder, base.checkpoint)
+        return self.options.cut_alike(base.options) and same_models
 
     def rules(self, dataset: str, base: Prepared | None) -> Sequence[Rule]:
         clusters = base.dataset if base else dataset
@@ -64,7 +68,7 @@ class Clustering(Preparation):
 
     def extend(self, chain: Chain, base: Prepared | None) -> Chain:
         if base is None:
-            chain = chain.adding(*self._cut(chain), *self._scored(chain))
+            chain = chain.adding(*self._cut(chain), self._proxy(chain), self._losses(chain))
             return chain.adding(self._verdicts(chain, chain.dataset))
         return chain if base.preparation == self else chain.adding(self._verdicts(chain, base.dataset))
 
@@ -155,24 +159,43 @@ class Clustering(Preparation):
 
         return embedder, of_documents, coarse, fine, clusters, cells
 
-    def _scored(self, chain: Chain) -> Sequence[dg.AssetsDefinition]:
-        """The proxy model, and the losses of the clusters."""
-        options, languages = self.options, _languages(self.kind)
-        source = chain.documents if options.proxy is None else documents_table(options.proxy)
-        read = chain.upstream if options.proxy is None else {"documents": source}
-        fine_name = names.clusters(chain.dataset, "fine")
+    def _proxy(self, chain: Chain) -> dg.AssetsDefinition:
+        """The proxy model: a checkpoint, or n-grams of a table."""
+        checkpoint, proxy_of = self.checkpoint, self.options.proxy
+        if checkpoint is not None:
+
+            @_asset(
+                chain,
+                "proxy",
+                schema=schemas.PROXY,
+                config={"source": checkpoint.reference, "learning rate": checkpoint.learning_rate},
+                files=lambda _: list(checkpoint.files),
+                description=f"The model that reads the clusters, `{checkpoint.reference}`.",
+            )
+            def proxy_of_files(pyspark) -> DataFrame:  # type: ignore[no-untyped-def]
+                return checkpoint_table(pyspark.spark_session, checkpoint)
+
+            return proxy_of_files
+        source = chain.documents if proxy_of is None else documents_table(proxy_of)
 
         @_asset(
             chain,
             "proxy",
             schema=schemas.PROXY,
-            upstream=read,
+            upstream=chain.upstream if proxy_of is None else {"documents": source},
             config={"source": str(source)},
             description=f"The model that reads the clusters, trained on a sample of `{source}`.",
             lasting=True,
         )
         def proxy(documents: DataFrame, **earlier: DataFrame) -> DataFrame:
             return proxy_table(staying(documents, earlier), str(source), own=source == chain.documents)
+
+        return proxy
+
+    def _losses(self, chain: Chain) -> dg.AssetsDefinition:
+        """The losses of the clusters by the proxy model."""
+        options, checkpoint, languages = self.options, self.checkpoint, _languages(self.kind)
+        fine_name, proxy_name = (names.clusters(chain.dataset, part) for part in ("fine", "proxy"))
 
         @_asset(
             chain,
@@ -182,12 +205,12 @@ class Clustering(Preparation):
                 **chain.upstream,
                 "clusters": names.clusters(chain.dataset),
                 "fine": fine_name,
-                "proxy": names.clusters(chain.dataset, "proxy"),
+                "proxy": proxy_name,
             },
             config={"weight": options.weight, "kind": self.kind},
             description="What the proxy loses on each cluster, before and after it has read half of it.",
             lasting=True,
-            until=[fine_name],
+            until=[fine_name, proxy_name],
         )
         def of_clusters(
             documents: DataFrame,
@@ -196,9 +219,10 @@ class Clustering(Preparation):
             proxy: DataFrame,
             **earlier: DataFrame,
         ) -> DataFrame:
-            return losses(clusters, staying(documents, earlier), languages, proxy, options.weight)
+            kept_texts = staying(documents, earlier)
+            return losses(clusters, kept_texts, languages, proxy, options.weight, checkpoint)
 
-        return proxy, of_clusters
+        return of_clusters
 
     def _verdicts(self, chain: Chain, dataset: str) -> dg.AssetsDefinition:
         """The verdicts by the losses of the clusters of `dataset`."""

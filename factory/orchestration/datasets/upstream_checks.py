@@ -108,7 +108,7 @@ def _proxies(file: Declared) -> Iterator[tuple[YamlPath, str, str]]:
     for entry in file.entries:
         for number, round_of_rules in enumerate(rounds_of(entry) if not entry.shares_comparisons else ()):
             clusters = getattr(round_of_rules, "clusters", None)
-            if clusters is not None and clusters.proxy is not None:
+            if clusters is not None and clusters.proxy is not None and not clusters.has_checkpoint:
                 place = (*entry.place, "rounds", number, "clusters", "proxy")
                 yield place, entry.name, str(documents_table(clusters.proxy))
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import Field
 
 from factory.clusters.balance_options import BalanceOptions, require_fields
+from factory.clusters.checkpoint import parse_checkpoint
 from factory.clusters.embedding import parse_embedder
 from factory.clusters.options import ClusterOptions
 from factory.errors import ConfigurationError
@@ -52,9 +53,11 @@ class ClusterStep(RoundStep):
                     f"The clusters of `{entry.name}` would have the name of another table, the `{part}` of "
                     f"`{entry.name.removesuffix(f'_{part}')}`. Give the dataset another name."
                 )
-        if options.proxy is not None:
+        checkpoint = parse_checkpoint(options, file.folder)
+        if options.proxy is not None and checkpoint is None:
             documents_table(options.proxy)
-        return Clustering(options, parse_embedder(options.embedder, file.folder), entry.kind)
+        embedder = parse_embedder(options.embedder, file.folder)
+        return Clustering(options, embedder, entry.kind, checkpoint)
 
 
 class BalanceFields(PartFields):

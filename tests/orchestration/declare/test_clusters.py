@@ -165,6 +165,9 @@ def test_a_variant_of_more_documents_has_clusters_of_its_own(folder: Path) -> No
         ("{noise: .inf}", "datasets[0].rounds[1].clusters.noise: "),
         ("", "datasets[0].rounds[1].clusters: "),
         ("{proxy: books}", "datasets[0].rounds[1].clusters.proxy: Unknown table `raw.books`."),
+        ("{proxy: 'transformers:none'}", "datasets[0].rounds[1].clusters: There is no folder `none`."),
+        ("{learning_rate: 0.1}", "datasets[0].rounds[1].clusters: `learning_rate` is for a proxy"),
+        ("{learning_rate: 0}", "datasets[0].rounds[1].clusters.learning_rate: `0` does not fit."),
         ("{proxy: tokenized.notes}", "datasets[0].rounds[1].clusters: tokenized.notes holds no texts."),
         (
             "{proxy: deduplicated.notes}",
@@ -174,6 +177,50 @@ def test_a_variant_of_more_documents_has_clusters_of_its_own(folder: Path) -> No
 )
 def test_a_mistake_in_clusters_has_file_line_and_field(folder: Path, clusters: str, sentence: str) -> None:
     assert sentence in refusal(folder, CLUSTERED.replace("{cells: 4, verdicts: {2: keep}}", clusters, 1))
+
+
+def with_checkpoints(folder: Path, variant: str = "") -> str:
+    """A file with a checkpoint as proxy; `variant` replaces it in the variant of fewer documents."""
+    for name in ("model", "other"):
+        (folder / name).mkdir()
+        for file in ("config.json", "model.safetensors", "tokenizer.json"):
+            (folder / name / file).write_text("{}")
+    proxy = "proxy: 'transformers:model'"
+    file = CLUSTERED.replace("{cells: 4,", f"{{cells: 4, {proxy},")
+    return file.replace(f"{proxy}, noise: 4", f"{variant or proxy}, noise: 4")
+
+
+def test_a_checkpoint_reads_no_table_and_its_losses_last_as_long_as_its_files(folder: Path) -> None:
+    declarations = {
+        str(declaration.table): declaration
+        for declaration in map(declaration_of, declared(folder, with_checkpoints(folder)).assets)
+    }
+    proxy, losses = (declarations[f"clusters.notes_{part}"] for part in ("proxy", "losses"))
+    assert not proxy.upstream
+    assert proxy.files is not None
+    names = [path.name for path in proxy.files(None) if isinstance(path, Path)]
+    assert names == ["config.json", "model.safetensors", "tokenizer.json"]
+    assert dict(proxy.values) == {"source": '"transformers:model"', "learning rate": "0.0003"}
+    assert losses.lasting
+    assert {str(table) for table in losses.until} == {"clusters.notes_fine", "clusters.notes_proxy"}
+
+
+@pytest.mark.parametrize(
+    "variant, own_tables",
+    [
+        ("", ["verdicts"]),
+        ("proxy: 'transformers:other'", ["losses", "proxy", "verdicts"]),
+        ("proxy: 'transformers:model', learning_rate: 0.01", ["losses", "proxy", "verdicts"]),
+        ("proxy: raw.notes", ["losses", "proxy", "verdicts"]),
+    ],
+)
+def test_a_variant_shares_losses_by_the_same_proxy_alone(
+    folder: Path, variant: str, own_tables: list[str]
+) -> None:
+    tables = reads(declared(folder, with_checkpoints(folder, variant)).assets)
+    own = {table for table in tables if table.startswith("clusters.notes__strict_")}
+    assert {f"clusters.notes__strict_{part}" for part in own_tables} <= own
+    assert ("clusters.notes__strict_losses" in own) == ("losses" in own_tables)
 
 
 def test_a_dataset_with_clusters_has_no_name_of_a_table_of_clusters(folder: Path) -> None:
