@@ -85,6 +85,7 @@ def check(
         file /= root.DATASETS_FILE
     if file is not None:
         root.require_datasets_file(file, "it")
+        root.require_correct_file(file)
     else:
         root.require_declared_file()
     path = file or root.lake_settings().datasets

@@ -98,10 +98,21 @@ def require_datasets_file(path: Path, argument: str) -> None:
 
 
 def require_declared_file() -> None:
-    """Raise ConfigurationError if the datasets file of the settings is not a file; none at all is fine."""
+    """Raise ConfigurationError if the datasets file of the settings is missing or wrong; none at all is fine.
+
+    Commands ask before they import Dagster, which takes longer than this answer.
+    """
     path = settings().datasets
     if path is not None:
         require_datasets_file(path, f"{PREFIX}DATASETS")
+        require_correct_file(path)
+
+
+def require_correct_file(path: Path) -> None:
+    """Raise ConfigurationError with a sentence for each mistake that a datasets file shows by itself."""
+    from factory.orchestration.datasets.file import read_declared
+
+    read_declared(path)
 
 
 def use_lake(datasets: Path | None, lake: Path | None, command: str) -> None:

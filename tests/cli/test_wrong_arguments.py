@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ import pytest
 from tests.cli.every_command import names
 
 HEAVY = ("pyspark", "dagster", "pyiceberg.table", "sqlalchemy")
+WITH_A_FILE = ("dagster", "pandas", "pyiceberg.table", "sqlalchemy")  # its fields bring Spark's Python along
 CALLS = """
 import json, os, sys
 from typer.testing import CliRunner
@@ -114,6 +116,32 @@ WRONG = {
     "clean": {"--lake nowhere": "no lake", "more": EXTRA},
     "relocate": {"--lake nowhere": "no lake", "more": EXTRA},
 }
+MISTAKES = {  # in a datasets file: a line of it and another in its place
+    "Unknown field `pahts`": ("paths: notes", "pahts: notes"),
+    "Unknown value `proze`": ("kind: prose", "kind: proze"),
+    "Unknown dataset `lettrs`": ("from: letters", "from: lettrs"),
+    "this is not YAML": ("kind: prose", "kind: {prose"),
+    "`notes/2025` does not exist": ("paths: notes", "paths: notes/2025"),
+    "`stop_word` is not among the chosen rules": ("stop_words: 1", "stop_word: 1"),
+    "Unknown tokenizer `other`": ("tokenizer: {vocabulary", "other: {vocabulary"),
+    "Unknown group `prase`": ("groups: {prose", "groups: {prase"),
+    "which begin the name of a variant": ("name: letters", "name: let__ters"),
+}
+CORRECT = """\
+datasets:
+  - name: letters
+    kind: prose
+    format: files
+    paths: notes
+    limits: {stop_words: 1}
+  - name: pages
+    kind: prose
+    format: html
+    from: letters
+tokenizers: {tokenizer: {vocabulary: 1000}}
+groups: {prose: {threshold: 0.7}}
+"""
+OF_THE_FILE = ("check", "materialize *", "materialize * --dry-run", "assets", "demo", "ui --port 0")
 REPLACE_THE_PROCESS = {"serve": "--port x", "loading serve": "--port x"}
 
 
@@ -124,24 +152,41 @@ def call(command: str, text: str) -> list[object]:
     return [*command.split(), *words, variables]
 
 
-@pytest.mark.process
-def test_wrong_arguments_are_refused_before_heavy_packages_are_imported(tmp_path: Path) -> None:
-    assert WRONG.keys() | REPLACE_THE_PROCESS.keys() == set(names())
-    wrong = [(command, text, said) for command, texts in WRONG.items() for text, said in texts.items()]
+def refuse_all(folder: Path, wrong: Sequence[tuple[str, str, str]], heavy: Sequence[str]) -> None:
+    """Run commands with wrong words in one process; each says its sentence, and none imports `heavy`."""
     calls = json.dumps([call(command, text) for command, text, _ in wrong])
     environment = {name: value for name, value in os.environ.items() if not name.startswith("FACTORY_")}
     subprocess.run(
-        [sys.executable, "-c", CALLS, calls, str(tmp_path / "answers.json"), json.dumps(HEAVY)],
-        cwd=tmp_path,
-        env=environment | {"FACTORY_HOME": str(tmp_path / "lake")},
+        [sys.executable, "-c", CALLS, calls, str(folder / "answers.json"), json.dumps(heavy)],
+        cwd=folder,
+        env=environment | {"FACTORY_HOME": str(folder / "lake")},
         check=True,
         timeout=120,
     )
-    answers = json.loads((tmp_path / "answers.json").read_text())
+    answers = json.loads((folder / "answers.json").read_text())
     for (command, text, said), (exit_code, stderr, imported) in zip(wrong, answers, strict=True):
         assert exit_code not in (0, 1), f"{command} {text}: {stderr}"
         assert said in stderr, f"{command} {text}: {stderr}"
         assert not imported, f"{command} {text} imports {imported}"
+
+
+@pytest.mark.process
+def test_wrong_arguments_are_refused_before_heavy_packages_are_imported(tmp_path: Path) -> None:
+    assert WRONG.keys() | REPLACE_THE_PROCESS.keys() == set(names())
+    wrong = [(command, text, said) for command, texts in WRONG.items() for text, said in texts.items()]
+    refuse_all(tmp_path, wrong, HEAVY)
+
+
+@pytest.mark.process
+def test_a_mistake_in_a_datasets_file_is_refused_before_dagster_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    wrong = []
+    for number, (sentence, (line, mistake)) in enumerate(MISTAKES.items()):
+        file = tmp_path / f"{number}.yaml"
+        file.write_text(CORRECT.replace(line, mistake, 1))
+        wrong += [(command, f"-f {file.name}", sentence) for command in OF_THE_FILE]
+        wrong.append(("check", file.name, sentence))
+    refuse_all(tmp_path, wrong, WITH_A_FILE)
 
 
 @pytest.mark.process

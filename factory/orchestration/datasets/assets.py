@@ -17,33 +17,31 @@ from pyspark.sql import DataFrame
 from factory.errors import ConfigurationError
 from factory.ingest.derived import read_again
 from factory.ingest.readers import Ingested, Ingests
-from factory.ingest.unsupported_paths import why_missing, why_unreadable
+from factory.ingest.unsupported_paths import why_unreadable
 from factory.orchestration.chain.ingest import made_from, source
 from factory.orchestration.chain.link import Chain, linked
 from factory.orchestration.datasets.column_types import misfit_checks
 from factory.orchestration.datasets.corpus import Corpus
+from factory.orchestration.datasets.declared_paths import declared_paths
 from factory.orchestration.datasets.empty_fields import empty_field_checks
-from factory.orchestration.datasets.file import declared
-from factory.orchestration.datasets.formats import Chosen
+from factory.orchestration.datasets.file import read_declared
 from factory.orchestration.datasets.no_files import files_to_read, no_file_to_read
 from factory.orchestration.datasets.preview import preview
 from factory.orchestration.datasets.upstream_checks import check_upstream
 from factory.orchestration.declare.blend import BlendSection
 from factory.orchestration.declare.ingest_dataset import Dataset
-from factory.orchestration.declare.ingest_partition_paths import PARTITION, path_of
+from factory.orchestration.declare.ingest_partition_paths import path_of
 from factory.orchestration.declare.located_yaml import InvalidValue, LocatedYaml, YamlPath
 from factory.orchestration.declare.part import Declared, Entry, Part
 from factory.orchestration.declare.registry import PARTS
-from spark_udfs.ingest.place import Place, place_of
+from spark_udfs.ingest.place import Place
 
 
 def corpus(path: Path) -> Corpus:
     """The corpus of a file; raises ConfigurationError with a sentence per error."""
-    located = LocatedYaml.read(path)
-    try:
-        return _corpus(declared(located))
-    except InvalidValue as error:
-        raise ConfigurationError(located.sentence(error.place, error.message)) from error
+    file = read_declared(path)
+    with file.located.naming_places():
+        return _corpus(file)
 
 
 def _corpus(file: Declared) -> Corpus:
@@ -61,7 +59,7 @@ def _corpus(file: Declared) -> Corpus:
         seed=blend.seed,
         pad=blend.pad,
         paths={
-            entry.name: tuple(_paths(file.located, (*entry.place, "paths"), entry.dataset))
+            entry.name: tuple(declared_paths(file.located, entry.place, entry.dataset))
             for entry in file.datasets
             if entry.dataset.from_ is None
         },
@@ -124,12 +122,12 @@ def _source(
 ) -> dg.AssetsDefinition:
     """The asset that reads a dataset, partition by partition if the dataset is partitioned."""
     place = (*above, "paths")
-    declared_paths = list(_paths(located, place, entry))
+    every_path = list(declared_paths(located, above, entry))
 
     def paths_of(partition: str | None) -> list[Place]:
         if partition is None:
-            return declared_paths
-        return [path_of(path, partition) for path in declared_paths]
+            return every_path
+        return [path_of(path, partition) for path in every_path]
 
     def files(partition: str | None) -> list[Place]:
         return [path.canonical() for path in paths_of(partition) if path.kind() is not None]
@@ -201,31 +199,3 @@ def _derived(
         return read_again(documents, entry.name, entry.format, entry.options).limited(entry.max_rejected)
 
     return documents
-
-
-def _paths(located: LocatedYaml, place: YamlPath, entry: Dataset) -> Iterator[Place]:
-    """Yield the declared paths of a dataset; raises InvalidValue if a path or partition folder is missing."""
-    for number, written in enumerate(entry.paths):
-        try:
-            path = above = place_of(written, located.path.parent)
-            while PARTITION in above.display():
-                above = above.parent
-            exists = above.kind() is not None
-        except (OSError, RuntimeError) as error:  # too long a name, the home of an unknown user
-            reason = getattr(error, "strerror", None) or str(error).rstrip(".")
-            raise InvalidValue(
-                (*place, number), f"`{written}` cannot be looked at ({reason}). Correct it."
-            ) from error
-        if not exists:
-            raise InvalidValue((*place, number), _why_missing(written, path, entry, located.path.parent))
-        yield path
-
-
-def _why_missing(name: str, path: Place, entry: Dataset, folder: Path) -> str:
-    """Say why a path of the file does not exist, and how it is resolved."""
-    patterns = () if isinstance(entry, Chosen) else entry.patterns
-    if sentence := why_missing(name, path, patterns):
-        return sentence
-    if name.startswith("~"):
-        return f"`{name}` does not exist. `~` is a home folder: the path is {path.display()}. Correct it."
-    return f"`{name}` does not exist. Paths are relative to the folder of this file, {folder}."

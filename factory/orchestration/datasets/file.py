@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Union
 
 from pydantic import Field, create_model, field_validator, model_validator
@@ -27,6 +28,7 @@ from pydantic import Field, create_model, field_validator, model_validator
 from factory.frozen_model import FrozenModel
 from factory.lake import names
 from factory.orchestration.datasets import formats
+from factory.orchestration.datasets.declared_paths import declared_paths
 from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.orchestration.declare.located_yaml import LocatedYaml
 from factory.orchestration.declare.part import Declared, Entry, Part
@@ -64,17 +66,21 @@ def datasets_file() -> type[DatasetsFile]:
     return _file(formats.FORMATS, tuple(PARTS))
 
 
-def declared(located: LocatedYaml) -> Declared:
-    """Return a file as its parts see it, and check it across its entries.
+def read_declared(path: Path) -> Declared:
+    """Return the file at `path` as its parts see it, checked across its entries.
 
-    Raises ConfigurationError for values that do not fit, and InvalidValue for entries that do not fit
-    together.
+    Raises ConfigurationError with a sentence for values that do not fit, for entries that do not fit together
+    and for paths that do not exist. It needs no Dagster, so commands call it before they import more.
     """
-    file = located.build(datasets_file())
-    declared_file = Declared(located, file, tuple(_entries(file.datasets)))
-    for part in PARTS:
-        part.check(declared_file)
-    return declared_file
+    located = LocatedYaml.read(path)
+    with located.naming_places():
+        file = located.build(datasets_file())
+        declared = Declared(located, file, tuple(_entries(file.datasets)))
+        for part in PARTS:
+            part.check(declared)
+        for entry in declared.datasets:
+            list(declared_paths(located, entry.place, entry.dataset))
+    return declared
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -15,14 +16,14 @@ from factory.filters.documents_table import documents_table
 from factory.filters.rounds import Round
 from factory.filters.rules.classified import Category
 from factory.lake import names
-from factory.orchestration.chain.clusters import Clustering
-from factory.orchestration.chain.clusters_balance import Balancing, Distribution
-from factory.orchestration.chain.filters_preparation import Preparation
-from factory.orchestration.chain.link import Link
 from factory.orchestration.declare.filters import RoundStep
 from factory.orchestration.declare.ingest_dataset import PartFields
 from factory.orchestration.declare.ingest_facts import FactsFields
 from factory.orchestration.declare.part import Declared, Entry, Part
+
+if TYPE_CHECKING:
+    from factory.orchestration.chain.filters_preparation import Preparation
+    from factory.orchestration.chain.link import Link
 
 
 class ClusterFields(PartFields):
@@ -47,6 +48,8 @@ class ClusterStep(RoundStep):
         earlier: Sequence[Round],  # noqa: ARG002
         file: Declared,
     ) -> Preparation:
+        from factory.orchestration.chain.clusters import Clustering
+
         for part in names.CLUSTER_PARTS:
             if entry.name.endswith(f"_{part}"):
                 raise ConfigurationError(
@@ -81,6 +84,8 @@ class BalanceStep(RoundStep):
         earlier: Sequence[Round],
         file: Declared,  # noqa: ARG002
     ) -> Preparation:
+        from factory.orchestration.chain.clusters_balance import Balancing
+
         has_facts = bool(entry.dataset_fields(FactsFields).facts)
         require_fields(options.over, [*_roles(earlier), *(["facts"] if has_facts else [])])
         return Balancing(options, has_facts)
@@ -98,4 +103,6 @@ class DistributionPart(Part):
     """The distribution of a balanced dataset, behind deduplication."""
 
     def links(self, entry: Entry, file: Declared) -> Sequence[Link]:  # noqa: ARG002
+        from factory.orchestration.chain.clusters_balance import Distribution
+
         return [Distribution()]

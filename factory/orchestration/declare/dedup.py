@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
-
-import dagster as dg
+from typing import TYPE_CHECKING, Any
 
 from factory.lake import names
-from factory.orchestration.chain.dedup.group import Deduplication
-from factory.orchestration.chain.link import Link
 from factory.orchestration.declare.dedup_fields import DECISIONS, DecisionFields, GroupFields, GroupsSection
 from factory.orchestration.declare.dedup_groups import dedup_groups, group_of
 from factory.orchestration.declare.located_yaml import InvalidValue
 from factory.orchestration.declare.part import Declared, Entry, Part
 from factory.suggestions import unknown_name
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from factory.orchestration.chain.link import Link
 
 
 class DedupPart(Part):
@@ -37,6 +38,8 @@ class DedupPart(Part):
             yield from group.assets
 
     def links(self, entry: Entry, file: Declared) -> Sequence[Link]:
+        from factory.orchestration.chain.dedup.group import Deduplication
+
         return [Deduplication(file.groups[group_of(entry)])]
 
 

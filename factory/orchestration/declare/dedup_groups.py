@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from factory.dedup.config import DedupConfig
 from factory.dedup.repository_config import RepositoryConfig
 from factory.errors import ConfigurationError
 from factory.lake import names
-from factory.orchestration.chain.dedup.group import DedupGroup, dedup_group, dedup_variant
-from factory.orchestration.chain.filters import FilterRound
-from factory.orchestration.chain.texts import Quality
 from factory.orchestration.declare.dedup_fields import DecisionFields, GroupFields, GroupsSection
 from factory.orchestration.declare.located_yaml import InvalidValue, LocatedYaml, YamlPath
 from factory.orchestration.declare.part import Declared, Entry
+
+if TYPE_CHECKING:
+    from factory.orchestration.chain.dedup.group import DedupGroup
+    from factory.orchestration.chain.texts import Quality
 
 
 def group_of(entry: Entry) -> str:
@@ -31,6 +32,8 @@ def dedup_groups(file: Declared) -> dict[str, DedupGroup]:
     differently shares all comparisons: its threshold joins the sweep of the base group. Raises InvalidValue
     for options that a group cannot have.
     """
+    from factory.orchestration.chain.dedup.group import dedup_variant
+
     members: dict[str, list[Entry]] = defaultdict(list)
     deciding: dict[str, dict[str, Entry]] = defaultdict(dict)  # by group, by variant
     for entry in file.entries:
@@ -50,6 +53,8 @@ def dedup_groups(file: Declared) -> dict[str, DedupGroup]:
 
 def _group(file: Declared, name: str, entries: Sequence[Entry], variants: Mapping[str, Entry]) -> DedupGroup:
     """The dedup group of datasets or variants, with the thresholds of `variants` in its sweep."""
+    from factory.orchestration.chain.dedup.group import dedup_group
+
     declared_options = file.section(GroupsSection).groups
     options_of = name if name in declared_options else names.base(name)
     place: YamlPath = ("groups", options_of)
@@ -76,6 +81,9 @@ def _quality(
     file: Declared, place: YamlPath, options: dict[str, Any], entries: Sequence[Entry]
 ) -> Quality | None:
     """Remove `quality` from the options; return where each of the members has the values of the rule."""
+    from factory.orchestration.chain.filters import FilterRound
+    from factory.orchestration.chain.texts import Quality
+
     rule = options.pop("quality", None)
     if rule is None:
         return None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
@@ -21,13 +21,14 @@ from pydantic_core import PydanticCustomError
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
 from factory.frozen_model import FrozenModel
-from factory.orchestration.chain.filters import Filters
-from factory.orchestration.chain.filters_preparation import Preparation, PreparedRound
-from factory.orchestration.chain.link import Link
 from factory.orchestration.declare.dedup_fields import DECISIONS
 from factory.orchestration.declare.ingest_dataset import PartFields
 from factory.orchestration.declare.located_yaml import InvalidValue
 from factory.orchestration.declare.part import Declared, Entry, Part
+
+if TYPE_CHECKING:
+    from factory.orchestration.chain.filters_preparation import Preparation, PreparedRound
+    from factory.orchestration.chain.link import Link
 
 RULES = {"prose": ["gopher_quality", "gopher_repetition"], "code": ["code"]}  # default rules by kind
 FILTERS = tuple(Round.model_fields)
@@ -125,6 +126,8 @@ class FiltersPart(Part):
 
     def links(self, entry: Entry, file: Declared) -> Sequence[Link]:
         """Return a link a round; a variant reads the signals of its dataset where they cover its rules."""
+        from factory.orchestration.chain.filters import Filters
+
         rounds = [self._prepared(number, entry, file) for number in range(len(rounds_of(entry)))]
         if entry.variant is None:
             return Filters(rounds).links()
@@ -132,6 +135,8 @@ class FiltersPart(Part):
 
     def _prepared(self, number: int, entry: Entry, file: Declared) -> Round | PreparedRound:
         """Return a round with the preparations of its further fields."""
+        from factory.orchestration.chain.filters_preparation import PreparedRound
+
         *earlier, values = rounds_of(entry)[: number + 1]
         preparations = []
         for step in self.steps:

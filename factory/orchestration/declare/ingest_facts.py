@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -17,14 +17,16 @@ from factory.frozen_model import FrozenModel, WordList
 from factory.ingest.fact_files import ENDINGS, By, FactFiles, columns_of, files_at
 from factory.ingest.unsupported_paths import why_missing
 from factory.lake.names import TableName
-from factory.orchestration.chain.ingest_facts import Facts, FactTable
-from factory.orchestration.chain.link import Link
 from factory.orchestration.declare.filters import rounds_of
 from factory.orchestration.declare.ingest_dataset import PartFields
 from factory.orchestration.declare.located_yaml import InvalidValue
 from factory.orchestration.declare.part import Declared, Entry, Part
 from factory.suggestions import unknown_name
 from spark_udfs.ingest.place import place_of
+
+if TYPE_CHECKING:
+    from factory.orchestration.chain.ingest_facts import FactTable
+    from factory.orchestration.chain.link import Link
 
 
 class FactsEntry(FrozenModel):
@@ -50,6 +52,8 @@ class FactsEntry(FrozenModel):
 
     def source(self, folder: Path) -> FactFiles | FactTable:
         """The files or the table to join; paths are relative to `folder`."""
+        from factory.orchestration.chain.ingest_facts import FactTable
+
         column = self.column or self.by
         if self.table is not None:
             facts = {name.removeprefix(METADATA): name for name in self.columns}
@@ -63,7 +67,7 @@ class FactsEntry(FrozenModel):
         Raises ConfigurationError for files that do not exist or cannot be read, and for a column they lack.
         """
         source = self.source(folder)
-        if isinstance(source, FactTable):
+        if not isinstance(source, FactFiles):
             return list(source.facts)
         names: dict[str, None] = {}
         for name_of_path, path in zip(self.paths, source.paths, strict=True):
@@ -106,6 +110,8 @@ class FactsPart(Part):
 
     def links(self, entry: Entry, file: Declared) -> Sequence[Link]:
         """Return the link of the facts; raises InvalidValue for facts that do not exist."""
+        from factory.orchestration.chain.ingest_facts import Facts
+
         if entry.variant is not None:
             return ()
         facts = entry.fields(FactsFields).facts

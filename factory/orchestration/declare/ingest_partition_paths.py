@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-
-import dagster as dg
+from typing import TYPE_CHECKING
 
 from factory.errors import ConfigurationError
 from spark_udfs.ingest.place import Place
+
+if TYPE_CHECKING:
+    import dagster as dg
 
 PARTITION = "{partition}"  # placeholder for a partition key in a path
 
@@ -30,6 +32,8 @@ def keys_at(paths: Iterable[Place], of: dg.PartitionsDefinition[str]) -> list[st
     Hidden folders and `__pycache__` are skipped. Raises ConfigurationError for a folder name that is not
     UTF-8, which no table can hold.
     """
+    import dagster as dg
+
     if not isinstance(of, dg.DynamicPartitionsDefinition):
         return list(of.get_partition_keys())
     folders = [path for path in paths if path.kind() == "folder"]

@@ -11,28 +11,24 @@ paths.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime, time
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import dagster as dg
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from factory.frozen_model import FrozenModel
-from factory.orchestration.chain.ingest import RawPartitions
-from factory.orchestration.chain.link import Link
 from factory.orchestration.declare.ingest_dataset import PartFields
 from factory.orchestration.declare.ingest_partition_paths import PARTITION
 from factory.orchestration.declare.located_yaml import InvalidValue
 from factory.orchestration.declare.part import Declared, Entry, Part
 
-_TIMES: Mapping[str, type[dg.TimeWindowPartitionsDefinition]] = {
-    "hour": dg.HourlyPartitionsDefinition,
-    "day": dg.DailyPartitionsDefinition,
-    "week": dg.WeeklyPartitionsDefinition,
-    "month": dg.MonthlyPartitionsDefinition,
-}
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from factory.orchestration.chain.link import Link
+
 _KEY = re.compile(r"\w+([.-]\w+)*")  # valid in file names and as an end of a range
 _KEY_BYTES = 200  # file names may have 255 bytes, including a suffix
 
@@ -62,6 +58,8 @@ class Keys(FrozenModel):
 
     def build(self, name: str) -> dg.PartitionsDefinition[str]:  # noqa: ARG002
         """Dagster's definition."""
+        import dagster as dg
+
         return dg.StaticPartitionsDefinition(list(self.keys))
 
 
@@ -84,10 +82,18 @@ class Times(FrozenModel):
 
     def build(self, name: str) -> dg.PartitionsDefinition[str]:  # noqa: ARG002
         """Dagster's definition."""
+        import dagster as dg
+
+        definition = {
+            "hour": dg.HourlyPartitionsDefinition,
+            "day": dg.DailyPartitionsDefinition,
+            "week": dg.WeeklyPartitionsDefinition,
+            "month": dg.MonthlyPartitionsDefinition,
+        }[self.by]
         start, end = (
             None if day is None else datetime.combine(day, time()) for day in (self.start, self.end)
         )
-        return _TIMES[self.by](start_date=start, end_date=end)  # type: ignore[call-arg]
+        return definition(start_date=start, end_date=end)
 
 
 class Folders(FrozenModel):
@@ -97,6 +103,8 @@ class Folders(FrozenModel):
 
     def build(self, name: str) -> dg.PartitionsDefinition[str]:
         """Return Dagster's definition, under the name of the dataset."""
+        import dagster as dg
+
         return dg.DynamicPartitionsDefinition(name=name)
 
 
@@ -147,6 +155,8 @@ class PartitionsPart(Part):
 
     def links(self, entry: Entry, file: Declared) -> Sequence[Link]:
         """Return the link of the partitions; a dataset made from another one takes its source's."""
+        from factory.orchestration.chain.ingest import RawPartitions
+
         entry_of = {other.name: other for other in file.datasets}
         root = entry_of[entry.base]
         while (source := root.dataset.from_) is not None:

@@ -10,7 +10,8 @@ would keep the last value and drop the others.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from types import UnionType
@@ -80,6 +81,14 @@ class LocatedYaml:
         except yaml.YAMLError as error:  # a forbidden character
             said = " ".join(str(error).split())
             raise ConfigurationError(f"{path.name} is not YAML ({said}). Correct or quote it.") from error
+
+    @contextmanager
+    def naming_places(self) -> Iterator[None]:
+        """Turn InvalidValue into ConfigurationError with file, line and field."""
+        try:
+            yield
+        except InvalidValue as error:
+            raise ConfigurationError(self.sentence(error.place, error.message)) from error
 
     def sentence(self, place: YamlPath, message: str) -> str:
         """`message` with file, line and field in front."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import dagster as dg
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -22,14 +21,15 @@ from factory.filters.rules.perplexity import BitsPerByte
 from factory.filters.sets import rules
 from factory.frozen_model import FrozenModel
 from factory.models.ngram_model import VOCABULARY
-from factory.orchestration.chain.models.classifier import classifier, classifier_rule
-from factory.orchestration.chain.models.ngram import language_model
-from factory.orchestration.chain.models.onnx import onnx_model
-from factory.orchestration.chain.models.rule import RuleModel
-from factory.orchestration.chain.models.word_list import word_list
+from factory.orchestration.chain.models.classifier_rule import classifier_rule
 from factory.orchestration.declare.located_yaml import InvalidValue
 from factory.orchestration.declare.models_tokenizers import TokenizerFields
 from factory.orchestration.declare.part import Declared, Part
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from factory.orchestration.chain.models.rule import RuleModel
 
 
 class ModelEntry(FrozenModel):
@@ -93,6 +93,8 @@ class ClassifierEntry(ModelEntry):
         return classifier_rule(name, None, tuple(self.classes or ()))
 
     def declare(self, name: str, _folder: Path) -> RuleModel:
+        from factory.orchestration.chain.models.classifier import classifier
+
         fields = {field: getattr(self, field) for field in ClassifierEntry.model_fields if field != "missing"}
         return classifier(name, **fields | {"limit": self.rule(name).limit})
 
@@ -107,6 +109,8 @@ class WordListEntry(ModelEntry):
         return ListedWords(name)
 
     def declare(self, name: str, folder: Path) -> RuleModel:
+        from factory.orchestration.chain.models.word_list import word_list
+
         def paths(files: Mapping[str, str]) -> dict[str, Path]:
             return {language: _existing(folder, file) for language, file in files.items()}
 
@@ -124,6 +128,8 @@ class LanguageModelEntry(ModelEntry):
         return BitsPerByte(name)
 
     def declare(self, name: str, _folder: Path) -> RuleModel:
+        from factory.orchestration.chain.models.ngram import language_model
+
         return language_model(
             name,
             self.table,
@@ -142,6 +148,8 @@ class OnnxModelEntry(ModelEntry):
         return OnnxScore(name)
 
     def declare(self, name: str, folder: Path) -> RuleModel:
+        from factory.orchestration.chain.models.onnx import onnx_model
+
         return onnx_model(name, _existing(folder, self.file), limit=self.rule(name).limit)
 
 

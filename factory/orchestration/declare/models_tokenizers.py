@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import dagster as dg
 from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from factory.frozen_model import FrozenModel
 from factory.models.tokenizer import MOST_TOKENS
-from factory.orchestration.chain.models.tokenizer import tokenizer, tokenizer_from
 from factory.orchestration.declare.ingest_dataset import PartFields, name_of_tables
 from factory.orchestration.declare.located_yaml import InvalidValue
 from factory.orchestration.declare.part import Declared, Part
 from factory.packing.tokenize import TokenizeConfig
 from factory.suggestions import unknown_name
+
+if TYPE_CHECKING:
+    import dagster as dg
 
 
 class TokenizerEntry(TokenizeConfig):
@@ -90,6 +92,8 @@ def _datasets_by_tokenizer(file: Declared) -> dict[str, list[str]]:
 def _tokenizer(
     file: Declared, name: str, datasets: Sequence[str], options: TokenizerEntry
 ) -> dg.AssetsDefinition:
+    from factory.orchestration.chain.models.tokenizer import tokenizer, tokenizer_from
+
     if options.file is None:
         return tokenizer(name, datasets, vocabulary=options.vocabulary, around=options.around)
     path = file.folder / Path(options.file).expanduser()

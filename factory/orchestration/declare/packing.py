@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from factory.orchestration.chain.link import Link
-from factory.orchestration.chain.packing import Packing
 from factory.orchestration.declare.ingest_dataset import PartFields
 from factory.orchestration.declare.located_yaml import InvalidValue
 from factory.orchestration.declare.models_tokenizers import TokenizerEntry, TokenizerFields, TokenizersSection
 from factory.orchestration.declare.part import Declared, Entry, Part
 from factory.packing.pack import PackConfig
+
+if TYPE_CHECKING:
+    from factory.orchestration.chain.link import Link
 
 
 class VariantPacking(PartFields):
@@ -52,6 +53,8 @@ class PackingPart(Part):
             )
 
     def links(self, entry: Entry, file: Declared) -> Sequence[Link]:
+        from factory.orchestration.chain.packing import Packing
+
         name = entry.dataset_fields(TokenizerFields).tokenizer
         around = file.section(TokenizersSection).tokenizers.get(name, TokenizerEntry()).around
         validation = entry.dataset_fields(DatasetPacking).validation

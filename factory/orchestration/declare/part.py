@@ -3,6 +3,9 @@
 A datasets file is the sum of its parts (`factory.orchestration.declare.registry`). A part knows its own stage
 alone: it sees the file as `Declared`, its datasets and variants as `Entry`, and the chains that the parts
 before it have made.
+
+Its fields and checks need neither Dagster nor a chain, so it imports these where it builds assets and links:
+a file with a mistake is refused before imports that take seconds.
 """
 
 from __future__ import annotations
@@ -10,15 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar
-
-import dagster as dg
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from factory.frozen_model import FrozenModel
-from factory.orchestration.chain.dedup.group import DedupGroup
-from factory.orchestration.chain.link import Chain, Link
 from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.orchestration.declare.located_yaml import LocatedYaml, YamlPath
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from factory.orchestration.chain.dedup.group import DedupGroup
+    from factory.orchestration.chain.link import Chain, Link
 
 F = TypeVar("F", bound=FrozenModel)
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
 from factory.errors import ConfigurationError
 from factory.filters.examples import Examples, collect_examples
-from factory.filters.limits import AtLeast, AtMost, Limit
+from factory.filters.limits import Limit
 from factory.filters.metadata import METADATA
-from factory.filters.rules.classified import Category, ClassifierScore
 from factory.lake.schemas.ingest import RAW
 from factory.lake.schemas.models import CLASSIFIER, EXAMPLES
 from factory.models.classifier import Split, train
+from factory.orchestration.chain.models.classifier_rule import classifier_rule
 from factory.orchestration.chain.models.rule import RuleModel
 from factory.orchestration.groups import MODELS
 from factory.orchestration.table.checks import alarm
@@ -23,7 +23,6 @@ from factory.suggestions import unknown_name
 
 LEAST_AUC = 0.8  # on held-out sources; below, a classifier is not worth a rule
 MOST_CALIBRATION_ERROR = 0.1
-_LIMITS: dict[str, Limit] = {"advertisement": AtMost(0.5), "abuse": AtMost(0.5)}  # positives are unwanted
 MOST_REJECTED = 0.2  # share of a class's own examples that the classifier does not recognize
 
 
@@ -117,13 +116,6 @@ def classifier(
         )
 
     return RuleModel(model, classifier_rule(name, limit, tuple(classes or ())))
-
-
-def classifier_rule(name: str, limit: Limit | None, classes: Sequence[str]) -> ClassifierScore | Category:
-    """Return the rule that reads a classifier in a round: of two classes, or of several `classes`."""
-    if classes:
-        return Category(name, limit=limit, classes=classes)
-    return ClassifierScore(name, limit or _LIMITS.get(name, AtLeast(0.5)))
 
 
 def _classes(
