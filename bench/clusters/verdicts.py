@@ -26,7 +26,7 @@ from bench.clusters.templates import FIRST_TEMPLATES, LATER_TEMPLATES, Template
 from bench.harness import Report, Row, at_least, at_most, table
 from bench.html.sentences import sentences
 from factory import _native
-from factory.clusters.losses import WEIGHT
+from factory.clusters.options import WEIGHT
 from factory.clusters.proxy import MOST_TRAINED, ngram_counts
 from factory.clusters.verdicts import VerdictLimits, judge
 from factory.models.ngram import Merge, train_merges

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.clusters.checkpoint import Checkpoint, unchanged_checkpoint
+from factory.clusters.options import WEIGHT
 from factory.clusters.terms import document_frequency
 from factory.lake.schemas.clusters import LOSSES
 from factory.models.arrow_stream import arrow_stream_of
@@ -28,9 +29,6 @@ from spark_udfs.clusters import losses as udf
 
 Languages = Callable[[DataFrame], DataFrame]
 """The language of documents (doc_id, text, language): (doc_id, detected_language)."""
-
-WEIGHT = 3.0
-"""How often the proxy reads half A: of n-grams, each of its counts is multiplied by it."""
 
 _CANDIDATES = 4 * udf.DOCUMENTS  # of a cluster, expected, from which the first by hash are chosen
 _COMMON_WORDS_DOCUMENTS = 2_000  # that tell how common words are

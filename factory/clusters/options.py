@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
-from factory.frozen_model import FrozenModel
+from factory.clusters.verdicts import VerdictLimits
+from spark_udfs.clusters.assignment import UNKNOWN
 from spark_udfs.clusters.verdicts import ClusterVerdict
+
+WEIGHT = 3.0
+"""How often the proxy reads half A: of n-grams, each of its counts is multiplied by it."""
 
 CHECKPOINT = "transformers:"  # begins the name of a proxy that is a checkpoint
 
 
-class ClusterOptions(FrozenModel):
+class ClusterOptions(VerdictLimits):
     """Clusters of the documents that the earlier rounds kept, with a verdict each."""
 
     embedder: str = Field(
@@ -39,7 +42,7 @@ class ClusterOptions(FrozenModel):
         "of the documents",
     )
     weight: float = Field(
-        default=3,
+        default=WEIGHT,
         gt=0,
         allow_inf_nan=False,
         description="how often the proxy reads half A of a cluster",
@@ -50,21 +53,31 @@ class ClusterOptions(FrozenModel):
         allow_inf_nan=False,
         description="size of the steps that continue a checkpoint; default: 0.0003",
     )
-    noise: float = Field(
-        default=5.5,
-        gt=0,
-        allow_inf_nan=False,
-        description="robust deviations above the median loss beyond which it is discarded",
-    )
-    easy: float = Field(
-        default=3, gt=0, description="robust deviations below the median loss beyond which it is downsampled"
-    )
-    rate: Annotated[float, Field(ge=0, le=1)] = Field(
-        default=0.25, description="share of the documents that stay of a downsampled cluster"
-    )
     verdicts: Mapping[int, ClusterVerdict] = Field(
         default={}, description="verdicts by hand, by number of the cluster: `keep`, `downsample`, `discard`"
     )
+
+    @field_validator("clusters")
+    @classmethod
+    def _check_clusters(cls, clusters: int | None, fields: ValidationInfo) -> int | None:
+        cells = fields.data.get("cells")
+        if clusters is not None and cells is not None and clusters < cells:
+            raise ValueError(
+                f"{clusters:,} clusters are too few for {cells:,} cells, which have at least one each. Give "
+                f"at least {cells:,} clusters, or fewer cells."
+            )
+        return clusters
+
+    @field_validator("verdicts")
+    @classmethod
+    def _check_verdicts(cls, verdicts: Mapping[int, ClusterVerdict]) -> Mapping[int, ClusterVerdict]:
+        for cluster in verdicts:
+            if cluster < UNKNOWN:
+                raise ValueError(
+                    f"No cluster has the number {cluster}. Clusters count from 0, and {UNKNOWN} holds the "
+                    "documents without a known token."
+                )
+        return verdicts
 
     @property
     def has_checkpoint(self) -> bool:
@@ -74,7 +87,7 @@ class ClusterOptions(FrozenModel):
     @property
     def judging(self) -> frozenset[str]:
         """The fields that decide verdicts alone."""
-        return frozenset({"noise", "easy", "rate", "verdicts"})
+        return frozenset({*VerdictLimits.model_fields, "verdicts"})
 
     def cut_alike(self, other: ClusterOptions) -> bool:
         """Whether `other` cuts and scores the same clusters; their verdicts may differ."""

@@ -26,11 +26,20 @@ from spark_udfs.clusters.verdicts import ADDED, ClusterVerdict, Judge, Scales, l
 class VerdictLimits(FrozenModel):
     """Where noise and repetition begin, and the share of a repetitive cluster that stays."""
 
-    noise: float = Field(5.5, ge=0, description="deviations above the median; noise is further away")
-    easy: float = Field(
-        3.0, ge=0, description="deviations of the logarithm below; templates are further away"
+    noise: float = Field(
+        default=5.5,
+        gt=0,
+        allow_inf_nan=False,
+        description="robust deviations above the median loss beyond which it is discarded",
     )
-    rate: float = Field(0.25, ge=0, le=1, description="share of a downsampled cluster that stays")
+    easy: float = Field(
+        default=3.0,
+        gt=0,
+        description="deviations below the median loss beyond which it is downsampled",
+    )
+    rate: float = Field(
+        default=0.25, ge=0, le=1, description="share of the documents that stay of a downsampled cluster"
+    )
 
 
 def judge(losses: pa.Table, limits: VerdictLimits, by_hand: Mapping[int, ClusterVerdict]) -> Judge:

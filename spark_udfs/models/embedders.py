@@ -195,8 +195,8 @@ def open_sentence_transformer(folder: str) -> SentenceEmbedder:
 
 def numbers(text: str) -> list[float]:
     """Return the numbers of a JSON list; raises ValueError for anything else."""
-    entries = json.loads(text)
-    if not isinstance(entries, list) or not all(type(entry) in (int, float) for entry in entries):
+    entries = json.loads(text, parse_int=float)  # an integer of 400 digits is infinite, like 1e400
+    if not isinstance(entries, list) or not all(type(entry) is float for entry in entries):
         raise ValueError("Not a list of numbers")
     return entries
 
@@ -214,7 +214,7 @@ def _unit_vector(number: int, text: str, dimensions: int, vector_of: Callable[[s
     try:
         with np.errstate(over="ignore"):
             vector = np.asarray(vector_of(text), dtype=np.float32)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise VectorRefused(number, f"{error}. The embedder's vectors have {dimensions} numbers.") from error
     if vector.shape != (dimensions,):
         shape = " x ".join(map(str, vector.shape)) or "1"

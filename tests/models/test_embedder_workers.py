@@ -64,6 +64,7 @@ def test_a_column_of_vectors_is_divided_by_their_lengths() -> None:
         ("[1, 2, 3]", "it would have 3 numbers, and the embedder's have 2"),
         ("[1, NaN]", "a number is not finite"),
         ("[1e300, 0]", "a number is not finite"),
+        (f"[{'1' * 400}, 0]", "a number is not finite"),
         ("[[1, 2]]", "Not a list of numbers"),
         ("word", "Expecting value"),
     ],

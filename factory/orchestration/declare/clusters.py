@@ -60,6 +60,11 @@ class ClusterStep(RoundStep):
         if options.proxy is not None and checkpoint is None:
             documents_table(options.proxy)
         embedder = parse_embedder(options.embedder, file.folder)
+        if options.dimensions is not None and embedder.kind != "lsa":
+            raise ConfigurationError(
+                f"`dimensions` is {options.dimensions}, but only `lsa` can choose: the vectors of "
+                f"`{options.embedder}` have a number of dimensions already. Leave `dimensions` out."
+            )
         return Clustering(options, embedder, entry.kind, checkpoint)
 
 

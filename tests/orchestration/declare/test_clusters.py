@@ -161,6 +161,18 @@ def test_a_variant_of_more_documents_has_clusters_of_its_own(folder: Path) -> No
             "datasets[0].rounds[1].clusters: There is no file `none.onnx`.",
         ),
         ("{verdicts: {2: drop}}", "datasets[0].rounds[1].clusters.verdicts[2]: Unknown value `drop`."),
+        (
+            "{verdicts: {-5: keep}}",
+            "line 8, datasets[0].rounds[1].clusters.verdicts: No cluster has the number -5. Clusters count",
+        ),
+        (
+            "{cells: 30, clusters: 20}",
+            "line 8, datasets[0].rounds[1].clusters.clusters: 20 clusters are too few for 30 cells, which",
+        ),
+        (
+            "{embedder: 'column:metadata.embedding', dimensions: 64}",
+            "line 8, datasets[0].rounds[1].clusters: `dimensions` is 64, but only `lsa` can choose: the",
+        ),
         ("{rate: 2}", "datasets[0].rounds[1].clusters.rate: `2` is out of range."),
         ("{noise: .inf}", "datasets[0].rounds[1].clusters.noise: "),
         ("", "datasets[0].rounds[1].clusters: "),
@@ -221,6 +233,11 @@ def test_a_variant_shares_losses_by_the_same_proxy_alone(
     own = {table for table in tables if table.startswith("clusters.notes__strict_")}
     assert {f"clusters.notes__strict_{part}" for part in own_tables} <= own
     assert ("clusters.notes__strict_losses" in own) == ("losses" in own_tables)
+
+
+def test_the_cluster_without_a_known_token_is_overruled_by_its_number(folder: Path) -> None:
+    file = CLUSTERED.replace("{cells: 4, verdicts: {2: keep}}", "{cells: 4, verdicts: {-1: discard}}")
+    assert "clusters.notes_verdicts" in reads(declared(folder, file).assets)
 
 
 def test_a_dataset_with_clusters_has_no_name_of_a_table_of_clusters(folder: Path) -> None:
