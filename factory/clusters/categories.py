@@ -19,22 +19,22 @@ JOINT = " x "
 
 
 def categories(documents: DataFrame, over: Sequence[str], tables: Mapping[str, DataFrame]) -> DataFrame:
-    """Return (doc_id, category) of `documents` (RAW); `category` combines the categories of `over`.
+    """Return CATEGORIES of `documents` (RAW); `category` combines the categories of `over`.
 
     `tables` are by role (`balance_options.table_of`): `clusters` (CLUSTERS), `facts` (FACTS), and for each
     classifier a table of `doc_id` and its class in a column of the classifier's name.
     """
     values, columns = values_of(documents, over, tables)
-    return values.select("doc_id", combination(columns).alias("category"))
+    return values.select("doc_id", combination(columns).alias("category"), "partition")
 
 
 def values_of(
     documents: DataFrame, over: Sequence[str], tables: Mapping[str, DataFrame]
 ) -> tuple[DataFrame, list[Column]]:
-    """Return a row per document with `doc_id`, and for each field of `over` the column of its category."""
+    """Return a row per document with `doc_id` and `partition`, and the column of each field of `over`."""
     names = {field: f"category_{number}" for number, field in enumerate(over)}
     own = [_of_document(field).alias(names[field]) for field in over if table_of(field) is None]
-    rows = documents.select("doc_id", *own)
+    rows = documents.select("doc_id", "partition", *own)
     for role in sorted({role for role in map(table_of, over) if role}):
         columns = [_of_table(field).alias(names[field]) for field in over if table_of(field) == role]
         rows = rows.join(tables[role].select("doc_id", *columns), "doc_id", "left")

@@ -34,7 +34,7 @@ __all__ = ["EmbedderSpec", "parse_embedder", "embedder_table", "vectors"]
 
 DIMENSIONS = 128  # of `lsa` unless given
 FITTED_DOCUMENTS = 20_000
-FITTED_BYTES = 64_000_000
+FITTED_CHARACTERS = 64_000_000
 FITTED_OF_A_DOCUMENT = 1 << 14  # characters: more documents teach more than more of each
 
 
@@ -104,25 +104,25 @@ def _lsa(documents: DataFrame, dimensions: int) -> dict[str, Any]:
 
 
 def _fitting_sample(documents: DataFrame) -> pa.Array:
-    """Return the beginnings of the texts with the least hashes, at most FITTED_DOCUMENTS and FITTED_BYTES."""
+    """Return the beginnings of the texts with the least hashes, in FITTED_DOCUMENTS and FITTED_CHARACTERS."""
     texts = documents.where("text IS NOT NULL")
-    size: Column = F.least("n_bytes", F.lit(FITTED_OF_A_DOCUMENT))
-    [totals] = texts.agg(F.count("*").alias("n_documents"), F.sum(size).alias("n_bytes")).collect()
+    most_characters: Column = F.least("n_bytes", F.lit(FITTED_OF_A_DOCUMENT))  # counted without the text
+    [totals] = texts.agg(F.count("*").alias("n_documents"), F.sum(most_characters).alias("most")).collect()
     if not totals.n_documents:
         raise NotFound(
             "The rounds before `clusters` keep no document with text to fit the embedder on. Loosen them."
         )
-    share = min(FITTED_DOCUMENTS / totals.n_documents, FITTED_BYTES / max(totals.n_bytes, 1))
+    share = min(FITTED_DOCUMENTS / totals.n_documents, FITTED_CHARACTERS / max(totals.most, 1))
     unit = unit_interval()
     beginning = F.substring("text", 1, FITTED_OF_A_DOCUMENT)
     rows = (
         texts.where(unit < share)
-        .select(unit.alias("unit"), "doc_id", size.alias("size"), beginning.alias("text"))
+        .select(unit.alias("unit"), "doc_id", F.char_length(beginning).alias("size"), beginning.alias("text"))
         .toArrow()
         .sort_by([("unit", "ascending"), ("doc_id", "ascending")])
     )
     sizes = np.cumsum(rows["size"].to_numpy())
-    n_fitted = min(FITTED_DOCUMENTS, int(np.searchsorted(sizes, FITTED_BYTES, side="right")))
+    n_fitted = min(FITTED_DOCUMENTS, int(np.searchsorted(sizes, FITTED_CHARACTERS, side="right")))
     return rows["text"].combine_chunks()[:n_fitted]
 
 

@@ -27,7 +27,8 @@ CLOSE = 1e-5  # cosines: two centroids that differ by less are compared in float
 EQUAL = 1e-6  # one minus the cosine: vectors this near to their center never become a cluster of their own
 _GRID = 4_000.0  # steps of one; with the rounding of 30,000 dimensions still below 2^12
 _ROWS, _TILE = 1_024, 1_024  # 4 MB of cosines at once, which stay in a core's caches
-_PAIRS = 1 << 10  # whose products are added at once: 1 MB at 128 dimensions
+_COSINES = 1 << 20  # of unclear vectors at once, whatever the number of centroids
+_PRODUCTS = 1 << 17  # that are added at once: 1 MB
 
 
 def fit(vectors: Vectors, k: int, seed: int = 0) -> Vectors:
@@ -67,8 +68,9 @@ def _nearest(vectors: Vectors, centroids: Vectors) -> Numbers:
         block = vectors[begin : begin + _ROWS]
         best, lead = _best(block, centroids)
         [unclear] = np.nonzero(lead <= margin)
-        for first in range(0, len(unclear), _ROWS // 16):
-            rows = unclear[first : first + _ROWS // 16]
+        n_rows = max(1, _COSINES // len(centroids))
+        for first in range(0, len(unclear), n_rows):
+            rows = unclear[first : first + n_rows]
             best[rows] = _best_in_float64(block[rows], centroids, margin)
         numbers[begin : begin + _ROWS] = best
     return numbers
@@ -110,8 +112,9 @@ def _distances(vectors: Vectors, centroids: Vectors, numbers: Numbers) -> Distan
 def _cosines(vectors: Vectors, rows: Places, centroids: Vectors, numbers: Places | Numbers) -> Distances:
     """The cosines of pairs of vectors and centroids, as float64 sums in a fixed order."""
     cosines = np.empty(len(rows))
-    for begin in range(0, len(rows), _PAIRS):
-        pairs = slice(begin, begin + _PAIRS)
+    n_pairs = max(1, _PRODUCTS // vectors.shape[1])
+    for begin in range(0, len(rows), n_pairs):
+        pairs = slice(begin, begin + n_pairs)
         products = vectors[rows[pairs]].astype(np.float64)
         products *= centroids[numbers[pairs]]
         cosines[pairs] = _sums(products)

@@ -16,7 +16,7 @@ from factory.clusters.categories import categories
 from factory.clusters.distribution import distribution
 from factory.errors import ConfigurationError
 from factory.filters.rules.balanced import BalanceRate
-from factory.lake.schemas.clusters import BALANCE, CLUSTERS, DISTRIBUTION
+from factory.lake.schemas.clusters import BALANCE, CATEGORIES, CLUSTERS, DISTRIBUTION
 from factory.lake.schemas.ingest import FACTS, RAW
 from tests.frames import assert_declared, shuffle_partitions
 
@@ -69,7 +69,7 @@ def test_every_kind_of_field_gives_categories(spark: SparkSession) -> None:
 
     def cells(*over: str) -> list[str]:
         frame = categories(documents, over, tables)
-        assert frame.columns == ["doc_id", "category"]
+        assert frame.columns == CATEGORIES.names
         return [row.category for row in frame.orderBy("doc_id").collect()]
 
     assert cells("length") == ["4096", "4096", "0", str(1 << 52)]

@@ -85,20 +85,20 @@ def test_documents_in_any_order_and_partitioning_have_the_same_vectors(spark: Sp
 
 
 @pytest.mark.spark
-def test_the_sample_is_the_least_hashes_within_documents_and_bytes(
+def test_the_sample_is_the_least_hashes_within_documents_and_characters(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts = {f"d{number}": f"document {number} " + "word " * number for number in range(200)}
+    texts = {f"d{number}": f"document {number} " + "wörd " * number for number in range(200)}
     documents = raw(spark, texts)
     by_hash = [row.doc_id for row in documents.orderBy(unit_interval(), "doc_id").collect()]
     spec = parse_embedder("lsa", Path())
     sizes = np.cumsum([min(len(texts[doc_id]), 300) for doc_id in by_hash])
-    for n_documents, n_bytes in ((60, 10**9), (10**9, 9_000)):
+    for n_documents, n_characters in ((60, 10**9), (10**9, 9_000)):
         monkeypatch.setattr(embedders, "FITTED_DOCUMENTS", n_documents)
-        monkeypatch.setattr(embedders, "FITTED_BYTES", n_bytes)
+        monkeypatch.setattr(embedders, "FITTED_CHARACTERS", n_characters)
         monkeypatch.setattr(embedders, "FITTED_OF_A_DOCUMENT", 300)
         [row] = embedder_table(documents, spec, 8).collect()
-        most = min(n_documents, int((sizes <= n_bytes).sum()))
+        most = min(n_documents, int((sizes <= n_characters).sum()))
         assert 0.7 * most < row.n_documents <= most
         sample = pa.array([texts[doc_id][:300] for doc_id in by_hash[: row.n_documents]])
         assert bytes(row.content) == bfloat16(fit_projection(sample, 8)).tobytes()

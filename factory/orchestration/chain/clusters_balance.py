@@ -64,8 +64,7 @@ class Balancing(Preparation):
         )
         def of_documents(documents: DataFrame, **earlier: DataFrame) -> DataFrame:
             of_tables = {role: earlier[argument] for role, argument in argument_of.items()}
-            rows = categories(staying(documents, earlier), over, of_tables)
-            return rows.join(documents.select("doc_id", "partition"), "doc_id")
+            return categories(staying(documents, earlier), over, of_tables)
 
         return of_documents
 
