@@ -10,6 +10,7 @@ from pyiceberg.expressions import In
 from factory.explain.stages.document_trace import DocumentTrace
 from factory.explain.stages.removals import Read
 from factory.explain.stages.stage import Figure, Section, StageView, SummaryScope, counts_figure
+from factory.explain.upstream import made_of
 from factory.lake import names
 from factory.lake.names import CLUSTERS, TableName
 from factory.lake.schemas.clusters import CLUSTERS as CLUSTER_ROWS
@@ -25,7 +26,7 @@ class ClustersView(StageView):
 
     def follow(self, read: Read, traces: Mapping[str, DocumentTrace]) -> Collection[str]:
         assert read.dataset is not None
-        table = clusters_of(read.names, read.dataset)
+        table = _clusters_of(read, read.dataset)
         columns = ("doc_id", "cell", "cluster", "distance")
         for batch in read.batches(table, CLUSTER_ROWS, columns, pa.array(traces, pa.string())):
             words = _words(read, table, set(batch["cluster"].to_pylist()))
@@ -55,10 +56,14 @@ class ClustersView(StageView):
 VIEW = ClustersView()
 
 
-def clusters_of(tables: Collection[TableName], dataset: str) -> TableName:
-    """The clusters of a dataset's documents; a variant without its own shares its dataset's table."""
-    own = names.clusters(dataset)
-    return own if own in tables else names.clusters(names.base(dataset))
+def _clusters_of(read: Read, dataset: str) -> TableName:
+    """The clusters of a dataset's documents: its own, or its base's if its verdicts are made from them."""
+    own, of_base = names.clusters(dataset), names.clusters(names.base(dataset))
+    verdicts = names.verdicts(read.names, dataset)
+    if own in read.names or of_base not in read.names or not read.has_rows(verdicts):
+        return own
+    upstream = made_of(read.lake, verdicts, read.snapshot(verdicts))
+    return of_base if any(table == of_base for table, _ in upstream) else own
 
 
 def _words(read: Read, clusters: TableName, numbers: Collection[int]) -> dict[int, str]:
