@@ -231,9 +231,7 @@ class Lake:
         table = self.table(name)
         snapshot = table.current_snapshot()
         if snapshot is None:
-            raise TableNotFound(
-                f"Table {name} has never been published. Materialize it first: factory materialize {name}."
-            )
+            raise TableNotFound(f"Table {name} has never been published. {_with_upstream(name)}")
         return as_published(name, table, snapshot)
 
     def published_at(self, name: TableName, snapshot_id: int) -> Published:
@@ -299,7 +297,11 @@ class Lake:
 
 def unknown_table(name: TableName) -> TableNotFound:
     """Return the error on a table that the catalog lacks."""
-    return TableNotFound(f"The lake has no table {name}. Materialize it first: factory materialize {name}.")
+    return TableNotFound(f"The lake has no table {name}. {_with_upstream(name)}")
+
+
+def _with_upstream(name: TableName) -> str:
+    return f"Materialize it first, with its upstream tables: factory materialize '*{name}' --changed."
 
 
 def said_of(table: Table, snapshot: Snapshot) -> Mapping[str, str]:

@@ -380,7 +380,7 @@ def test_the_column_of_a_removed_signal_stays_with_nulls(
 
 
 def test_an_absent_table_says_how_to_make_it(lake: Lake) -> None:
-    with pytest.raises(TableNotFound, match=r"factory materialize raw\.nothing"):
+    with pytest.raises(TableNotFound, match=r"factory materialize '\*raw\.nothing' --changed"):
         lake.published(TableName("raw", "nothing"))
 
 

@@ -25,15 +25,19 @@ def run(
     selection: Sequence[str | dg.AssetKey] | None = None,
     reuse: bool = False,
     span: Span | None = None,
+    readers: Sequence[dg.AssetKey] = (),
     **options: Any,
 ) -> dg.ExecuteInProcessResult:
-    """Materialize assets, or a selection of them, in the partitions of `span`; failures raise nothing."""
+    """Materialize assets, or a selection of them, in the partitions of `span`; failures raise nothing.
+
+    `readers` are the assets that read tables of earlier runs of the same selection.
+    """
     return dg.materialize(
         assets,
         selection=selection,
         resources=resources(settings),
         raise_on_error=False,
-        tags={**RunBatch((), span).tags, **({REUSE_TAG: "true"} if reuse else {})},
+        tags={**RunBatch((), span, tuple(readers)).tags, **({REUSE_TAG: "true"} if reuse else {})},
         run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
         **options,
     )

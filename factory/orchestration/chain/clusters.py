@@ -26,7 +26,8 @@ from factory.clusters.fine import fine_table
 from factory.clusters.losses import losses
 from factory.clusters.options import ClusterOptions
 from factory.clusters.proxy import proxy_table
-from factory.clusters.verdicts import VerdictLimits, verdicts
+from factory.clusters.verdicts import verdicts
+from factory.errors import ConfigurationError
 from factory.filters.documents_table import documents_table
 from factory.filters.rule import Rule
 from factory.filters.rules.clustered import ClusterNoise, ClusterRepetition
@@ -37,6 +38,7 @@ from factory.lake.names import TableName
 from factory.lake.schemas import clusters as schemas
 from factory.orchestration.chain.filters_preparation import Preparation, Prepared
 from factory.orchestration.chain.link import Chain, staying
+from factory.orchestration.host.resources import LakeRun
 
 
 @dataclass(frozen=True)
@@ -212,13 +214,15 @@ class Clustering(Preparation):
             lasting=True,
             until=[fine_name, proxy_name],
         )
-        def of_clusters(
+        def of_clusters(  # type: ignore[no-untyped-def]
+            context,
             documents: DataFrame,
             clusters: DataFrame,
             fine: DataFrame,  # noqa: ARG001 (clusters that are cut again are judged again)
             proxy: DataFrame,
             **earlier: DataFrame,
         ) -> DataFrame:
+            require_cut(context.resources.lake, names.clusters(chain.dataset), fine_name)
             kept_texts = staying(documents, earlier)
             return losses(clusters, kept_texts, languages, proxy, options.weight, checkpoint)
 
@@ -227,7 +231,6 @@ class Clustering(Preparation):
     def _verdicts(self, chain: Chain, dataset: str) -> dg.AssetsDefinition:
         """The verdicts by the losses of the clusters of `dataset`."""
         options = self.options
-        limits = VerdictLimits(noise=options.noise, easy=options.easy, rate=options.rate)
 
         @_asset(
             chain,
@@ -243,9 +246,23 @@ class Clustering(Preparation):
             description="The verdict on each cluster: keep, downsample, discard, or too small to judge.",
         )
         def of_losses(losses: DataFrame) -> DataFrame:
-            return verdicts(losses, limits, options.verdicts)
+            return verdicts(losses, options, options.verdicts)
 
         return of_losses
+
+
+def require_cut(run: LakeRun, clusters: TableName, fine: TableName) -> None:
+    """Raise ConfigurationError if documents have clusters of an earlier cut than `fine`."""
+    centers = run.pin(fine)
+    for lineage in (run.pin(clusters).lineage, *run.lake.partitions(clusters).lineage.values()):
+        snapshot_id = lineage.upstream[str(fine)]
+        if snapshot_id == centers.snapshot_id:
+            continue
+        if run.lake.published_at(fine, snapshot_id).lineage.content != centers.lineage.content:
+            raise ConfigurationError(
+                f"{clusters} has the documents of clusters that {fine} does not have any more. Materialize "
+                f"{clusters} again, then the tables downstream."
+            )
 
 
 def _asset(chain: Chain, part: str, **options: Any) -> Any:

@@ -15,20 +15,27 @@ from factory.errors import ConfigurationError
 from factory.orchestration.host.partition_span import Span
 
 RANGE_FIRST, RANGE_LAST = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
+READERS_TAG = "factory/readers"  # on a run: tables that read earlier runs of the selection, between blanks
 _SHOWN = 3  # partitions named by an error from each end of the list
 
 
 @dataclass(frozen=True)
 class RunBatch:
-    """The assets of one run and its range of partitions, None for assets without partitions."""
+    """The assets of one run and its range of partitions, None for assets without partitions.
+
+    `readers` are the assets that read tables of earlier runs of the same selection, and none of this run.
+    """
 
     keys: tuple[dg.AssetKey, ...]
     span: Span | None = None
+    readers: tuple[dg.AssetKey, ...] = ()
 
     @property
     def tags(self) -> Mapping[str, str]:
-        """The Dagster tags of the run's range of partitions."""
-        return {} if self.span is None else dict(zip((RANGE_FIRST, RANGE_LAST), self.span, strict=True))
+        """The Dagster tags of the run."""
+        span = {} if self.span is None else dict(zip((RANGE_FIRST, RANGE_LAST), self.span, strict=True))
+        names = " ".join(key.to_user_string() for key in self.readers)
+        return span | ({READERS_TAG: names} if names else {})
 
 
 def spans(keys: Iterable[str], order: Sequence[str]) -> list[Span]:
@@ -66,14 +73,20 @@ def batches(
         for key, asset in sorted(nodes.items())
         if asset.partitions_def is not None
     }
-    found = []
+    found: list[RunBatch] = []
     waiting = sorted(nodes)
     while waiting:
         # Tables without partitions wait as long as possible, so that one run writes them all.
         for of in (*spans, None):
             ready = _ready(waiting, nodes, of)
             if ready:
-                found.append(RunBatch(tuple(ready), spans.get(of) if of is not None else None))
+                earlier = {key for batch in found for key in batch.keys}
+                readers = tuple(
+                    key
+                    for key in ready
+                    if nodes[key].asset_deps[key] & earlier and not nodes[key].asset_deps[key] & set(ready)
+                )
+                found.append(RunBatch(tuple(ready), spans.get(of) if of is not None else None, readers))
                 waiting = [key for key in waiting if key not in ready]
                 break
     return found

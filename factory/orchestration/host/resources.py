@@ -17,6 +17,7 @@ from pydantic import PrivateAttr
 from factory.ingest.readers import Ingests
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
+from factory.orchestration.host.partitions import READERS_TAG
 from factory.orchestration.host.reap import lake_session
 from factory.settings import Settings
 from factory.spark.session import build_session
@@ -40,6 +41,8 @@ class LakeRun:
     reuse: bool = False
     named_tables: frozenset[TableName] = frozenset()
     """Tables whose names somebody wrote to select them."""
+    readers: frozenset[TableName] = frozenset()
+    """Tables that read a table of an earlier run of the same selection."""
     _pins: dict[TableName, Published] = field(default_factory=dict)
 
     def pin(self, table: TableName) -> Published:
@@ -67,6 +70,12 @@ class LakeSpark(LazyPySparkResource):
             self._spark_session = build_session(self._settings, input_bytes=self._input_bytes())
 
 
+def _tables(init: dg.InitResourceContext, tag: str) -> frozenset[TableName]:
+    """The tables in a tag of the run."""
+    names = init.run.tags.get(tag, "").split() if init.run is not None else []
+    return frozenset(map(TableName.parse, names))
+
+
 def resources(settings: Settings, input_bytes: InputBytes | None = None) -> Mapping[str, Any]:
     """Return the resources of the lake that `settings` describe, by the names that assets use.
 
@@ -89,8 +98,7 @@ def resources(settings: Settings, input_bytes: InputBytes | None = None) -> Mapp
         run_id = init.run.run_id if init.run is not None else "no-run"
         with lake_session(opened, init.instance, run_id):
             reuse = init.run is not None and init.run.tags.get(REUSE_TAG) == "true"
-            names = init.run.tags.get(NAMED_TAG, "").split() if init.run is not None else []
-            yield LakeRun(opened, run_id, reuse, frozenset(map(TableName.parse, names)))
+            yield LakeRun(opened, run_id, reuse, _tables(init, NAMED_TAG), _tables(init, READERS_TAG))
 
     @dg.resource(required_resource_keys={"pyspark"}, description="The readers of raw material.")
     def ingests(init: dg.InitResourceContext) -> Ingests:

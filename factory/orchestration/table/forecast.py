@@ -19,6 +19,7 @@ from factory.errors import DamagedFile, TableNotFound
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
 from factory.orchestration.host.partitions import RunBatch
+from factory.orchestration.keys import table_of
 from factory.orchestration.table.declaration import Declaration, PartitionSelection
 from factory.orchestration.table.reuse import (
     DAMAGED,
@@ -71,7 +72,10 @@ def forecast(
     for batch in runs:
         for asset in dict.fromkeys(nodes[key] for key in batch.keys):
             declared = declaration_of(asset)
-            request = Request.of(declared, batch.keys, reuse=reuse, named_tables=named_tables)
+            readers = set(map(table_of, batch.readers))
+            request = Request.of(
+                declared, batch.keys, reuse=reuse, named_tables=named_tables, readers=readers
+            )
             parts = _parts(asset, declared, batch, nodes, instance)
             one = replace(_of(lake, declared, parts, request, roots), group=declared.group)
             found.append(one)

@@ -91,7 +91,7 @@ def materialize(
         return
     emit(str(declared.table), "started")
     upstream = {str(table): run.pin(table) for table in declared.upstream.values()}
-    request = Request.of(declared, keys, reuse=run.reuse, named_tables=run.named_tables)
+    request = Request.of(declared, keys, reuse=run.reuse, named_tables=run.named_tables, readers=run.readers)
     listings = listings_of(declared, parts.keys)
     found = reasons(run.lake, declared, upstream, parts, request, listings)
     too_few = omission(run.lake, declared, request)

@@ -47,8 +47,8 @@ Listings = Mapping[str | None, Listing]
 class Request:
     """How a run asks for a table.
 
-    With `reuse` the run keeps unchanged tables. `by_itself` means that the run selects none of the table's
-    upstream tables; such a run writes a lasting table again. `by_name` means that somebody wrote its name.
+    With `reuse` the run keeps unchanged tables. `by_itself` means that the selection has none of the table's
+    upstream tables; a run then writes a lasting table again. `by_name` means that somebody wrote its name.
     """
 
     reuse: bool
@@ -63,10 +63,15 @@ class Request:
         *,
         reuse: bool,
         named_tables: Container[TableName] = (),
+        readers: Container[TableName] = (),
     ) -> Request:
-        """Return the request of a run of the `selected` assets; the user named `named_tables`."""
+        """Return the request of a run of the `selected` assets; the user named `named_tables`.
+
+        `readers` read tables of earlier runs of the same selection.
+        """
         read = {key_of(table) for table in declared.upstream.values()}
-        return cls(reuse, read.isdisjoint(selected), declared.table in named_tables)
+        by_itself = read.isdisjoint(selected) and declared.table not in readers
+        return cls(reuse, by_itself, declared.table in named_tables)
 
 
 @dataclass(frozen=True)

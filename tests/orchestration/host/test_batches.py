@@ -8,7 +8,7 @@ import pytest
 from factory.errors import ConfigurationError
 from factory.orchestration.host.definitions import definitions
 from factory.orchestration.host.partition_span import span_of
-from factory.orchestration.host.partitions import RunBatch, batches
+from factory.orchestration.host.partitions import READERS_TAG, RunBatch, batches
 from factory.settings import Settings
 from tests.jobs.chain import keys, table
 
@@ -54,11 +54,11 @@ def test_each_set_of_partitions_takes_a_run_and_what_they_meet_in_comes_last(
 
 def test_a_table_waits_for_what_it_is_made_from_whatever_its_partitions(instance: dg.DagsterInstance) -> None:
     assets = [table("raw.web"), table("signals.web", ["raw.web"], DAYS), table("dedup.web", ["signals.web"])]
-    assert [names(batch) for batch in batches(assets, keys(assets), instance)] == [
-        ["raw.web"],
-        ["signals.web"],
-        ["dedup.web"],
-    ]
+    runs = batches(assets, keys(assets), instance)
+    assert [names(batch) for batch in runs] == [["raw.web"], ["signals.web"], ["dedup.web"]]
+    readers = [[key.to_user_string() for key in batch.readers] for batch in runs]
+    assert readers == [[], ["signals.web"], ["dedup.web"]]
+    assert [batch.tags.get(READERS_TAG) for batch in runs] == [None, "signals.web", "dedup.web"]
 
 
 def test_a_range_is_checked_against_the_partitions_there_are(instance: dg.DagsterInstance) -> None:

@@ -149,6 +149,8 @@ def test_a_run_asks_for_a_table_by_itself_if_it_makes_none_of_its_input() -> Non
     own, later, read = (key_of(TableName("dedup", it)) for it in ("down", "last", "two"))
     assert Request.of(declared, [own, later], reuse=False).by_itself
     assert not Request.of(declared, [own, read], reuse=False).by_itself
+    # An earlier run of the selection makes the input.
+    assert not Request.of(declared, [own], reuse=False, readers={TableName("dedup", "down")}).by_itself
 
 
 def test_a_lasting_table_ends_with_the_tables_that_it_lasts_until(lake: Lake) -> None:
