@@ -55,6 +55,7 @@ def check(folder: Path, walk: Sequence[Command]) -> None:
             "PATH": f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT),
             "FACTORY_HOME": str(folder / "lake"),
+            "FACTORY_CACHE": str(Settings().cache),
             "FACTORY_DATASETS": "datasets.yaml",
             "COLUMNS": "120",
         },

@@ -73,7 +73,12 @@ def command(folder: Path, lake: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [*FACTORY, "materialize", "*", "--changed", "-f", "datasets.yaml"],
             cwd=folder,
-            env=os.environ | {"FACTORY_HOME": str(folder / lake), "PYTHONPATH": str(ROOT)},
+            env=os.environ
+            | {
+                "FACTORY_HOME": str(folder / lake),
+                "FACTORY_CACHE": str(Settings().cache),
+                "PYTHONPATH": str(ROOT),
+            },
             stdout=log,
             stderr=log,
             start_new_session=True,
