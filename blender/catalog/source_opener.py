@@ -7,8 +7,9 @@ hundred known sources takes one query.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from blender.call_context import within_deadline
@@ -24,9 +25,10 @@ from blender.rows.live.live_reader import LiveReader
 from blender.rows.snapshot_facts import SnapshotFacts, content_of, facts_of, pack_facts, read_facts
 from blender.rows.snapshot_reader import TOKENS, SnapshotReader
 from factory.errors import ConfigurationError, TableNotFound
+from factory.lake.catalog_file import table_files
 from factory.lake.names import TableName
 from factory.lake.packed_tables import unknown_sentence, unpacked_sentence
-from factory.lake.tables import Lake
+from factory.lake.tables import Lake, unknown_table
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -161,16 +163,24 @@ class CatalogView:
         pinned = replace(source, content=content, snapshot=None, branch=None, tag=None)
         return pinned, snapshot.snapshot_id
 
+    @cached_property
+    def _files_in_catalog(self) -> Mapping[TableName, str] | None:
+        """The tables in the file of an embedded catalog, read without PyIceberg; None without such a file."""
+        return table_files(self._lake.settings)
+
     def _packed_table(self, name: str) -> Table:
         """The table of a new blend; raises InvalidBlend and TableNotFound, which suggest another one."""
         try:
+            files = self._files_in_catalog
+            if files is not None and TableName.parse(name) not in files:
+                raise unknown_table(TableName.parse(name))
             table = self.table(name)
         except TableNotFound as error:
-            raise TableNotFound(unknown_sentence(name, self._lake.names())) from error
+            raise TableNotFound(unknown_sentence(name, self._lake.names_in_file())) from error
         except ConfigurationError as error:
             if not name:
                 raise
-            raise InvalidBlend(unknown_sentence(name, self._lake.names())) from error
+            raise InvalidBlend(unknown_sentence(name, self._lake.names_in_file())) from error
         if ORDINAL not in table.schema().column_names:
             raise InvalidBlend(unpacked_sentence(name, self._lake.names()))
         return table

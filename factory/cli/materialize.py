@@ -73,10 +73,10 @@ def dry_run(
 
     The lines are by dataset and reason, or one for `every_table`.
     """
+    keys = _selected(settings, selections)
     instance = open_instance(settings)
     gone_folders = notice(WATCHED, instance)
     assets = list(defs.resolve_asset_graph().assets_defs)
-    keys = _selected(settings, selections)
     runs = batches(assets, keys, instance, span)
     named_tables = spelled_tables(" ".join(selections), keys)
     forecasts = forecast(Lake(settings), assets, runs, instance, reuse=reuse, named_tables=named_tables)
@@ -107,5 +107,5 @@ def _show_undeclared(settings: Settings, console: Console) -> None:
 
 
 def _selected(settings: Settings, selections: Sequence[str]) -> list[dg.AssetKey]:
-    published = {key_of(name) for name in Lake(settings).names()}
+    published = {key_of(name) for name in Lake(settings).names_in_file()}
     return sorted({key for selection in selections for key in select(defs, selection, published)})

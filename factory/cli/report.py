@@ -30,11 +30,14 @@ def report(
     from factory.cli.error_boundary import raise_together
     from factory.counted import counted
     from factory.lake.tables import Lake
+    from factory.orchestration.host.run_ids import require_run
 
     given = settings()
     lake = Lake(given)
     if run is None and not lake.names_in_file():
         raise _without_tables()
+    if run is not None:
+        require_run(given, run)
     from factory.explain.report import report_of_lake, report_of_run
     from factory.explain.report_page import page
     from factory.orchestration.host.instance import open_instance, reading_runs

@@ -68,6 +68,8 @@ WRONG = {
     "blend plan": {
         "": "Give one of three",
         "--table packed.web": "names no rows per step",
+        "--table packed.web=1": "no packed table at all",
+        "--table web=1": "no packed table at all",
         "--file nowhere.yaml": "cannot be read",
         "nonesuch": "Malformed blend id",
     },
@@ -103,7 +105,11 @@ WRONG = {
         "web nowhere/web.jsonl": NOWHERE,
         "web web.jsonl": "no table deduplicated.web",
     },
-    "report": {"nowhere/report.html": NOWHERE, "report.html": "no tables to report"},
+    "report": {
+        "nowhere/report.html": NOWHERE,
+        "report.html": "no tables to report",
+        "report.html --run nonesuch": "0 runs have an id",
+    },
     "tokenizer export": {
         "t.json --name a --blend b": "exclude each other",
         "nowhere/t.json": NOWHERE,

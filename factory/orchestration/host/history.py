@@ -8,12 +8,10 @@ from typing import Any
 
 import dagster as dg
 
-from factory.errors import NotFound
 from factory.lake.names import TableName
+from factory.orchestration.host.run_ids import SEARCHED_RUNS, run_number
 from factory.orchestration.keys import table_of
 
-_SHOWN_RUNS = 5  # named in an error
-_SEARCHED_RUNS = 1000  # by the beginning of their id
 _EVENTS = {dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_CHECK_EVALUATION}
 
 
@@ -53,12 +51,8 @@ class RunRecord:
 
 def find_run(instance: dg.DagsterInstance, run: str) -> RunRecord:
     """Return the run with an id that begins with `run`; NotFound for none or several names the newest."""
-    records = instance.get_run_records(limit=_SEARCHED_RUNS)
-    found = [record for record in records if record.dagster_run.run_id.startswith(run)]
-    if len(found) != 1:
-        newest = ", ".join(record.dagster_run.run_id for record in records[:_SHOWN_RUNS]) or "none"
-        raise NotFound(f"{len(found)} runs have an id that begins with `{run}`. The newest runs: {newest}.")
-    (it,) = found
+    records = instance.get_run_records(limit=SEARCHED_RUNS)
+    it = records[run_number([record.dagster_run.run_id for record in records], run)]
     seconds = it.end_time - it.start_time if it.start_time and it.end_time else None
     return RunRecord(it.dagster_run.run_id, it.dagster_run.status.value, it.start_time, seconds)
 

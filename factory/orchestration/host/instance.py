@@ -6,9 +6,7 @@ no secret: the address of Dagster's storage comes from the environment.
 
 from __future__ import annotations
 
-import hashlib
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,10 +22,9 @@ from factory.errors import ConfigurationError, DamagedFile, MachineError, first_
 from factory.lake.place import require_place
 from factory.lake.servers import DAGSTER_URI, connect
 from factory.lake.sqlite import withheld
+from factory.orchestration.host.dagster_file import unedited_body, with_header
 from factory.settings import Settings
 
-_HEADER = "# Written by the Model Factory ({digest}). Edit it freely: an edited file stays as it is.\n"
-_WRITTEN = re.compile(r"# Written by the Model Factory \((\w+)\)\..*\n")
 IN_TURN_TAG = "factory/in-turn"  # tags runs that go one at a time, highest priority first
 _COMMON = f"""telemetry:
   enabled: false
@@ -129,18 +126,14 @@ def _configure(file: Path, settings: Settings) -> None:
             found = file.read_text()
         except UnicodeDecodeError as error:
             raise _refused(file, error) from error
-        header = _WRITTEN.match(found)
-        if header is None or header[1] != _digest(found[header.end() :]):
+        written_body = unedited_body(found)
+        if written_body is None:
             if settings.dagster_uri and DAGSTER_URI not in found:
                 raise ConfigurationError(
                     f"{DAGSTER_URI} is set, and {file}, which was edited, does not name it. "
                     "Delete the file to have it written anew, or name the storage in it."
                 )
             return
-        if found[header.end() :] == body:
+        if written_body == body:
             return
-    write_atomically(file, _HEADER.format(digest=_digest(body)) + body)
-
-
-def _digest(body: str) -> str:
-    return hashlib.blake2b(body.encode(), digest_size=6).hexdigest()
+    write_atomically(file, with_header(body))
