@@ -16,7 +16,8 @@ from factory.lake.names import TableName
 from factory.orchestration.declare.ingest_partition_paths import keys_at, path_of
 from factory.orchestration.table.declaration import FilesOf
 from factory.orchestration.table.table_asset import declaration_of
-from spark_udfs.ingest.place import Place, place_of
+from spark_udfs.ingest.address import place_of
+from spark_udfs.ingest.place import Place
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore import GitIgnorePatternError
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-from factory.ingest.globs import compiled
 from factory.ingest.listing import parents_of
+from spark_udfs.ingest.globs import compiled
 from spark_udfs.ingest.place import Place
 
 FILE = ".gitignore"

@@ -22,8 +22,8 @@ from typing import Any
 import yaml
 
 from factory.errors import ConfigurationError
-from factory.ingest.globs import compiled
 from spark_udfs.ingest.bounds import MAX_CARD_BYTES, MAX_GLOBS, MAX_NESTING
+from spark_udfs.ingest.globs import compiled
 from spark_udfs.ingest.place import Place
 
 CARD_FILE = b"README.md"

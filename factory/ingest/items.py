@@ -7,6 +7,7 @@ share source and key, because two documents would share an id.
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,8 +15,10 @@ from pathlib import Path
 from factory.errors import ConfigurationError
 from factory.ingest.hugging_face import card_of, numbered_split
 from factory.ingest.listing import NAMES_PER_ITEM, Work, files_below, in_items, record_files_below
-from factory.ingest.unsupported_paths import why_unsupported
-from spark_udfs.ingest.place import LocalFiles, Place, place_of
+from factory.ingest.unsupported_paths import why_missing, why_unsupported
+from spark_udfs.ingest.address import place_of
+from spark_udfs.ingest.matching import MatchingFiles, folder_of
+from spark_udfs.ingest.place import LocalFiles, Place
 from spark_udfs.ingest.registry import RECORD_FILES
 from spark_udfs.ingest.rows import Origin
 
@@ -37,6 +40,8 @@ def folders(paths: Paths) -> list[Place]:
     _refuse_unsupported(paths)
     places = _each_once(paths)
     for place in places:
+        if isinstance(place, MatchingFiles) and place.kind() is None:
+            raise ConfigurationError(why_missing(place.display(), place))
         if place.kind() != "folder":
             raise ConfigurationError(f"`{place.display()}` is not a folder. Name a folder of files to read.")
     return places
@@ -47,11 +52,12 @@ def paths_in(paths: Paths) -> list[str | Path | Place]:
     return list(paths) if isinstance(paths, Sequence) and not isinstance(paths, str) else [paths]
 
 
-def _refuse_unsupported(paths: Paths, patterns: Sequence[str] = ()) -> None:
+def _refuse_unsupported(paths: Paths) -> None:
     """Raise ConfigurationError for an address or a pattern among the paths that do not exist."""
     for path in paths_in(paths):
-        is_missing = isinstance(path, str | Path) and LocalFiles.at(path).kind() is None
-        if is_missing and (sentence := why_unsupported(str(path), patterns)):
+        place = place_of(path)
+        is_missing = isinstance(place, LocalFiles) and place.kind() is None
+        if is_missing and (sentence := why_unsupported(str(path))):
             raise ConfigurationError(sentence)
 
 
@@ -70,17 +76,34 @@ def files_in(
 ) -> Iterator[Work]:
     """Yield items for the files of each tree; raises ConfigurationError for two trees of one source."""
     holder: dict[str, Place] = {}
+    earlier: dict[Place, set[bytes]] = defaultdict(set)  # of folders with several patterns
     for tree in trees:
         names = files_below(tree.folder, _tuple(include), _tuple(exclude), deep=tree.deep)
-        for item in in_items(format, tree.origin, tree.folder, names, NAMES_PER_ITEM):
-            other = holder.setdefault(tree.origin.source, tree.folder)
-            if other != tree.folder:
+        folder = folder_of(tree.folder)
+        if folder != tree.folder:
+            names = _each_new(names, earlier[folder])
+        for item in in_items(format, tree.origin, folder, names, NAMES_PER_ITEM):
+            other = holder.setdefault(tree.origin.source, folder)
+            if other != folder:
                 raise ConfigurationError(
-                    f"`{other.display()}` and `{tree.folder.display()}` are both source "
+                    f"`{other.display()}` and `{folder.display()}` are both source "
                     f"`{tree.origin.source}`, so two documents could share an id. "
                     "Name the folder above both, or rename one."
                 )
             yield item
+
+
+def _each_new(names: Iterable[bytes], earlier: set[bytes]) -> Iterator[bytes]:
+    """Yield the names that are not among the earlier ones, and add them."""
+    for name in names:
+        if name not in earlier:
+            earlier.add(name)
+            yield name
+
+
+def record_names(place: Place, patterns: Sequence[str]) -> Iterator[bytes]:
+    """Yield the names of the files of records of a folder, or all that the user's own pattern matches."""
+    return record_files_below(place, ("**/*",) if isinstance(place, MatchingFiles) else patterns)
 
 
 def _tuple(patterns: Patterns) -> tuple[str, ...]:
@@ -93,13 +116,14 @@ def files_of(format: str, paths: Paths, origin: Origin) -> Iterator[Work]:
     Raises ConfigurationError for a missing path, and for two files with the same source and key.
     """
     patterns = RECORD_FILES[format]
-    _refuse_unsupported(paths, patterns)
+    _refuse_unsupported(paths)
     holder: dict[tuple[str, bytes], Place] = {}
     for place in _each_once(paths):
         kind = place.kind()
         if kind is None:
             raise ConfigurationError(
-                f"`{place.display()}` does not exist. Name a file, or a folder of files."
+                why_missing(place.display(), place)
+                or f"`{place.display()}` does not exist. Name a file, or a folder of files."
             )
         is_folder = kind == "folder"
         card = card_of(place) if is_folder and format != "archive" else None
@@ -111,13 +135,16 @@ def files_of(format: str, paths: Paths, origin: Origin) -> Iterator[Work]:
                 license=origin.license or card.license,
                 language=card.language,
             )
-        names = record_files_below(place, patterns) if is_folder else [os.fsencode(place.name)]
-        for item in in_items(format, own, place if is_folder else place.parent, names, 1):
+        names = record_names(place, patterns) if is_folder else [os.fsencode(place.name)]
+        folder = folder_of(place) if is_folder else place.parent
+        for item in in_items(format, own, folder, names, 1):
             name = os.fsdecode(item.names[0])
             split = card.split_of(name) if card is not None else numbered_split(name)
             if split:
                 item = replace(item, origin=replace(own, metadata={**own.metadata, "split": split}))
             other = holder.setdefault((own.source, item.names[0]), place)
+            if other != place and folder_of(other) == folder:  # by another pattern
+                continue
             if other != place:
                 raise ConfigurationError(
                     f"`{other.display()}` and `{place.display()}` both hold `{name}`, so two documents would "

@@ -16,12 +16,14 @@ from functools import partial
 from pathlib import Path
 
 from factory.counted import conjunction, counted
-from factory.ingest.globs import compiled
 from factory.ingest.items import Tree
 from factory.ingest.listing import UNWANTED, files_below, parents_of
+from spark_udfs.ingest.address import place_of
 from spark_udfs.ingest.compression import COMPRESSIONS
+from spark_udfs.ingest.globs import compiled
 from spark_udfs.ingest.json_document import is_json_document
-from spark_udfs.ingest.place import Place, place_of
+from spark_udfs.ingest.matching import folder_of
+from spark_udfs.ingest.place import Place
 
 _EVERY = ("**/*",)
 _PLAIN_ENDING = re.compile(r"[a-z0-9][a-z0-9_+-]{0,9}")
@@ -90,7 +92,7 @@ def endings_left_out(
     return count_endings(
         name
         for place in places
-        if place.kind() == "folder"
+        if place.kind() == "folder" and folder_of(place) == place  # a pattern names its files
         for name in files_left_out(place, partial(_is_read, pattern, place), exclude)
     )
 

@@ -15,7 +15,7 @@ from itertools import islice
 import pyarrow as pa
 
 from factory.errors import ConfigurationError
-from factory.ingest.globs import compiled
+from spark_udfs.ingest.globs import compiled
 from spark_udfs.ingest.json_document import is_json_document
 from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.rows import Origin

@@ -11,7 +11,8 @@ from itertools import islice
 from pathlib import Path
 
 from factory.errors import ConfigurationError
-from spark_udfs.ingest.place import Place, place_of
+from spark_udfs.ingest.address import place_of
+from spark_udfs.ingest.place import Place
 
 
 def refuse_overlap(paths: Iterable[str | Path | Place], files: Iterable[tuple[bytes, bytes]]) -> None:

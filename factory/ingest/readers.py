@@ -40,9 +40,11 @@ from factory.ingest.web_pages import refuse_pages
 from factory.lake.registration import Candidates
 from factory.lake.schemas.ingest import RAW, REJECTED, TEXT_AT
 from factory.settings import CATALOG_NAME
+from spark_udfs.ingest.address import place_of
 from spark_udfs.ingest.html import WebPages
 from spark_udfs.ingest.markup import Markup
-from spark_udfs.ingest.place import Place, place_of
+from spark_udfs.ingest.matching import MatchingFiles, folder_of
+from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.registry import OF_MANY_RECORDS, RECORD_FILES
 from spark_udfs.ingest.rows import NOTHING_LOST, SCAN, Origin
@@ -366,7 +368,9 @@ class Ingests:
         places = [place_of(path) for path in paths_in(paths)]
         before = state(places) if places else ""
         items = list(first_names(work, limit))  # each name gives one record or more
-        refuse_overlap(places, ((chunk.place.address, name) for chunk in items for name in chunk.names))
+        refuse_overlap(
+            map(folder_of, places), ((chunk.place.address, name) for chunk in items for name in chunk.names)
+        )
         listed = as_table(items)
         if markup == "reject":
             texts = (row for row in listed.to_pylist() if row["format"] == "text")
@@ -412,6 +416,11 @@ def _repositories(paths: Paths, origin: Origin) -> list[Tree]:
     """Return the repositories in each of the folders `paths`, followed by the folder's own files."""
     trees = []
     for holder in folders(paths):
+        if isinstance(holder, MatchingFiles):
+            raise ConfigurationError(
+                f"`{holder.display()}` matches files, and `repositories` reads folders of repositories. Name "
+                "the folder."
+            )
         for name in holder.children():
             if holder.kind(name) == "folder" and not holder.is_link(name):
                 place = holder.below(name)

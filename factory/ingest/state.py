@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from factory.counted import counted
-from spark_udfs.ingest.place import FileState, Place, place_of
+from spark_udfs.ingest.address import place_of
+from spark_udfs.ingest.place import FileState, Place
 
 MOST_BYTES = 16_384  # of the listings of a snapshot, which stand in its summary: some 1,000 files
 SETTLED_NS = 2 * 10**9  # the coarsest time of a file system; a later change may leave the time as it was

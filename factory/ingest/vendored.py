@@ -10,8 +10,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from factory.ingest.globs import compiled
 from factory.ingest.listing import parents_of
+from spark_udfs.ingest.globs import compiled
 
 VENDORED, IGNORED, HIDDEN = "vendored", "ignored by git", "hidden"  # reasons
 INSTALLED_FOLDERS = ("node_modules", "bower_components", "site-packages")

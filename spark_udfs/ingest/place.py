@@ -1,8 +1,9 @@
-"""The place of an input: a folder of files on this machine, or later a prefix of an object store.
+"""The place of an input: a folder of files on this machine, or the beginning of names in an object store.
 
 Readers, listings, states and guesses ask a place for names and bytes and never the operating system, so that
 they work on any place. Names are bytes, relative to the place, with `/` between folders; the empty name is
-the place itself. `LocalFiles` is a folder or a file of this machine.
+the place itself. `LocalFiles` is a folder or a file of this machine, `RemoteFiles` one elsewhere,
+and `MatchingFiles` the files of either that match a pattern.
 
 Some work needs a file system and stays on this machine: Iceberg registers the Parquet files that have a
 local path (`factory/ingest/registering.py`), the Python installation is read where it is installed
@@ -257,19 +258,6 @@ class LocalFiles:
 
     def _path(self, name: bytes = b"") -> Path:
         return Path(os.fsdecode(self._joined(name)))
-
-
-def place_of(address: str | Path | Place, folder: Path | None = None) -> Place:
-    """Return the place of an address as users write it; each scheme of addresses has a line here.
-
-    The address in a file of `folder` is relative to it, with `~` for a home folder, and keeps its links for
-    sentences; `canonical` removes them. Any other address is returned without links.
-    """
-    if not isinstance(address, str | Path):
-        return address
-    if folder is not None:
-        return LocalFiles.at(folder / Path(address).expanduser())
-    return LocalFiles.at(address).canonical()
 
 
 def size_of(file: BinaryIO) -> int:

@@ -16,7 +16,7 @@ from factory.lake import names
 from factory.lake.tables import Lake
 from factory.orchestration.datasets.assets import corpus
 from factory.settings import Settings
-from spark_udfs.ingest.place import place_of
+from spark_udfs.ingest.address import place_of
 from tests.ingest.web.archives import SENTENCE, Fetch, archive
 from tests.orchestration.runs import run
 

@@ -17,7 +17,7 @@ from factory.errors import ConfigurationError
 from factory.ingest.fact_files import FactFiles, fact_rows
 from factory.ingest.facts import facts_of, first_of_each, rejected_rows, rows_about_nothing, rows_of_table
 from factory.lake.schemas.ingest import FACTS, REJECTED
-from spark_udfs.ingest.place import place_of
+from spark_udfs.ingest.address import place_of
 
 
 def files(*paths: Path, **options: Any) -> FactFiles:

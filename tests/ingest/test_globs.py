@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.ingest.globs import compiled
+from spark_udfs.ingest.globs import compiled
 
 
 def matches(glob: str, path: str) -> bool:

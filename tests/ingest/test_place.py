@@ -27,9 +27,10 @@ from factory.ingest.readers import Ingests
 from factory.ingest.state import differences, listing, state, total_bytes
 from factory.orchestration.datasets.guess import guess
 from factory.orchestration.declare.ingest_partition_paths import path_of
+from spark_udfs.ingest.address import place_of
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.html import WebPages
-from spark_udfs.ingest.place import LocalFiles, Place, place_of
+from spark_udfs.ingest.place import LocalFiles, Place
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.registry import READERS, RECORD_FILES
 from spark_udfs.ingest.rows import Origin

@@ -13,7 +13,7 @@ from factory.orchestration.host.resources import REUSE_TAG
 from jobs.schedules import nightly
 from jobs.sensors import new_input
 from jobs.watched import Watched
-from spark_udfs.ingest.place import place_of
+from spark_udfs.ingest.address import place_of
 from tests.jobs.chain import repository, table
 
 

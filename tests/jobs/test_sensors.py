@@ -20,7 +20,7 @@ from factory.orchestration.table.declaration import OnDemand
 from factory.settings import Settings
 from jobs.sensors import downstream, new_input
 from jobs.watched import Watched
-from spark_udfs.ingest.place import place_of
+from spark_udfs.ingest.address import place_of
 from tests.jobs.chain import publish, repository, table
 
 FOLDERS = dg.DynamicPartitionsDefinition(name="folders")

@@ -20,7 +20,7 @@ from factory.orchestration.table.table_asset import table_asset
 from factory.settings import settings
 from jobs.sensors import new_input
 from jobs.watched import Watched
-from spark_udfs.ingest.place import place_of
+from spark_udfs.ingest.address import place_of
 
 FOLDER = Path(os.environ["WATCHED_FOLDER"])
 FOLDERS = dg.DynamicPartitionsDefinition(name="folders")

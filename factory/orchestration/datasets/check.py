@@ -29,8 +29,10 @@ from factory.orchestration.datasets.shared_files import shared_file_warnings
 from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.orchestration.declare.ingest_partition_paths import keys_at, path_of
 from factory.orchestration.declare.located_yaml import LocatedYaml
+from spark_udfs.ingest.address import place_of
 from spark_udfs.ingest.files import NOTEBOOK_REMEDY, is_notebook
-from spark_udfs.ingest.place import Place, place_of
+from spark_udfs.ingest.matching import folder_of
+from spark_udfs.ingest.place import Place
 
 _EVERY = ("**/*",)
 
@@ -219,7 +221,7 @@ def _look(file_corpus: Corpus, entry: Dataset, folder: Path) -> tuple[list[tuple
         paths = list(by_address.values())
         files += files_to_read(entry, paths)
         addresses = _addresses(files)
-        refuse_overlap(by_address, ((addresses[place], name) for place, name in files))
+        refuse_overlap(map(folder_of, by_address), ((addresses[place], name) for place, name in files))
         if not files:
             sentence = no_file_to_read(entry, paths or file_corpus.paths[entry.name], folder)
         elif (pages := pages_among_files(entry, files)) is not None:

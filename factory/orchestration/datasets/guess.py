@@ -18,7 +18,6 @@ from pathlib import Path
 from factory.counted import conjunction
 from factory.errors import ConfigurationError
 from factory.ingest.containers import container_remedies
-from factory.ingest.globs import compiled
 from factory.ingest.hugging_face import CARD_FILE, Card, card_of
 from factory.ingest.left_out import count_endings
 from factory.ingest.listing import UNWANTED, files_below
@@ -35,6 +34,7 @@ from factory.orchestration.datasets.record_guess import (
 )
 from factory.orchestration.datasets.remedies import remedies
 from spark_udfs.ingest.files import Input
+from spark_udfs.ingest.globs import compiled
 from spark_udfs.ingest.json_document import is_json_document
 from spark_udfs.ingest.place import LocalFiles, Place
 from spark_udfs.ingest.registry import READERS, RECORD_FILES

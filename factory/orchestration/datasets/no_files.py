@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from factory.counted import counted
+from factory.ingest.items import record_names
 from factory.ingest.left_out import count_endings
 from factory.ingest.listing import UNWANTED, files_below, record_files_below
 from factory.ingest.unsupported_paths import why_missing
@@ -16,6 +17,7 @@ from factory.orchestration.datasets.formats import RECORD_NOUNS, Chosen
 from factory.orchestration.datasets.remedies import is_listed, remedies
 from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.suggestions import quoted
+from spark_udfs.ingest.matching import folder_of
 from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.registry import RECORD_FILES
 
@@ -27,7 +29,11 @@ _TABLES = ("**/*.csv", "**/*.tsv", "**/*.json", "**/*.csv.gz", "**/*.json.gz", "
 
 
 def files_to_read(entry: Dataset, paths: Sequence[Place]) -> Iterator[tuple[Place, bytes]]:
-    """Yield the files at `paths` that the reader of `entry` takes, as a place and a name below it."""
+    """Yield the files at `paths` that the reader takes, each once, as a place and a name below it."""
+    return iter(dict.fromkeys(_files_to_read(entry, paths)))
+
+
+def _files_to_read(entry: Dataset, paths: Sequence[Place]) -> Iterator[tuple[Place, bytes]]:
     if not isinstance(entry, Chosen):
         files = (path for path in paths if path.kind() == "file")
         yield from ((file.parent, os.fsencode(file.name)) for file in files)
@@ -35,8 +41,8 @@ def files_to_read(entry: Dataset, paths: Sequence[Place]) -> Iterator[tuple[Plac
         if isinstance(entry, Chosen):
             names = files_below(folder, entry.patterns, entry.unwanted)
         else:
-            names = record_files_below(folder, entry.patterns)
-        yield from ((folder, name) for name in names)
+            names = record_names(folder, entry.patterns)
+        yield from ((folder_of(folder), name) for name in names)
 
 
 def pages_among_files(entry: Dataset, files: Iterable[tuple[Place, bytes]]) -> str | None:
@@ -55,8 +61,7 @@ def no_file_to_read(entry: Dataset, paths: Sequence[Place], folder: Path) -> str
     shown = quoted(names)
     existing = [path for path in paths if path.kind() is not None]
     if not existing:
-        patterns = () if isinstance(entry, Chosen) else entry.patterns
-        reasons = (why_missing(name, path, patterns) for name, path in zip(names, paths, strict=True))
+        reasons = (why_missing(name, path) for name, path in zip(names, paths, strict=True))
         return next(filter(None, reasons), f"{shown} does not exist. Name another path.")
     if isinstance(entry, Chosen) and all(path.kind() == "file" for path in existing):
         verb = "is a file" if len(existing) == 1 else "are files"

@@ -14,7 +14,7 @@ from factory.errors import ConfigurationError
 from factory.filters.metadata import FACTS, METADATA
 from factory.filters.rounds import Round
 from factory.frozen_model import FrozenModel, WordList
-from factory.ingest.fact_files import ENDINGS, By, FactFiles, columns_of, files_at
+from factory.ingest.fact_files import By, FactFiles, columns_of, files_at
 from factory.ingest.unsupported_paths import why_missing
 from factory.lake.names import TableName
 from factory.orchestration.declare.filters import rounds_of
@@ -22,7 +22,7 @@ from factory.orchestration.declare.ingest_dataset import PartFields
 from factory.orchestration.declare.located_yaml import InvalidValue
 from factory.orchestration.declare.part import Declared, Entry, Part
 from factory.suggestions import unknown_name
-from spark_udfs.ingest.place import place_of
+from spark_udfs.ingest.address import place_of
 
 if TYPE_CHECKING:
     from factory.orchestration.chain.ingest_facts import FactTable
@@ -73,8 +73,7 @@ class FactsEntry(FrozenModel):
         for name_of_path, path in zip(self.paths, source.paths, strict=True):
             files = files_at(path)
             if not files:
-                patterns = [f"**/*{ending}" for ending in ENDINGS]
-                if path.kind() is None and (sentence := why_missing(name_of_path, path, patterns)):
+                if path.kind() is None and (sentence := why_missing(name_of_path, path)):
                     raise ConfigurationError(sentence)
                 raise ConfigurationError(
                     f"`{name_of_path}` holds no file of facts. Paths are relative to the folder "

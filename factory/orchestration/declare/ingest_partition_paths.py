@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from factory.errors import ConfigurationError
+from spark_udfs.ingest.matching import MatchingFiles
 from spark_udfs.ingest.place import Place
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ PARTITION = "{partition}"  # placeholder for a partition key in a path
 
 def path_of(path: Place, key: str) -> Place:
     """Return `path` with `key` in place of `{partition}`, or else the folder `key` below it."""
+    if isinstance(path, MatchingFiles):
+        return MatchingFiles(_with_key(path.folder, key), path.pattern.replace(PARTITION, key))
     return _with_key(path, key) if PARTITION in path.display() else path.below(os.fsencode(key))
 
 

@@ -14,7 +14,7 @@ from factory.orchestration.declare.located_yaml import LocatedYaml
 from factory.orchestration.host.definitions import definitions
 from factory.orchestration.table.table_asset import declaration_of
 from factory.settings import Settings
-from spark_udfs.ingest.place import place_of
+from spark_udfs.ingest.address import place_of
 from tests.orchestration.declared import GOOD, assert_refused, declared, refusal, tables
 
 

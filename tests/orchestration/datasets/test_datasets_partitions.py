@@ -14,7 +14,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.host.definitions import definitions
 from factory.settings import Settings
 from jobs.watched import Watched, notice
-from spark_udfs.ingest.place import place_of
+from spark_udfs.ingest.address import place_of
 from tests.jobs.test_sensors import ranges, ticks
 from tests.orchestration.declared import assert_refused, declared
 from tests.orchestration.runs import failure, run

@@ -79,10 +79,10 @@ def test_a_dataset_from_another_reads_its_documents_and_no_files(tmp_path: Path)
         ("hosts.csv", "none.csv", "`none.csv` holds no file of facts."),
         (
             "hosts.csv",
-            "s3://bucket/hosts.csv",
-            "Remote paths are not supported yet: `s3://bucket/hosts.csv`.",
+            "s3a://bucket/hosts.csv",
+            "`s3a://bucket/hosts.csv` has a scheme of Hadoop. Write `s3://bucket/hosts.csv`.",
         ),
-        ("{paths: hosts.csv, by", '{paths: "hosts/*.csv", by', "Patterns in `paths` are not supported yet:"),
+        ("{paths: hosts.csv, by", '{paths: "hosts/*.csv", by', "`hosts/*.csv` has no folder:"),
         (HOSTS, f"[{HOSTS}, {HOSTS}]", "have a column `rank`"),
         (HOSTS, "{table: raw.pages, by: key}", "Of a table the facts are named."),
         (HOSTS, "{by: key}", "Facts come from `paths` or from a `table`."),

@@ -9,7 +9,7 @@ import pytest
 from factory.orchestration.datasets.file import datasets_file
 from factory.orchestration.datasets.no_files import no_file_to_read
 from factory.orchestration.declare.located_yaml import LocatedYaml
-from spark_udfs.ingest.place import place_of
+from spark_udfs.ingest.address import place_of
 
 
 @pytest.mark.parametrize(

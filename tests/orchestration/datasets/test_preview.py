@@ -329,16 +329,36 @@ def test_a_folder_without_permission_is_named(format: str) -> None:
         assert "Let this user read it" in sentence
 
 
-@pytest.mark.parametrize("path", ["data/*.jsonl", "s3://bucket/web", "hf://datasets/org/name"])
-def test_patterns_and_remote_paths_are_named_as_such(tmp_path: Path, path: str) -> None:
-    sentence = refusal(declare(tmp_path, f"kind: prose, format: jsonl, paths: '{path}'"))
-    assert sentence.startswith("paths[0]: ")
-    assert f"are not supported yet: `{path}`." in sentence
+@pytest.mark.parametrize(
+    "path, sentence",
+    [
+        ("data/*.jsonl", "No file matches `data/*.jsonl`."),
+        ("data/{a,b}.jsonl", "Write a list of paths."),
+        ("hf://org/name", "Write `hf://datasets/OWNER/NAME`"),
+    ],
+)
+def test_a_pattern_without_files_and_an_odd_address_are_told(
+    tmp_path: Path, path: str, sentence: str
+) -> None:
     (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "*.jsonl").write_bytes(PLAIN)
-    assert (
-        check(declare(tmp_path, "kind: prose, format: jsonl, paths: 'data/*.jsonl'")).datasets[0].files == 1
-    )
+    mistake = refusal(declare(tmp_path, f"kind: prose, format: jsonl, paths: '{path}'"))
+    assert mistake.startswith("paths[0]: ")
+    assert sentence in mistake
+
+
+def test_a_pattern_reads_the_files_that_match(tmp_path: Path) -> None:
+    (tmp_path / "data" / "sub").mkdir(parents=True)
+    for name in ("a.jsonl", "b.txt", "sub/c.jsonl", "*.jsonl"):
+        (tmp_path / "data" / name).write_bytes(PLAIN)
+
+    def n_files(paths: str) -> int:
+        return check(declare(tmp_path, f"kind: prose, format: jsonl, paths: {paths}")).datasets[0].files
+
+    assert n_files("'data/*.jsonl'") == 1  # the file of this name
+    (tmp_path / "data" / "*.jsonl").unlink()
+    assert n_files("'data/*.jsonl'") == 1
+    assert n_files("'data/**/*.jsonl'") == 2
+    assert n_files("['data/?.*', 'data/**/*.jsonl', data]") == 3  # each file once
 
 
 @pytest.mark.invariant(

@@ -1,0 +1,159 @@
+"""Buckets of S3, Google Cloud Storage and Azure Blob Storage, by obstore.
+
+Keys come from the environment (`AWS_ACCESS_KEY_ID`, `GOOGLE_APPLICATION_CREDENTIALS`,
+`AZURE_STORAGE_ACCOUNT_KEY` and their kin) or from the machine's role, and so does the endpoint
+(`AWS_ENDPOINT_URL`). No address holds one, and no message repeats the answer of a store, which may.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import obstore
+from obstore.exceptions import (
+    BaseError,
+    NotFoundError,
+    PermissionDeniedError,
+    PreconditionError,
+    UnauthenticatedError,
+)
+from obstore.store import AzureStore, GCSStore, ObjectStore, S3Store
+
+from factory.errors import ConfigurationError, FactoryError
+from spark_udfs.ingest.remote.objects import ObjectChanged, Interrupted, ObjectState, RemoteFailure
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+    from obstore.store import ClientConfig, RetryConfig  # exist for type checkers only
+
+_RETRIES: RetryConfig = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
+_PIECE_BYTES = 1 << 20
+_CODE = re.compile(r"<Code>(\w+)</Code>")
+_STATUS = re.compile(r"status code: (\d{3})|\b(4\d\d) [A-Z][a-z]+")
+_REFUSALS = {
+    "AccessDenied",
+    "ExpiredToken",
+    "InvalidAccessKeyId",
+    "InvalidToken",
+    "SignatureDoesNotMatch",
+    "AuthenticationFailed",
+}
+_KEYS = {
+    "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN, if they are temporary)",
+    "gs": "GOOGLE_APPLICATION_CREDENTIALS",
+    "az": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+}
+
+
+@dataclass(frozen=True)
+class BucketObjects:
+    """The objects of a bucket or container; `scheme` is `s3`, `gs` or `az`."""
+
+    scheme: str
+    name: str
+
+    @cached_property
+    def _store(self) -> ObjectStore:
+        client: ClientConfig = {
+            "allow_http": True,  # of an endpoint in the environment
+            "connect_timeout": timedelta(seconds=10),
+            "read_timeout": timedelta(seconds=60),
+            "timeout": timedelta(minutes=10),
+        }
+        if self.scheme == "gs":
+            return GCSStore(self.name, client_options=client, retry_config=_RETRIES)
+        if self.scheme == "az":
+            return AzureStore(self.name, client_options=client, retry_config=_RETRIES)
+        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+        return S3Store(self.name, region=region, client_options=client, retry_config=_RETRIES)
+
+    def state(self, name: str) -> ObjectState | None:
+        """Return the state of an object, None if there is none."""
+        try:
+            return _state_of(obstore.head(self._store, name))
+        except (FileNotFoundError, NotFoundError):
+            return None
+        except BaseError as error:
+            raise self._failure(error) from None
+
+    def below(self, prefix: str) -> Iterator[tuple[str, ObjectState]]:
+        """Yield the objects with names that begin with `prefix`, in the order of the store, as listed."""
+        # A prefix of obstore is a whole folder. It lists page by page.
+        try:
+            for page in obstore.list(self._store, prefix=prefix.rstrip("/") or None):
+                for entry in page:
+                    if entry["path"].startswith(prefix):
+                        yield entry["path"], _state_of(entry)
+        except (BaseError, FileNotFoundError) as error:
+            raise self._failure(error) from None
+
+    def folder(self, prefix: str) -> list[str]:
+        """Return the names directly below `prefix`, which is empty or ends with `/`; folders end with `/`."""
+        try:
+            listing = obstore.list_with_delimiter(self._store, prefix=prefix.rstrip("/") or None)
+        except (BaseError, FileNotFoundError) as error:
+            raise self._failure(error) from None
+        folders = [f"{folder}/" for folder in listing["common_prefixes"]]
+        names = [*folders, *(entry["path"] for entry in listing["objects"])]
+        return [name.removeprefix(prefix) for name in names if name not in (prefix, prefix.rstrip("/"))]
+
+    def pieces(self, name: str, begin: int, end: int, state: ObjectState) -> Iterator[bytes]:
+        """Yield the bytes from `begin` to `end` of an object with that state."""
+        options: Any = {"range": (begin, end), "if_match": state.e_tag}
+        try:
+            for piece in obstore.get(self._store, name, options=options).stream(min_chunk_size=_PIECE_BYTES):
+                yield bytes(piece)
+        except (FileNotFoundError, NotFoundError):
+            raise FileNotFoundError(2, "The object is gone", name) from None
+        except PreconditionError:
+            raise ObjectChanged from None
+        except BaseError as error:
+            failure = self._failure(error)
+            if isinstance(failure, RemoteFailure):
+                raise Interrupted(_cause(error)) from None
+            raise failure from None
+
+    def _failure(self, error: Exception) -> FactoryError:
+        """Return the reason that a store does not serve, as one sentence."""
+        code, address = _code(error), f"{self.scheme}://{self.name}"
+        if code in ("NoSuchBucket", "ContainerNotFound") or isinstance(
+            error, FileNotFoundError | NotFoundError
+        ):
+            return ConfigurationError(f"There is no bucket `{address}`. Correct its name.")
+        if isinstance(error, PermissionDeniedError | UnauthenticatedError) or code in _REFUSALS:
+            reason = f" ({code})" if code else ""
+            return ConfigurationError(
+                f"The store refuses the keys for `{address}`{reason}. Correct or renew {_KEYS[self.scheme]}."
+            )
+        return RemoteFailure(
+            f"The store of `{address}` does not answer ({_cause(error)}). Check the network and, if it has "
+            "an endpoint of its own, AWS_ENDPOINT_URL."
+        )
+
+
+def _state_of(entry: ObjectMeta) -> ObjectState:
+    return ObjectState(entry["size"], entry["e_tag"], int(entry["last_modified"].timestamp() * 1e9))
+
+
+def _code(error: Exception) -> str:
+    match = _CODE.search(str(error))
+    return match[1] if match else ""
+
+
+def _cause(error: Exception) -> str:
+    """Return a cause without the answer of the store, which may repeat keys."""
+    if code := _code(error):
+        return code
+    match = _STATUS.search(str(error))
+    if match:
+        return f"status {match[1] or match[2]}"
+    for phrase in ("error trying to connect", "connection closed", "timed out", "dns error"):
+        if phrase in str(error).lower():
+            return phrase
+    return type(error).__name__

@@ -1,0 +1,73 @@
+"""Files of a dataset on a server with the interface of the Hub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from huggingface_hub import constants
+
+from factory.errors import ConfigurationError
+from factory.ingest.hugging_face import card_of
+from spark_udfs.ingest.address import place_of
+from spark_udfs.ingest.remote.files import objects_at
+from tests.ingest.remote.web_server import COMMIT, WebServer, serving_files
+
+FILES = {
+    "README.md": b"---\nlicense: mit\n---\n",
+    "data/train-00000.jsonl": b'{"text": "one"}\n',
+    "data/deep/a b.jsonl": b'{"text": "two"}\n',
+}
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
+    objects_at.cache_clear()
+    with serving_files(FILES) as server:
+        monkeypatch.setattr(constants, "ENDPOINT", server.address)  # the library reads HF_ENDPOINT once
+        monkeypatch.setenv("HF_TOKEN", server.token)
+        yield server
+    objects_at.cache_clear()
+
+
+@pytest.mark.usefixtures("hub")
+@pytest.mark.parametrize("revision", ["", "@main", f"@{COMMIT}"])
+def test_a_dataset_is_a_folder(revision: str) -> None:
+    place = place_of(f"hf://datasets/owner/name{revision}/")
+    assert (place.kind(), place.name) == ("folder", "name")
+    assert list(place.walk(lambda _: True)) == [name.encode() for name in FILES]
+    assert list(place.walk(lambda folder: folder != b"data/deep/")) == [
+        b"README.md",
+        b"data/train-00000.jsonl",
+    ]
+    assert place.children() == [b"README.md", b"data"]
+    assert [*place.below(b"data").walk(lambda _: True, deep=False)] == [b"train-00000.jsonl"]
+    for name, content in FILES.items():
+        assert place.kind(name.encode()) == "file"
+        with place.open(name.encode()) as file:
+            assert file.read() == content
+    assert place.kind(b"gone") is None
+    card = card_of(place)
+    assert card is not None
+    assert card.license == "mit"
+
+
+@pytest.mark.usefixtures("hub")
+@pytest.mark.parametrize(
+    "address, sentence",
+    [
+        ("hf://datasets/owner/other", "has no dataset `owner/other`, or HF_TOKEN gives no access to it"),
+        ("hf://datasets/owner/name@v9", "`hf://datasets/owner/name@v9` names a revision that"),
+        ("hf://owner/name", "`hf://owner/name` names no dataset. Write `hf://datasets/OWNER/NAME`"),
+    ],
+)
+def test_a_dataset_that_is_not_there_is_one_sentence(address: str, sentence: str) -> None:
+    with pytest.raises(ConfigurationError, match=sentence):
+        place_of(address).kind()
+
+
+def test_a_wrong_token_is_one_sentence(hub: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "another")
+    with pytest.raises(ConfigurationError, match="HF_TOKEN gives no access") as refusal:
+        place_of("hf://datasets/owner/name").kind()
+    assert "another" not in str(refusal.value)

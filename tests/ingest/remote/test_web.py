@@ -1,0 +1,116 @@
+"""Files of a web server, with the faults that servers have."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from factory.errors import ConfigurationError
+from factory.ingest.state import state
+from spark_udfs.ingest.address import place_of
+from spark_udfs.ingest.place import Place
+from spark_udfs.ingest.remote.files import objects_at
+from spark_udfs.ingest.remote.objects import RemoteFailure
+from spark_udfs.ingest.rows import BadRecord
+from tests.ingest.remote.web_server import WebServer, serving_files
+
+CONTENT = random.Random(5).randbytes(700_000)
+
+
+@pytest.fixture
+def web() -> Iterator[WebServer]:
+    objects_at.cache_clear()
+    with serving_files({"a/b.bin": CONTENT, "café 1.txt": b"text"}) as server:
+        yield server
+
+
+def content_of(place: Place) -> bytes:
+    with place.parent.open(place.name.encode()) as file:
+        return file.read()
+
+
+@pytest.mark.parametrize("fault", ["whole", "moved", "busy", "headless", "tagless", "cut", "rangeless"])
+def test_a_file_is_read_whole_from_any_server(web: WebServer, fault: str) -> None:
+    place = place_of(f"{web.address}/{fault}/a/b.bin")
+    assert (place.kind(), place.name, place.parent.name) == ("file", "b.bin", "a")
+    [(name, state_of_file)] = place.states()
+    assert state_of_file is not None
+    assert (name, state_of_file.n_bytes) == (b"", len(CONTENT))
+    assert content_of(place) == CONTENT
+
+
+def test_the_bytes_of_a_cut_answer_are_not_asked_for_again(web: WebServer) -> None:
+    assert content_of(place_of(f"{web.address}/cut/a/b.bin")) == CONTENT
+    assert web.bytes_sent == len(CONTENT)
+
+
+@pytest.mark.parametrize(
+    "fault, error, sentence",
+    [
+        ("endless", ConfigurationError, "does not tell the length"),
+        ("circle", ConfigurationError, "redirects in a circle"),
+        ("locked", ConfigurationError, r"refuses access to `.*` \(status 401\)\. Give the name and password"),
+        ("short", RemoteFailure, "breaks off at byte 0 of 700,000"),
+        ("changing", BadRecord, "The file changed while it was read"),
+    ],
+)
+def test_a_server_that_fails_is_one_sentence(
+    web: WebServer, fault: str, error: type[Exception], sentence: str
+) -> None:
+    place = place_of(f"{web.address}/{fault}/a/b.bin")
+    web.requests[f"/{fault}/a/b.bin"] = 2  # the fault `changing` begins at the fourth
+    with pytest.raises(error, match=sentence):
+        content_of(place)
+
+
+def test_a_file_that_is_not_there_is_nothing(web: WebServer) -> None:
+    place = place_of(f"{web.address}/whole/gone.bin")
+    assert place.kind() is None
+    with pytest.raises(FileNotFoundError):
+        content_of(place)
+
+
+def test_a_server_that_is_away_is_one_sentence(web: WebServer) -> None:
+    away = place_of(f"{web.address.rpartition(':')[0]}:9/a.bin")
+    with pytest.raises(RemoteFailure, match=r"`http://127.0.0.1:9/a.bin` does not answer \(.*refused\)"):
+        away.kind()
+
+
+def test_a_folder_of_a_server_is_one_sentence(web: WebServer) -> None:
+    with pytest.raises(ConfigurationError, match=r"lists no files\. Name each file"):
+        list(place_of(f"{web.address}/whole/a").walk(lambda _: True))
+
+
+def test_names_and_passwords_come_from_netrc(
+    web: WebServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "netrc").write_text(f"machine 127.0.0.1 login reader password {web.password}\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    assert content_of(place_of(f"{web.address}/locked/a/b.bin")) == CONTENT
+
+
+def test_a_query_belongs_to_the_address_and_not_to_the_name(web: WebServer) -> None:
+    place = place_of(f"{web.address}/whole/café 1.txt?download=1")
+    assert (place.name, content_of(place)) == ("café 1.txt", b"text")
+    assert place.display().endswith("?download=1")
+
+
+def test_another_content_is_another_state(web: WebServer) -> None:
+    address = f"{web.address}/whole/a/b.bin"
+    before = state([address])
+    assert state([address]) == before
+    web.files["a/b.bin"] = CONTENT[:-1] + b"!"
+    assert state([address]) != before
+
+
+@pytest.mark.parametrize(
+    "address", ["https://me:hush@a.example/b", "https://a.example/b?X-Amz-Signature=hush"]
+)
+def test_an_address_with_a_secret_is_refused_without_it(address: str) -> None:
+    with pytest.raises(ConfigurationError) as refusal:
+        place_of(address)
+    assert "a.example" in str(refusal.value)
+    assert "hush" not in str(refusal.value)
