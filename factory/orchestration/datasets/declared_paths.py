@@ -30,9 +30,7 @@ def declared_paths(located: LocatedYaml, above: YamlPath, entry: Dataset) -> Ite
                 (*above, "paths", number), f"`{written}` cannot be looked at ({reason}). Correct it."
             ) from error
         if not exists:
-            raise InvalidValue(
-                (*above, "paths", number), _why_missing(written, path, located.path.parent)
-            )
+            raise InvalidValue((*above, "paths", number), _why_missing(written, path, located.path.parent))
         yield path
 
 

@@ -26,7 +26,7 @@ from obstore.exceptions import (
 from obstore.store import AzureStore, GCSStore, ObjectStore, S3Store
 
 from factory.errors import ConfigurationError, FactoryError
-from spark_udfs.ingest.remote.objects import ObjectChanged, Interrupted, ObjectState, RemoteFailure
+from spark_udfs.ingest.remote.objects import Interrupted, ObjectChanged, ObjectState, RemoteFailure
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta

@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 
 from factory.errors import ConfigurationError
 from spark_udfs.ingest.place import FileState, Kind
-from spark_udfs.ingest.remote.objects import ObjectChanged, Objects, ObjectState
+from spark_udfs.ingest.remote.objects import ObjectChanged, ObjectState, RemoteObjects
 from spark_udfs.ingest.remote.range_reader import RangeReader
 from spark_udfs.ingest.rows import BadRecord
 
@@ -28,7 +28,7 @@ _SECRET = re.compile("(?i)sig|token|key|secret|password|credential")
 
 
 @lru_cache(maxsize=64)
-def objects_at(root: str) -> Objects:
+def objects_at(root: str) -> RemoteObjects:
     """Return the objects at a root, such as `s3://bucket`."""
     scheme, _, rest = root.partition("://")
     if scheme in _WEB:
@@ -196,7 +196,7 @@ class RemoteFiles:
         if mark is not None:
             yield mark
 
-    def _objects(self, name: bytes = b"") -> tuple[Objects, str]:
+    def _objects(self, name: bytes = b"") -> tuple[RemoteObjects, str]:
         root, key = self.below(name)._split()
         return objects_at(root), f"{key}?{self.query}" if self.query else key
 

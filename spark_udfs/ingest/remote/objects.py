@@ -1,6 +1,6 @@
 """The objects of a bucket, a web server or a repository of the Hub: what `RemoteFiles` asks of each.
 
-Objects are read by ranges, so a reader can seek, and a connection that breaks is continued where it broke.
+RemoteObjects are read by ranges, so a reader can seek, and a connection that breaks is continued where it broke.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ObjectState(NamedTuple):
         return (self.n_bytes, self.modified_ns) != (before.n_bytes, before.modified_ns)
 
 
-class Objects(Protocol):
+class RemoteObjects(Protocol):
     """The objects at one root, such as `s3://bucket`; names are relative to it.
 
     Each method raises RemoteFailure if the store does not answer, and ConfigurationError if it refuses.

@@ -9,9 +9,9 @@ from factory.errors import ConfigurationError
 from spark_udfs.ingest.remote.objects import (
     TRIES,
     Interrupted,
-    Objects,
     ObjectState,
     RemoteFailure,
+    RemoteObjects,
     pause,
 )
 
@@ -26,7 +26,7 @@ class RangeReader(io.RawIOBase):
     ConfigurationError.
     """
 
-    def __init__(self, objects: Objects, name: str, state: ObjectState, address: str) -> None:
+    def __init__(self, objects: RemoteObjects, name: str, state: ObjectState, address: str) -> None:
         self._objects, self._name, self._state, self._address = objects, name, state, address
         self._position = 0
         self._range, self._begin = b"", 0

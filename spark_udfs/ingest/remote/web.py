@@ -18,7 +18,7 @@ from typing import NoReturn
 import httpx
 
 from factory.errors import ConfigurationError
-from spark_udfs.ingest.remote.objects import ObjectChanged, Interrupted, ObjectState, persistent
+from spark_udfs.ingest.remote.objects import Interrupted, ObjectChanged, ObjectState, persistent
 
 _PARTIAL, _NOT_FOUND, _GONE, _CHANGED = 206, 404, 410, 412
 _NO_ACCESS = (401, 403, 407)
