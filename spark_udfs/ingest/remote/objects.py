@@ -1,6 +1,6 @@
 """The objects of a bucket, a web server or a repository of the Hub: what `RemoteFiles` asks of each.
 
-RemoteObjects are read by ranges, so a reader can seek, and a connection that breaks is continued where it broke.
+Objects are read by ranges, so a reader can seek, and a connection that breaks is continued where it broke.
 """
 
 from __future__ import annotations
