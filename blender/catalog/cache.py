@@ -48,7 +48,7 @@ class SharedCache(Generic[Value]):
     def _make(self, key: Hashable, make: Callable[[], Value], future: Future[Value]) -> None:
         try:
             value = make()
-        except BaseException as error:
+        except BaseException as error:  # raised where the value is awaited
             with self._lock:
                 del self._in_making[key]
             future.set_exception(error)

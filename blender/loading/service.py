@@ -110,7 +110,7 @@ class BlendLoading:
         """The spec, the ranks that read here, and the hashes of the plans of step 0 and of a step."""
         spec, plan = self._loader.spec, None
         if request.HasField("offset"):
-            with suppress(EndOfData):
+            with suppress(EndOfData):  # a step behind the last has no plan
                 plan = self._loader.plan_hash(request.offset)
         return pb.SpecResponse(
             spec=spec.id,

@@ -169,7 +169,7 @@ def answering(
     except GeneratorExit:  # nobody reads the stream any more
         ended = grpc.StatusCode.CANCELLED
         raise
-    except Exception:
+    except BaseException:  # a panic of native code too; else the call has no answer and its caller waits
         ended = grpc.StatusCode.INTERNAL
         incident = uuid.uuid4().hex[:12]
         log.exception("incident %s", incident)

@@ -158,7 +158,7 @@ def _interruptible(work: Callable[[], RunOutcome], bar: Progress) -> RunOutcome:
     def body() -> None:
         try:
             given.append(work())
-        except BaseException as error:
+        except BaseException as error:  # raised by the thread that waits
             raised.append(error)
 
     thread = threading.Thread(target=body, name="run", daemon=True)

@@ -104,7 +104,7 @@ class _Services:
         """Wait until a service listens at an address; return False if asked to stop before."""
         while not self._shutdown.wait(_LOOK_EVERY_S):
             self._require_running()
-            with socket.socket(family) as probe, suppress(OSError):
+            with socket.socket(family) as probe, suppress(OSError):  # not yet
                 probe.connect(address)
                 return True
         return False

@@ -6,12 +6,12 @@ prints it, `flate2/src/lib.rs`, and `crates/flate2/src/lib.rs`.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import reduce
 
@@ -41,7 +41,7 @@ def find_ids(lake: Lake, text: str, versions: Iterable[Read] = (), limit: int = 
     Documents that the newest raw tables do not hold are looked for in earlier `versions` of datasets. If none
     has the text, these are the ids of the rejected JSON records that begin with such a value: a record that
     became no document is named after its line. Raises NotFound with the nearest names, or DamagedFile if
-    nothing was found and a raw table cannot be read.
+    nothing was found and a table that was searched cannot be read.
     """
     found: dict[int, list[str]] = defaultdict(list)  # by the number of ignored leading folders
     pairs = _sources_and_keys(text)
@@ -59,13 +59,16 @@ def find_ids(lake: Lake, text: str, versions: Iterable[Read] = (), limit: int = 
                 found[left_out].append(row["doc_id"])
 
     search_raw_tables(lake.names(), search, lambda: bool(found))
+    damages: list[DamagedFile] = []
     for read in () if found else versions:
         raw = names.raw(str(read.dataset))
-        with contextlib.suppress(DamagedFile):  # another version may hold the document
+        with _collecting(damages):  # another version may hold the document
             search(raw, read.snapshot(raw))
-    record_ids = [] if found else _rejected_with(lake, text)
+    record_ids = [] if found else _rejected_with(lake, text, damages)
     if record_ids:
         return list(dict.fromkeys(record_ids))[:limit]
+    if not found and damages:
+        raise damages[0]
     if not found:
         raise NotFound(
             f"No raw table holds `{text}`, neither as doc_id nor as key or path. {_advice(lake, text)}"
@@ -89,6 +92,15 @@ def search_raw_tables(
         _LOG.warning("%s", other)
 
 
+@contextmanager
+def _collecting(damages: list[DamagedFile]) -> Iterator[None]:
+    """Continue behind a damaged file, and add its error to `damages`."""
+    try:
+        yield
+    except DamagedFile as error:
+        damages.append(error)
+
+
 def _sources_and_keys(path: str) -> dict[tuple[str, str], int]:
     """Return each source and key that `path` may end with, and the number of folders before them."""
     separators = list(_SEPARATOR.finditer(path))
@@ -100,14 +112,17 @@ def _sources_and_keys(path: str) -> dict[tuple[str, str], int]:
     }
 
 
-def _rejected_with(lake: Lake, text: str) -> list[str]:
-    """Return the ids of the rejected records with `text` as a whole JSON value in their first bytes."""
+def _rejected_with(lake: Lake, text: str, damages: list[DamagedFile]) -> list[str]:
+    """Return the ids of the rejected records with `text` as a whole JSON value in their first bytes.
+
+    The errors of tables that cannot be read are added to `damages`.
+    """
     json_texts = (json.dumps(text), json.dumps(text, ensure_ascii=False))
     number = rf"|[:\[,]\s*{text}\s*[,\]}}]" if text.isascii() and text.isdecimal() else ""
     pattern = f"(?:{'|'.join(map(re.escape, json_texts))})\\s*(?:[,}}\\]]|$)" + number
     ids: list[str] = []
     for table in sorted(filter(holds_bad_records, lake.names())):
-        with contextlib.suppress(DamagedFile):
+        with _collecting(damages):
             rows = _read(lake, table, ("doc_id", "sample"), limit=_SEARCHED)
             samples = rows["sample"].cast(pa.binary())
             ids += rows["doc_id"].filter(pc.match_substring_regex(samples, pattern)).to_pylist()
@@ -123,7 +138,7 @@ def _near_names(lake: Lake, text: str) -> list[str]:
     """Return the names nearest to `text`, among the names that contain most parts of it."""
     texts = [pa.array([], pa.string())]
     for table in [name for name in lake.names() if name.namespace == "raw"]:
-        with contextlib.suppress(DamagedFile):
+        with suppress(DamagedFile):  # advice may lack the names of a table
             rows = _read(lake, table, ("source", "key"), limit=_SEARCHED)
             # Without rows the columns are large strings.
             source, key = (rows[column].cast(pa.string()) for column in ("source", "key"))

@@ -20,7 +20,7 @@ def run_file(path: Path) -> ModuleType:
     sys.modules[module.__name__] = module
     try:
         exec(compile(path.read_bytes(), path, "exec", dont_inherit=True), vars(module))
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # `sys.exit()` would end the command without a sentence
         reason = f"{type(error).__name__}: {error}"
         raise ConfigurationError(f"{path.name} fails with {reason}. Correct it.") from error
     return module

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 import psutil
 
@@ -116,14 +116,13 @@ class Isolated(Generic[P, R]):
                 resource.RLIMIT_CPU, int(usage.ru_utime + usage.ru_stime) + 1 + self._cpu_s
             )
             resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.getrlimit(resource.RLIMIT_CPU)[1]))
-            answer: tuple[bool, Any]
             try:
-                answer = True, self._function(*args, **kwargs)
+                answer = pickle.dumps((True, self._function(*args, **kwargs)))
             except MemoryError:
                 os._exit(1)
-            except Exception as error:
-                answer = False, error
-            connection.send_bytes(pickle.dumps(answer))
+            except Exception as error:  # raised in the parent, also for an answer that cannot be pickled
+                answer = pickle.dumps((False, error))
+            connection.send_bytes(answer)
 
 
 def _hard_limit(kind: int) -> int | None:

@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
+from typing import cast
 
 import pytest
 
@@ -33,6 +34,8 @@ def work(task: str) -> str:
             os.abort()
         case "raise":
             raise ValueError("a sentence")
+        case "lambda":
+            return cast(str, lambda: task)  # no pickle
     return f"{task} in {os.getpid()}"
 
 
@@ -48,14 +51,14 @@ Call = Callable[[str], str | None]
 
 
 @pytest.fixture
-def isolated(worker: Executor) -> Iterator[Call]:
+def calls(worker: Executor) -> Iterator[Call]:
     """`work` in a child of a process that has no servers."""
     yield lambda task: worker.submit(call, task).result()
     worker.submit(IN_WORKER.close).result()
 
 
-def test_calls_are_answered_by_one_child(isolated: Call) -> None:
-    first, second = isolated("a"), isolated("a")
+def test_calls_are_answered_by_one_child(calls: Call) -> None:
+    first, second = calls("a"), calls("a")
     assert first is not None
     assert first == second
     assert not first.endswith(f" {os.getpid()}")
@@ -63,23 +66,29 @@ def test_calls_are_answered_by_one_child(isolated: Call) -> None:
 
 @pytest.mark.parametrize("task", ["memory", "time", "abort"])
 def test_a_call_that_kills_its_process_has_no_answer_and_the_next_one_has(
-    isolated: Isolated[[str], str], task: str
+    calls: Isolated[[str], str], task: str
 ) -> None:
-    assert isolated("before") is not None
-    assert isolated(task) is None
-    assert str(isolated("after")).startswith("after in ")
+    assert calls("before") is not None
+    assert calls(task) is None
+    assert str(calls("after")).startswith("after in ")
 
 
-def test_what_the_function_raises_is_raised(isolated: Call) -> None:
+def test_what_the_function_raises_is_raised(calls: Call) -> None:
     with pytest.raises(ValueError, match="a sentence"):
-        isolated("raise")
-    assert isolated("after") is not None
+        calls("raise")
+    assert calls("after") is not None
 
 
-def test_the_time_of_a_call_is_its_own(isolated: Call) -> None:
+def test_an_answer_that_cannot_be_pickled_is_an_error_and_no_death(calls: Call) -> None:
+    with pytest.raises(Exception, match="pickle"):
+        calls("lambda")
+    assert calls("after") is not None
+
+
+def test_the_time_of_a_call_is_its_own(calls: Call) -> None:
     for _ in range(2):
-        assert isolated("time") is None
-    assert isolated("after") is not None
+        assert calls("time") is None
+    assert calls("after") is not None
 
 
 @pytest.mark.parametrize("kind", [resource.RLIMIT_CPU, resource.RLIMIT_AS])
@@ -134,13 +143,11 @@ def in_a_process_with(
 
 
 def test_the_child_ends_with_its_parent() -> None:
-    isolated = Isolated(
-        work, memory_bytes=1 << 40, cpu_s=1
-    )  # it is forked from this process, with its threads
+    calls = Isolated(work, memory_bytes=1 << 40, cpu_s=1)  # it is forked from this process, with its threads
     ours, theirs = os.pipe()
     parent = os.fork()
     if parent == 0:
-        os.write(theirs, str(isolated("x")).encode())
+        os.write(theirs, str(calls("x")).encode())
         signal.pause()
     child = int(os.read(ours, 100).decode().rpartition(" ")[2])
     handle = os.pidfd_open(child)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
-from factory.errors import NotFound
+from factory.errors import DamagedFile, NotFound
 from factory.explain.find import find_ids
 from factory.lake import names
 from factory.lake.schemas.ingest import RAW, REJECTED
@@ -82,6 +83,27 @@ def test_an_unknown_name_is_answered_with_near_ones(lake: Lake, text: str, said:
         find_ids(lake, text)
     fact = f"No raw table holds `{text}`, neither as doc_id nor as key or path. "
     assert str(caught.value).startswith(fact + said)
+
+
+def test_a_name_that_a_damaged_table_may_hold_is_not_called_unknown(tmp_path: Path) -> None:
+    lake = Lake(Settings(home=tmp_path))
+    publish(lake, names.raw("crates"), RAW, [document("a")])
+    line = {**BAD, "doc_id": "g", "key": "line 1", "sample": b'{"id": 13, "te', "n_bytes": 40}
+    publish(lake, names.rejected("crates"), REJECTED, [line])
+    assert find_ids(lake, "13") == ["g"]
+    [file] = (lake.settings.files.warehouse / "raw" / "crates_rejected").rglob("*.parquet")
+    columns = pq.read_metadata(file).row_group(0)
+    [sample] = [
+        columns.column(number)
+        for number in range(columns.num_columns)
+        if columns.column(number).path_in_schema == "sample"
+    ]
+    begin = sample.dictionary_page_offset or sample.data_page_offset
+    content = bytearray(file.read_bytes())
+    content[begin + sample.total_compressed_size - 1] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(DamagedFile, match=r"raw\.crates_rejected"):
+        find_ids(lake, "13")
 
 
 def test_an_empty_lake_has_no_near_names(tmp_path: Path) -> None:

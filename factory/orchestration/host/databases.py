@@ -103,7 +103,7 @@ def _mend(path: Path, of: _Database) -> None:
             raise refused from error
         aside = path.with_name(f"{path.name}.damaged")
         for suffix in _OF_SQLITE:
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(FileNotFoundError):  # a database has them while it is written
                 path.with_name(path.name + suffix).replace(aside.with_name(aside.name + suffix))
         log.warning(
             "%s cannot be read (%s). It was moved to %s, and its run history is lost.", path, error, aside

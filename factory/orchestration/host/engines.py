@@ -132,7 +132,7 @@ def _sync_rarely(connection: Any, _record: object) -> None:
 def _file_at(path: str | None) -> tuple[int, int] | None:
     if not path:
         return None
-    with suppress(OSError):
+    with suppress(OSError):  # no file yet, or none any more
         status = Path(path).stat()
         return status.st_dev, status.st_ino
     return None
@@ -145,5 +145,5 @@ class _Touch:
         self._path = path
 
     def __call__(self, _connection: object, _record: object) -> None:
-        with suppress(OSError):
+        with suppress(OSError):  # watchers then notice the next change
             os.utime(self._path)

@@ -8,9 +8,11 @@ are a union, and a run of many partitions writes one group after another to its 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 
+from py4j.protocol import Py4JError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -80,8 +82,10 @@ def call(
     made: dict[str | None, Tables] = {}
 
     def release() -> None:
-        for tables in made.values():
-            tables.release()
+        # A dead JVM holds no scratch, and its error must not hide the first one.
+        with suppress(Py4JError, ConnectionError):
+            for tables in made.values():
+                tables.release()
 
     try:
         for key in parts.keys:

@@ -13,6 +13,7 @@ as its partitions one by one. They are written, checked and published together; 
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
@@ -64,6 +65,8 @@ from factory.orchestration.table.reuse import (
 )
 from factory.orchestration.table.rows import Rows
 from factory.spark.session import batches_of
+
+log = logging.getLogger(__name__)
 
 _MAX_SENTENCES = 20  # of a file check, shown in Dagster
 
@@ -174,11 +177,19 @@ def _write_audit_publish(
         return published, [branch.read for branch in branches], rejected
     except BaseException:
         for audit in audits.values():
-            drop_branches(run.lake, audit.table, audit.branch)
+            _drop(run.lake, audit)
         # A dead JVM holds no scratch, and its error must not hide the first one.
         with contextlib.suppress(Py4JError, ConnectionError):
             tables.release()
         raise
+
+
+def _drop(lake: Lake, audit: Audit) -> None:
+    """Drop the branch of a failed write; the next run drops it if the catalog does not answer now."""
+    try:
+        drop_branches(lake, audit.table, audit.branch)
+    except Exception:  # the error of the write is raised, and this one must not hide it
+        log.warning("The branch `%s` of %s was not dropped", audit.branch, audit.table, exc_info=True)
 
 
 def _listing_texts(listings: Listings, keys: Sequence[str | None]) -> dict[str, str]:

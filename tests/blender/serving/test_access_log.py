@@ -134,11 +134,19 @@ def test_a_file_that_is_moved_away_is_opened_anew(written: tuple[BlenderServer, 
         assert fields(lines_of(path.read_text()), "method") == [("List",)]
 
 
+@pytest.mark.parametrize("error", [ZeroDivisionError, SystemExit])  # a panic of a kernel is no Exception too
 def test_an_error_that_nobody_meant_is_named_by_its_incident(
-    written: tuple[BlenderServer, Path], blends: Blends, monkeypatch: pytest.MonkeyPatch
+    written: tuple[BlenderServer, Path],
+    blends: Blends,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[BaseException],
 ) -> None:
     server, file = written
-    monkeypatch.setattr(blends, "list", lambda _: 1 / 0)
+
+    def fail(_: object) -> None:
+        raise error("nobody meant it")
+
+    monkeypatch.setattr(blends, "list", fail)
     with BlenderClient(server.address) as client, pytest.raises(BlenderFailure) as raised:
         client.list()
     (line,) = lines_of(file.read_text())

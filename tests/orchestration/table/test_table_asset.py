@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from factory.errors import ConfigurationError
 from factory.lake.files.checksums import sums_file
@@ -110,6 +111,23 @@ def test_the_damaged_data_file_is_named_where_spark_names_none(
     sentence = failure(failed)
     assert [file for file in files if file.name in sentence] == [files[-1]]
     assert f"Table dedup.{unique} is damaged" in sentence
+
+
+@pytest.mark.spark
+def test_a_branch_that_cannot_be_dropped_does_not_hide_why_its_rows_failed(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    folder = lake_settings.files.warehouse / "dedup" / f"{unique}_up"
+
+    def fail_after_damage(_: str) -> str:
+        max(folder.rglob("*.metadata.json")).write_text("{}")
+        raise ValueError("the rows failed")
+
+    @component_table(name=f"{unique}_up", upstream={"rows": TableName("dedup", unique)})
+    def failing(rows: DataFrame) -> DataFrame:
+        return rows.select(F.udf(fail_after_damage)("doc_id").alias("doc_id"), "component")
+
+    assert "the rows failed" in failure(run(lake_settings, source(unique, [("a", "1")]), failing))
 
 
 @pytest.mark.invariant("A failing check leaves main untouched, and nothing downstream runs.")
