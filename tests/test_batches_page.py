@@ -15,9 +15,9 @@ from blender.global_batches import BatchReader, StepRange
 from blender.records import Source
 from tests.blender.global_batches.log.dropped_rules import RULES
 from tests.blender.lakes import CODE, PROSE, make_lake
-from tests.pages import commands, fenced, is_shown
+from tests.page_runs import ROOT, check_page
+from tests.pages import commands, fenced
 
-ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "batches.md"
 N_STEPS = 20
 
@@ -28,28 +28,13 @@ def test_the_page_leads_from_a_blend_to_a_trainer_that_goes_on_after_its_death(t
     blend = open_blends(lake).create([Source(CODE, 24, shuffle="row"), Source(PROSE, 8)], seed=7).id
     for name, script in zip(("train.py", "read.py"), fenced(PAGE, "python"), strict=False):
         (tmp_path / name).write_text(script)
-    walk = commands(PAGE)
-    script = "\n".join(["set -e", *(f"printf '@@@\\n'; {command.text}" for command in walk)])
-    run = subprocess.run(
-        ["timeout", "-k", "5", "200", "bash", "-c", script],
-        cwd=tmp_path,
-        env=os.environ
-        | {
-            "PATH": f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
-            "FACTORY_HOME": str(lake.home),
-            "FACTORY_CACHE": str(lake.cache),
-            "BLEND": blend,
-            "COLUMNS": "120",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    outputs = run.stdout.split("@@@\n")[1:]
-    for command, output in zip(walk, outputs, strict=True):
-        assert not command.shown or is_shown(command.shown, output), f"{command.text}\n{output}"
+    environment = {
+        "FACTORY_HOME": str(lake.home),
+        "FACTORY_CACHE": str(lake.cache),
+        "BLEND": blend,
+        "COLUMNS": "120",
+    }
+    check_page(tmp_path, commands(PAGE), environment, within_s=200)
     first, second = ((tmp_path / name).read_text().split("\n") for name in ("first.log", "second.log"))
     offsets = [int(line.split()[0]) for line in [*first, *second] if line]
     assert offsets == list(range(N_STEPS))

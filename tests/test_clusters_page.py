@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,9 +10,9 @@ import pytest
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.settings import Settings
-from tests.pages import Command, commands, fenced, is_shown
+from tests.page_runs import ROOT, check_page
+from tests.pages import Command, commands, fenced
 
-ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "clusters.md"
 CELL = "2"  # of the mails, on the page; another machine may number the cells in another way
 
@@ -45,25 +43,11 @@ def cell_of_mails(lake: Lake) -> int:
 
 
 def check(folder: Path, walk: Sequence[Command]) -> None:
-    """Run commands in one shell, and compare their output with the output on the page."""
-    script = "\n".join(["set -e", *(f"printf '@@@\\n'; {command.text}" for command in walk)])
-    run = subprocess.run(
-        ["timeout", "-k", "5", "900", "bash", "-c", script],
-        cwd=folder,
-        env=os.environ
-        | {
-            "PATH": f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
-            "FACTORY_HOME": str(folder / "lake"),
-            "FACTORY_CACHE": str(Settings().cache),
-            "FACTORY_DATASETS": "datasets.yaml",
-            "COLUMNS": "120",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    outputs = run.stdout.split("@@@\n")[1:]
-    for command, output in zip(walk, outputs, strict=True):
-        assert not command.shown or is_shown(command.shown, output), f"{command.text}\n{output}"
+    """Run commands of the page on the lake of the test."""
+    environment = {
+        "FACTORY_HOME": str(folder / "lake"),
+        "FACTORY_CACHE": str(Settings().cache),
+        "FACTORY_DATASETS": "datasets.yaml",
+        "COLUMNS": "120",
+    }
+    check_page(folder, walk, environment, within_s=900)

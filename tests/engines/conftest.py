@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from factory.settings import Settings
 from tests.engines.processes import ObjectStore, Postgres, SparkCluster
 
 
@@ -35,6 +37,17 @@ def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectSto
     server = ObjectStore(tmp_path_factory.mktemp("store"))
     yield server
     server.stop()
+
+
+@pytest.fixture
+def settings(object_store: ObjectStore, tmp_path: Path) -> Settings:
+    """Settings that lead straight to the store."""
+    return Settings(
+        home=tmp_path,
+        s3_endpoint=object_store.endpoint,
+        s3_access_key_id=object_store.key_id,
+        s3_secret_access_key=object_store.secret,
+    )
 
 
 @pytest.fixture(scope="session")

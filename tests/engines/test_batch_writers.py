@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,17 +33,6 @@ class Hourly:
 
     def after(self, seconds: float, lanes: int) -> float:  # noqa: ARG002
         return 3600.0
-
-
-@pytest.fixture
-def settings(object_store: ObjectStore, tmp_path: Path) -> Settings:
-    """Settings that lead straight to the store."""
-    return Settings(
-        home=tmp_path,
-        s3_endpoint=object_store.endpoint,
-        s3_access_key_id=object_store.key_id,
-        s3_secret_access_key=object_store.secret,
-    )
 
 
 @pytest.fixture(scope="module")

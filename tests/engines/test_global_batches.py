@@ -63,17 +63,6 @@ def uri(object_store: ObjectStore, unique: str) -> str:
 
 
 @pytest.fixture
-def settings(object_store: ObjectStore, tmp_path: Path) -> Settings:
-    """Settings that lead straight to the store."""
-    return Settings(
-        home=tmp_path,
-        s3_endpoint=object_store.endpoint,
-        s3_access_key_id=object_store.key_id,
-        s3_secret_access_key=object_store.secret,
-    )
-
-
-@pytest.fixture
 def proxy(object_store: ObjectStore) -> Iterator[Proxy]:
     """A faulty way to the store."""
     with proxy_of(object_store) as way:

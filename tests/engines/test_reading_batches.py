@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,17 +25,6 @@ pytestmark = pytest.mark.process
 
 MESH = Mesh(dp=2, cp=2)
 STEPS = 12
-
-
-@pytest.fixture
-def settings(object_store: ObjectStore, tmp_path: Path) -> Settings:
-    """Settings that lead straight to the store."""
-    return Settings(
-        home=tmp_path,
-        s3_endpoint=object_store.endpoint,
-        s3_access_key_id=object_store.key_id,
-        s3_secret_access_key=object_store.secret,
-    )
 
 
 @pytest.fixture

@@ -200,17 +200,23 @@ def test_a_waiting_reader_is_told_that_its_namespace_is_gone(
         read(reader, offset=1)
 
 
-@pytest.mark.parametrize("request_of", ["a batch", "a segment"])
-def test_a_deadline_is_kept_while_the_store_does_not_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request_of: str
-) -> None:
+def polled_reader(folder: Path, monkeypatch: pytest.MonkeyPatch) -> BatchReader:
+    """A reader that knows of nine batches in short segments, and has read none."""
     small_log(monkeypatch, checkpoint_versions=4, segment_steps=4)
-    uri = new_namespace(tmp_path)
+    uri = new_namespace(folder)
     lane = Lane(uri)
     for number in range(9):
         lane.put(batch(number))
     reader = BatchReader(uri)
     reader._follower.poll()
+    return reader
+
+
+@pytest.mark.parametrize("request_of", ["a batch", "a segment"])
+def test_a_deadline_is_kept_while_the_store_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request_of: str
+) -> None:
+    reader = polled_reader(tmp_path, monkeypatch)
     answer = threading.Event()
     before = set(reading_threads())
 
@@ -232,13 +238,7 @@ def test_a_deadline_is_kept_while_the_store_does_not_answer(
 def test_a_state_does_not_wait_for_a_segment_beyond_its_deadline(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small_log(monkeypatch, checkpoint_versions=4, segment_steps=4)
-    uri = new_namespace(tmp_path)
-    lane = Lane(uri)
-    for number in range(9):
-        lane.put(batch(number))
-    reader = BatchReader(uri)
-    reader._follower.poll()
+    reader = polled_reader(tmp_path, monkeypatch)
     asked, answer = threading.Event(), threading.Event()
     get = Folder.get
 
@@ -254,7 +254,7 @@ def test_a_state_does_not_wait_for_a_segment_beyond_its_deadline(
         with use_context(CallContext(timeout_s=0.2)), pytest.raises(Stalled, match="did not answer in time"):
             reader.state(3)
         answer.set()
-        assert other.result(10) == BatchReader(uri).state(2)
+        assert other.result(10) == BatchReader(str(tmp_path)).state(2)
 
 
 def test_a_cancelled_call_ends_the_wait(tmp_path: Path) -> None:

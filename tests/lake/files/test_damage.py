@@ -24,26 +24,11 @@ from factory.lake.publish import append
 from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from factory.settings import Settings
+from tests.lake.files.book import documents
 from tests.lake.files.places import place
 
 BOOK, OTHER = raw("book"), raw("other")
 LINEAGE = Lineage(asset="x", run_id="run", code_version="1")
-
-
-def documents(n: int) -> pa.Table:
-    rows = [
-        {
-            "doc_id": f"{number:032x}",
-            "source": "book",
-            "key": f"page {number}",
-            "text": f"text of page {number} " * 40,
-            "content_hash": f"{number}",
-            "n_bytes": 14,
-            "media_type": "text/plain",
-        }
-        for number in range(n)
-    ]
-    return pa.Table.from_pylist(rows, schema=RAW.columns)
 
 
 @pytest.fixture
@@ -52,7 +37,7 @@ def lake(tmp_path: Path) -> Lake:
     lake = Lake(Settings(home=tmp_path))
     for name in (BOOK, OTHER):
         lake.create(name, RAW)
-        append(lake, name, RAW, documents(300), LINEAGE)
+        append(lake, name, RAW, documents(range(300)), LINEAGE)
     return lake
 
 
@@ -112,7 +97,7 @@ def test_every_reader_names_file_column_and_page_of_a_flipped_bit(
 
 def test_the_damaged_page_of_a_registered_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "own.parquet"
-    pq.write_table(documents(10), path, write_page_checksum=True)
+    pq.write_table(documents(range(10)), path, write_page_checksum=True)
     flip(path, chunk(path, "text")[1])
     with pytest.raises(SourceChanged, match=r"own\.parquet, column `text`, row group 0, page 0"):
         list(RegisteredTexts().read([place(path, 3, "text")], pa.array([""])))
@@ -249,7 +234,7 @@ def test_a_damaged_table_is_recreated_if_all_its_rows_are_replaced(
         made = lake.create(BOOK, RAW, replaced=True)
     assert file.name in caplog.text
     assert made.current_snapshot() is None
-    assert append(lake, BOOK, RAW, documents(5), LINEAGE).rows == 5
+    assert append(lake, BOOK, RAW, documents(range(5)), LINEAGE).rows == 5
     assert lake.create(BOOK, RAW, replaced=True).current_snapshot() is not None  # an intact one stays
 
 

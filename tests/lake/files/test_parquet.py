@@ -19,6 +19,7 @@ from factory.lake.publish import append
 from factory.lake.schemas.ingest import RAW
 from factory.lake.tables import Lake
 from factory.settings import Settings
+from tests.lake.files.book import documents
 
 BOOK = raw("book")
 LINEAGE = Lineage(asset="x", run_id="run", code_version="1")
@@ -47,22 +48,12 @@ NESTED = pa.table(
 )
 
 
-def documents(first: int) -> pa.Table:
-    """Documents whose column `metadata` is a map."""
-    rows = [
-        {
-            "doc_id": f"{number:032x}",
-            "source": "book",
-            "key": f"page {number}",
-            "text": f"text of page {number} " * 40,
-            "content_hash": f"{number}",
-            "n_bytes": 14,
-            "media_type": "text/plain",
-            "metadata": [("author", f"author {number}"), ("year", str(1900 + number))],
-        }
-        for number in range(first, first + N_ROWS)
-    ]
-    return pa.Table.from_pylist(rows, schema=RAW.columns)
+def pages(number: int) -> pa.Table:
+    """Pages of one file, with a column `metadata` that is a map."""
+    return documents(
+        range(number * N_ROWS, (number + 1) * N_ROWS),
+        metadata=lambda page: [("author", f"author {page}"), ("year", str(1900 + page))],
+    )
 
 
 @pytest.fixture
@@ -71,7 +62,7 @@ def files(tmp_path: Path) -> list[Path]:
     lake = Lake(Settings(home=tmp_path))
     lake.create(BOOK, RAW)
     for number in range(N_FILES):
-        append(lake, BOOK, RAW, documents(number * N_ROWS), LINEAGE)
+        append(lake, BOOK, RAW, pages(number), LINEAGE)
     paths = [Path(task.file.file_path.removeprefix("file:")) for task in lake.table(BOOK).scan().plan_files()]
     for path in paths:
         Path(sums_file(str(path))).unlink()

@@ -10,7 +10,7 @@ from factory.orchestration.table.table_asset import declaration_of
 from tests.orchestration.declared import declared, refusal
 from tests.orchestration.runs import reads
 
-BALANCED = """\
+FIRST_ROUND = """\
 datasets:
   - name: notes
     kind: prose
@@ -18,6 +18,10 @@ datasets:
     paths: notes
     rounds:
       - rules: [gopher_quality]
+"""
+BALANCED = (
+    FIRST_ROUND
+    + """\
       - balance: {over: [language, length], target: uniform, size: 0.5}
     variants:
       strict:
@@ -34,6 +38,7 @@ datasets:
 groups:
   prose: {sweep: [0.7]}
 """
+)
 
 
 def test_a_balanced_round_has_categories_rates_and_a_rule_that_reads_them(folder: Path) -> None:
@@ -94,14 +99,9 @@ def test_a_dataset_is_balanced_once(folder: Path) -> None:
     )
 
 
-CLUSTERED = """\
-datasets:
-  - name: notes
-    kind: prose
-    format: files
-    paths: notes
-    rounds:
-      - rules: [gopher_quality]
+CLUSTERED = (
+    FIRST_ROUND
+    + """\
       - clusters: {cells: 4, verdicts: {2: keep}}
       - balance: {over: [cell, length], size: 0.5}
     variants:
@@ -119,6 +119,7 @@ datasets:
           - clusters: {cells: 4, verdicts: {2: keep}}
           - rules: [c4]
 """
+)
 
 
 def test_a_round_with_clusters_judges_by_the_verdicts_on_documents_that_earlier_rounds_kept(
