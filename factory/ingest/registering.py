@@ -28,7 +28,9 @@ def registering(
             continue
         [name] = work_of_file.names
         path = local_path(work_of_file.place.location(name))
-        if not reachable or path is None:
+        if path is None:
+            candidates.refused[key_of(os.fsdecode(name))] = "it is not on a disk of this machine"
+        elif not reachable:
             candidates.refused[key_of(os.fsdecode(name))] = (
                 f"the warehouse {warehouse} is on another storage than this file"
             )

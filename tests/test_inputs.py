@@ -1,0 +1,140 @@
+"""A datasets file over a bucket, the Hub and a web server gives the tables of the same files in a folder."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from factory.settings import Settings
+from tests.clusters.test_kills import contents
+from tests.engines.processes import ObjectStore
+from tests.ingest.remote.conftest import upload
+from tests.ingest.remote.web_server import WebServer, serving_files
+
+ROOT = Path(__file__).parents[1]
+FACTORY = [sys.executable, "-c", "from factory.cli.entry import main; main()"]
+DATASETS = """\
+datasets:
+  - {{name: web, kind: prose, format: jsonl, paths: "{bucket}/web/**/*.jsonl", text: text, key: id, {rounds}}}
+  - {{name: hub, kind: prose, format: parquet, paths: "{hub}", text: text, key: id, {rounds}}}
+  - {{name: books, kind: prose, format: jsonl, paths: "{books}/b.jsonl.gz", text: text, key: id, {rounds}}}
+"""
+ROUNDS = "rules: [word_count], limits: {word_count: [1, 100000]}"
+
+pytestmark = [pytest.mark.slow, pytest.mark.process, pytest.mark.long, pytest.mark.timeout(1_800)]
+
+
+def write_corpus(folder: Path) -> None:
+    from pydoc_data.topics import topics
+
+    words = re.findall(r"\S+", " ".join(topics[name] for name in sorted(topics)))
+    texts = [" ".join(words[60 * n : 60 * n + 60]) for n in range(300)]
+    rows = [{"id": number, "text": text} for number, text in enumerate(texts)]
+    lines = [json.dumps(row) for row in rows]
+    for name, part in (("web/a.jsonl", lines[:60]), ("web/deep/b.jsonl", lines[60:120])):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("\n".join([*part, "no json", ""]))
+    (folder / "web" / "left.txt").write_text("no records")
+    (folder / "name" / "data").mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(rows[120:220]), folder / "name" / "data" / "train.parquet")
+    (folder / "name" / "README.md").write_text("---\nlicense: mit\nlanguage: en\n---\n")
+    (folder / "books").mkdir()
+    (folder / "books" / "b.jsonl.gz").write_bytes(gzip.compress("\n".join(lines[220:]).encode()))
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    write_corpus(tmp_path / "corpus")
+    return tmp_path / "corpus"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ObjectStore]:
+    (tmp_path / "store").mkdir()
+    server = ObjectStore(tmp_path / "store")
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def web(corpus: Path) -> Iterator[WebServer]:
+    """The books as files of a server with a password, and the dataset `owner/name` of a Hub."""
+    hub = corpus / "name"
+    files = {path.relative_to(hub).as_posix(): path for path in hub.rglob("*") if path.is_file()}
+    files["b.jsonl.gz"] = corpus / "books" / "b.jsonl.gz"
+    with serving_files({name: path.read_bytes() for name, path in files.items()}) as server:
+        yield server
+
+
+def run(folder: Path, lake: str, environment: dict[str, str], *, kill: bool = False) -> str:
+    """Make all tables of `<lake>.yaml`, or kill the run once it has made one; return its output."""
+    log = folder / f"{lake}.log"
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [*FACTORY, "materialize", "*", "--changed", "-f", f"{lake}.yaml"],
+            cwd=folder,
+            env=os.environ | environment | {"FACTORY_HOME": str(folder / lake), "PYTHONPATH": str(ROOT)},
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    while kill and process.poll() is None and "made " not in log.read_text():
+        time.sleep(0.1)
+    if kill:
+        os.killpg(process.pid, 9)
+    status = process.wait()
+    assert status == (-9 if kill else 0), log.read_text()
+    return log.read_text()
+
+
+@pytest.mark.invariant("Remote files give the tables of the same files in a folder; no secret is written.")
+def test_remote_files_give_the_tables_of_a_folder(
+    tmp_path: Path, corpus: Path, store: ObjectStore, web: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = {
+        "FACTORY_CACHE": str(Settings().cache),
+        "AWS_ENDPOINT_URL": store.endpoint,
+        "AWS_ACCESS_KEY_ID": store.key_id,
+        "AWS_SECRET_ACCESS_KEY": store.secret,
+        "HF_ENDPOINT": web.address,
+        "HF_TOKEN": web.token,
+        "NETRC": str(tmp_path / "netrc"),
+    }
+    (tmp_path / "netrc").write_text(f"machine 127.0.0.1 login reader password {web.password}\n")
+    with monkeypatch.context() as keys:
+        for name, text in environment.items():
+            keys.setenv(name, text)
+        upload(corpus / "web", f"{store.bucket('corpus')}/web")
+    places = {
+        "remote": ("s3://corpus", "hf://datasets/owner/name@main", f"{web.address}/locked"),
+        "local": (str(corpus), str(corpus / "name"), str(corpus / "books")),
+    }
+    for lake, (bucket, hub, books) in places.items():
+        text = DATASETS.format(bucket=bucket, hub=hub, books=books, rounds=ROUNDS)
+        (tmp_path / f"{lake}.yaml").write_text(text)
+    run(tmp_path, "remote", environment, kill=True)
+    run(tmp_path, "remote", environment)
+    run(tmp_path, "local", environment)
+    remote, local = (contents(tmp_path / lake) for lake in places)
+    local.pop("registered.hub")  # the Parquet file stays where it is, if it is on the storage of the lake
+    assert remote == local
+    assert {"packed.web", "packed.hub", "packed.books"} <= remote.keys()
+    n_requests = sum(web.requests.values())
+    assert "0 tables made" in run(tmp_path, "remote", environment)
+    assert sum(web.requests.values()) - n_requests < 20  # states, and no text
+    for path in [*(tmp_path / "remote").rglob("*"), tmp_path / "remote.log"]:
+        if path.is_file():
+            content = path.read_bytes()
+            secrets = (store.secret, web.password, web.token)
+            assert not any(secret.encode() in content for secret in secrets), path
