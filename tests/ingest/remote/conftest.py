@@ -12,7 +12,7 @@ from obstore.store import S3Store
 from tests.engines.processes import ObjectStore
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
     """A server of S3, with its endpoint and its keys in the environment."""
     server = ObjectStore(tmp_path_factory.mktemp("store"))
