@@ -241,3 +241,12 @@ def test_accelerate_on_two_ranks_is_refused(
     program.write_text(WRONG.replace("flush=True)", "flush=True)\n            raise SystemExit(1)"))
     output = printed([str(program), address, blend, endless, way], tmp_path, ranks=2, status=1)
     assert f"{way}: PreparedByAccelerate" in output
+
+
+@pytest.mark.parametrize(
+    "file", ["tests/clusters/test_checkpoint_losses.py", "tests/models/test_sentence_embedder.py"]
+)
+def test_tests_of_models_pass_where_the_frameworks_are(file: str) -> None:
+    """These files skip themselves elsewhere, so a skipped test here is an error."""
+    summary = printed(["-m", "pytest", "-n0", "-p", "no:cacheprovider", str(ROOT / file)], ROOT)
+    assert re.search(r"^\d+ passed in ", summary, re.MULTILINE), summary

@@ -167,7 +167,7 @@ def _unchanged(spec: EmbedderSpec | None, kind: str, source: str) -> Callable[[]
             "Restore them, or make the table again, and all clusters with it."
         )
     if kind == "sentence_transformers":
-        return partial(udf.open_sentence_transformer, str(spec.path))
+        return partial(udf.open_sentence_transformer, str(spec.path), source)
     own = _own_embedder(spec)
     register_pickle_by_value(sys.modules[type(own).__module__])  # no worker can import a user's file
     return partial(udf.PythonEmbedder, spec.reference, own)
@@ -175,7 +175,7 @@ def _unchanged(spec: EmbedderSpec | None, kind: str, source: str) -> Callable[[]
 
 def _file_dimensions(spec: EmbedderSpec) -> int:
     if spec.kind == "sentence_transformers":
-        return udf.open_sentence_transformer(str(spec.path)).dimensions
+        return udf.open_sentence_transformer(str(spec.path), spec.source).dimensions
     return udf.PythonEmbedder(spec.reference, _own_embedder(spec)).dimensions
 
 

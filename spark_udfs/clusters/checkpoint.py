@@ -120,7 +120,7 @@ def open_checkpoint(folder: str, files: str, learning_rate: float) -> Checkpoint
     context = min(MOST_CONTEXT, longest or MOST_CONTEXT)
     prefix = tokenizer.eos_token_id if tokenizer.bos_token_id is None else tokenizer.bos_token_id
     proxy = CheckpointProxy(model, tokenizer, context, vocabulary, prefix, learning_rate)
-    _require_causal(model, proxy.windows(_PROBE)[0], name)
+    _require_causal(model, proxy.windows(_PROBE)[0][:-1], name)
     return proxy
 
 
@@ -187,7 +187,7 @@ def _require_causal(model: Any, tokens: torch.Tensor, name: str) -> None:
     import torch
 
     other = tokens.clone()
-    other[-1] = tokens[0] if tokens[-1] != tokens[0] else (tokens[0] + 1) % len(tokens)
+    other[-1] = tokens[-2]
     with torch.inference_mode():
         logits, logits_of_other = (
             model(input_ids=window[None], use_cache=False).logits[0, :-1] for window in (tokens, other)

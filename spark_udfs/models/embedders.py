@@ -172,8 +172,12 @@ class PythonEmbedder:
 
 
 @lru_cache(maxsize=1)
-def open_sentence_transformer(folder: str) -> SentenceEmbedder:
-    """Return the model in a folder; raises ConfigurationError without the library and for another folder."""
+def open_sentence_transformer(folder: str, source: str) -> SentenceEmbedder:
+    """Return the model in a folder; `source` is the hash of its files, since a worker may outlive them.
+
+    Raises ConfigurationError without the library and for another folder.
+    """
+    del source
     if importlib.util.find_spec("sentence_transformers") is None:
         raise ConfigurationError(
             "The embedder `sentence_transformers` needs the library of that name. Install it: "
