@@ -6,7 +6,7 @@ from another language, which the proxy learns, and from templates, which it lear
 
     clusters   doc_id, cell, cluster
     documents  doc_id, text
-    languages  documents -> (doc_id, detected_language)
+    languages  texts -> languages
 """
 
 from __future__ import annotations
@@ -27,9 +27,6 @@ from factory.models.arrow_stream import arrow_stream_of
 from factory.models.sampling import unit_interval
 from spark_udfs.clusters import losses as udf
 
-Languages = Callable[[DataFrame], DataFrame]
-"""The language of documents (doc_id, text, language): (doc_id, detected_language)."""
-
 _CANDIDATES = 4 * udf.DOCUMENTS  # of a cluster, expected, from which the first by hash are chosen
 _COMMON_WORDS_DOCUMENTS = 2_000  # that tell how common words are
 
@@ -37,30 +34,33 @@ _COMMON_WORDS_DOCUMENTS = 2_000  # that tell how common words are
 def losses(
     clusters: DataFrame,
     documents: DataFrame,
-    languages: Languages,
+    languages: udf.Languages | None,
     proxy: DataFrame,
     weight: float = WEIGHT,
     checkpoint: Checkpoint | None = None,
 ) -> DataFrame:
     """Return a row of LOSSES for each cluster of `clusters` (CLUSTERS); `proxy` is the row of PROXY.
 
-    The row does not hold a checkpoint: `checkpoint` names its files. Runs two bounded jobs when called, to
-    read the proxy and to count common words. Raises ConfigurationError if the files of a checkpoint have
-    changed since its row was made.
+    Without `languages` the documents have theirs in a column `language`. The row does not hold a checkpoint:
+    `checkpoint` names its files. Runs three bounded jobs when called, to read the proxy, to choose the
+    documents that are scored, and to count common words. Raises ConfigurationError if the files of a
+    checkpoint have changed since its row was made.
     """
     model = proxy.toArrow()
     sizes = clusters.groupBy("cluster", "cell").agg(F.count("*").alias("n_documents"))
-    sample = _sample(clusters, sizes, documents, model["trained_below"][0].as_py())
-    common_words = sample.orderBy("unit", "doc_id").limit(_COMMON_WORDS_DOCUMENTS).select("text")
+    sample = _sample(clusters, sizes, model["trained_below"][0].as_py()).localCheckpoint()
+    first = sample.orderBy("unit", "doc_id").limit(_COMMON_WORDS_DOCUMENTS)
+    text = F.substring("text", 1, udf.TEXT_BYTES).alias("text")
+    texts = documents.where("text != ''").select("doc_id", text, *([] if languages else ["language"]))
     score = partial(
         udf.losses,
         open_proxy=_opening(model, checkpoint),
         weight=weight,
-        document_frequency=document_frequency(common_words),
+        document_frequency=document_frequency(texts.join(F.broadcast(first), "doc_id")),
+        languages=languages,
     )
     scores = (
-        sample.join(languages(sample), "doc_id", "left")
-        .select("cluster", "unit", "doc_id", F.col("detected_language").alias("language"), "text")
+        sample.join(texts, "doc_id")
         .repartition("cluster")
         .sortWithinPartitions("cluster", "unit", "doc_id")
         .mapInArrow(score, from_arrow_schema(udf.SCORES))
@@ -84,12 +84,12 @@ def _opening(model: pa.Table, checkpoint: Checkpoint | None) -> Callable[[], udf
     return partial(udf.load, arrow_stream_of(model))
 
 
-def _sample(clusters: DataFrame, sizes: DataFrame, documents: DataFrame, trained_below: float) -> DataFrame:
-    """(cluster, unit, doc_id, text) of the documents that are scored, with the `language` of code."""
+def _sample(clusters: DataFrame, sizes: DataFrame, trained_below: float) -> DataFrame:
+    """(cluster, unit, doc_id) of the documents that are scored, if they have a text."""
     share = F.lit(float(_CANDIDATES)) / F.col("n_documents")
     below = trained_below + (1 - trained_below) * share
     by_hash = Window.partitionBy("cluster").orderBy("unit", "doc_id")
-    first = (
+    return (
         clusters.select("doc_id", "cluster", unit_interval().alias("unit"))
         .join(sizes.select("cluster", "n_documents"), "cluster")
         .where((F.col("unit") >= trained_below) & (F.col("unit") < below))
@@ -97,6 +97,3 @@ def _sample(clusters: DataFrame, sizes: DataFrame, documents: DataFrame, trained
         .where(F.col("place") <= udf.DOCUMENTS)
         .select("cluster", "unit", "doc_id")
     )
-    text = F.substring("text", 1, udf.TEXT_BYTES).alias("text")
-    columns = ["language"] if "language" in documents.columns else []
-    return first.join(documents.select("doc_id", text, *columns).where("text != ''"), "doc_id")

@@ -26,6 +26,9 @@ LEAST_DOCUMENTS = 32  # that are scored; fewer have no loss
 _N_EXAMPLES = 20
 _TERMS_DOCUMENTS, _TERMS_CHARACTERS = 50, 4_096  # of a cluster and a document, which give the terms
 
+Languages = Callable[[pa.Array], pa.Array]
+"""The language of each text, or null."""
+
 SCORES = pa.schema(
     [
         ("cluster", pa.int32()),
@@ -87,14 +90,17 @@ def losses(
     open_proxy: Callable[[], Proxy],
     weight: float,
     document_frequency: DocumentFrequency,
+    languages: Languages | None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield SCORES of batches of (cluster, doc_id, language, text), sorted by cluster; no text is empty.
+    """Yield SCORES of batches of (cluster, doc_id, text), sorted by cluster; no text is empty.
 
-    Holds the rows of one cluster at a time. Raises ConfigurationError for a loss that is not finite.
+    Without `languages` a column `language` has them. Holds the rows of one cluster at a time. Raises
+    ConfigurationError for a loss that is not finite.
     """
     proxy = open_proxy()
     for (cluster,), pieces in groups(batches, "cluster"):
         rows = pa.Table.from_batches(pieces)
+        language_of_texts = languages(rows["text"].combine_chunks()) if languages else rows["language"]
         texts = beginnings(rows["text"])
         cluster_loss = cluster_losses(texts, proxy, weight)
         _require_finite(cluster, cluster_loss)
@@ -103,7 +109,7 @@ def losses(
             "cluster": cluster,
             "n_sampled": len(rows),
             "n_families": cluster_loss.n_families,
-            "language": _most_frequent(rows["language"].to_pylist()),
+            "language": _most_frequent(language_of_texts.to_pylist()),
             "terms": top_terms(excerpts, document_frequency),
             "examples": rows["doc_id"].to_pylist()[:_N_EXAMPLES],
             "loss": cluster_loss.before,

@@ -30,6 +30,11 @@ def measure(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
     )
 
 
+def labels(texts: pa.Array) -> pa.Array:
+    """Return the likeliest language of each text; null without one."""
+    return measure(texts)[0]
+
+
 def detect(text: str) -> tuple[str | None, float | None]:
     """Return the likeliest language of `text` (ISO 639 code) and its probability, None without a letter."""
     head = text[:SEEN]

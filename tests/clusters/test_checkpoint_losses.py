@@ -225,6 +225,7 @@ def test_a_loss_that_is_not_finite_names_its_cluster(folder: Path) -> None:
         open_proxy=partial(open_checkpoint, str(folder), "", 1e30),
         weight=1.0,
         document_frequency={},
+        languages=None,
     )
     with pytest.raises(ConfigurationError, match=r"no finite loss on cluster 17\. Lower `learning_rate`"):
         list(rows)
@@ -257,9 +258,9 @@ def test_clusters_have_the_same_losses_in_any_partitioning_of_spark(
 
     def rows_of(n_tasks: int) -> pa.Table:
         parts = documents.repartition(n_tasks)
-        clusters, texts = parts.selectExpr("doc_id", "0 AS cell", "cluster"), parts.select("doc_id", "text")
-        languages = parts.selectExpr("doc_id", "'en' AS detected_language")
-        table = table_of_losses(clusters, texts, lambda _: languages, proxy, 3.0, checkpoint)
+        clusters = parts.selectExpr("doc_id", "0 AS cell", "cluster")
+        texts = parts.selectExpr("doc_id", "text", "'en' AS language")
+        table = table_of_losses(clusters, texts, None, proxy, 3.0, checkpoint)
         return table.toArrow().sort_by("cluster")
 
     table = rows_of(1)

@@ -34,16 +34,16 @@ def rows() -> list[tuple[str, str, int, str | None]]:
 
 @pytest.fixture(scope="module")
 def documents(spark: SparkSession) -> DataFrame:
-    schema = "doc_id string, text string, cluster int, detected_language string"
+    schema = "doc_id string, text string, cluster int, language string"
     return spark.createDataFrame(rows(), schema)
 
 
 def tables_of(documents: DataFrame, n_tasks: int) -> tuple[pa.Table, pa.Table, pa.Table]:
     parts = documents.repartition(n_tasks)
     clusters = parts.selectExpr("doc_id", "0 AS cell", "cluster")
-    texts, languages = parts.select("doc_id", "text"), parts.select("doc_id", "detected_language")
+    texts = parts.select("doc_id", "text", "language")
     proxy = proxy_table(texts, "raw.planted")
-    losses_rows = losses(clusters, texts, lambda _: languages, proxy, 3.0)
+    losses_rows = losses(clusters, texts, None, proxy, 3.0)
     verdicts_of = verdicts(losses_rows, VerdictLimits(), {1: "downsample"})
     return proxy.toArrow(), losses_rows.toArrow().sort_by("cluster"), verdicts_of.toArrow().sort_by("cluster")
 
@@ -81,16 +81,12 @@ def test_planted_clusters_get_their_verdicts_in_any_partitioning(documents: Data
 
 def test_a_cluster_that_only_trained_the_proxy_has_a_row(documents: DataFrame) -> None:
     tiny = documents.where("cluster = 11").cache()
-    parts = tiny.select("doc_id", "text")
+    parts = tiny.select("doc_id", "text", "language")
     proxy = proxy_table(parts, "raw.planted")
     below = proxy.toArrow()["trained_below"][0].as_py()
     alone = tiny.where(unit_interval() < below).selectExpr("doc_id", "0 AS cell", "cluster")
     assert alone.count() > 0
-    [row] = (
-        losses(alone, parts, lambda _: tiny.select("doc_id", "detected_language"), proxy)
-        .toArrow()
-        .to_pylist()
-    )
+    [row] = losses(alone, parts, None, proxy).toArrow().to_pylist()
     assert (row["n_sampled"], row["n_families"], row["terms"], row["examples"]) == (0, 0, [], [])
     assert (row["loss"], row["loss_after"]) == (None, None)
 

@@ -31,14 +31,13 @@ from factory.errors import ConfigurationError
 from factory.filters.documents_table import documents_table
 from factory.filters.rule import Rule
 from factory.filters.rules.clustered import ClusterNoise, ClusterRepetition
-from factory.filters.rules.language import LanguageScore
-from factory.filters.stage import measure
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas import clusters as schemas
 from factory.orchestration.chain.filters_preparation import Preparation, Prepared
 from factory.orchestration.chain.link import Chain, staying
 from factory.orchestration.host.resources import LakeRun
+from spark_udfs.filters.language_id import labels
 
 
 @dataclass(frozen=True)
@@ -196,7 +195,8 @@ class Clustering(Preparation):
 
     def _losses(self, chain: Chain) -> dg.AssetsDefinition:
         """The losses of the clusters by the proxy model."""
-        options, checkpoint, languages = self.options, self.checkpoint, _languages(self.kind)
+        options, checkpoint = self.options, self.checkpoint
+        languages = None if self.kind == "code" else labels
         fine_name, proxy_name = (names.clusters(chain.dataset, part) for part in ("fine", "proxy"))
 
         @_asset(
@@ -269,15 +269,3 @@ def _asset(chain: Chain, part: str, **options: Any) -> Any:
     """`table_asset` for a table of clusters of the chain's dataset."""
     table = names.clusters(chain.dataset, part)
     return chain.table_asset(namespace=table.namespace, name=table.name, **options)
-
-
-def _languages(kind: str) -> Any:
-    """Return the function that gives documents their language: (doc_id, detected_language)."""
-
-    def by_detection(documents: DataFrame) -> DataFrame:
-        return measure(documents, [LanguageScore()]).select("doc_id", "detected_language")
-
-    def of_files(documents: DataFrame) -> DataFrame:
-        return documents.selectExpr("doc_id", "language AS detected_language")
-
-    return of_files if kind == "code" else by_detection

@@ -137,6 +137,7 @@ def test_every_document_of_each_partition_has_a_cluster_and_a_verdict(deliveries
         assert len(delivery.raw) == n_kinds * OF_A_KIND
         for rows in delivery.of_documents[::3]:
             assert rows.keys() == delivery.raw.keys()
+    assert {row["language"] for row in deliveries[-1].verdicts} <= {"en", "de"}
     clusters, *_, verdicts = deliveries[-1].of_documents
     members = {doc_id for doc_id, row in clusters.items() if row["cluster"] == 0}
     stays = {doc_id for doc_id, row in verdicts.items() if row["kept"]}
