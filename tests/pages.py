@@ -47,7 +47,7 @@ def commands(page: Path) -> list[Command]:
         else:
             _, *parts = re.split(r"^\$ (.*)\n", body, flags=re.MULTILINE)
             found += map(Command, parts[::2], parts[1::2])
-    return [it for it in found if it.text]
+    return [command for command in found if command.text]
 
 
 def is_shown(shown: str, said: str) -> bool:

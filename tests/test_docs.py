@@ -184,7 +184,7 @@ def test_every_exit_code_is_listed_with_its_class() -> None:
     base = errors.FactoryError
     found = [var for var in vars(errors).values() if isinstance(var, type) and issubclass(var, base)]
     classes: list[type[errors.FactoryError]] = sorted([*found, EndOfData], key=lambda it: it.exit_code)
-    expected = [f"| {it.exit_code} | `{it.__name__}` |" for it in classes]
+    expected = [f"| {error.exit_code} | `{error.__name__}` |" for error in classes]
     assert re.findall(r"^(\| \d+ \| `\w+` \|)", listed, re.MULTILINE) == expected
 
 

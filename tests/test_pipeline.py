@@ -286,8 +286,10 @@ def test_every_figure_of_the_summary_follows_from_the_tables(lake: Lake, spark: 
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_snapshots_of_tokens_say_which_tokenizer_made_them_and_how_many(lake: Lake, dataset: str) -> None:
     (model,) = lake.read(names.model("small"), ["tokenizer", "n_tokens"]).to_pylist()
-    tokenized, packed = (lake.published(of(dataset)) for of in (names.tokenized, names.packed))
-    assert {of.properties[TOKENIZER_ID] for of in (tokenized, packed)} == {tokenizer_id(model["tokenizer"])}
+    tokenized, packed = (lake.published(table_of(dataset)) for table_of in (names.tokenized, names.packed))
+    assert {publication.properties[TOKENIZER_ID] for publication in (tokenized, packed)} == {
+        tokenizer_id(model["tokenizer"])
+    }
     n_tokens = sum(lake.read(packed.table, ["n_tokens"])["n_tokens"].to_pylist())
     assert int(packed.properties[N_TOKENS]) == n_tokens > 0
     assert int(packed.properties[VOCABULARY_SIZE]) == model["n_tokens"] > 0
@@ -299,15 +301,15 @@ def test_described_shares_of_tokens_are_those_of_the_tables(lake: Lake, blend: s
     for one, weight in zip((CODE, PROSE), (3, 1), strict=True):
         n_tokens = lake.read(names.packed(one), ["n_tokens"])["n_tokens"].to_pylist()
         counts[(CODE, PROSE).index(one)] = weight * sum(n_tokens) / len(n_tokens)
-    assert [one.token_share for one in described.sources] == pytest.approx(
+    assert [source.token_share for source in described.sources] == pytest.approx(
         [count / sum(counts) for count in counts]
     )
-    assert {one.tokenizer_table for one in described.sources} == {"models.small"}
+    assert {source.tokenizer_table for source in described.sources} == {"models.small"}
 
 
 @pytest.mark.invariant("`factory trace` answers for every outcome: served, filtered, duplicate, bad record.")
 def test_trace_answers_for_fifty_documents_of_each_outcome(lake: Lake, blend: str) -> None:
-    blends = [it for it in served_by(lake.settings)[0] if it.id == blend]
+    blends = [blend_served for blend_served in served_by(lake.settings)[0] if blend_served.id == blend]
     bad = ids(lake, names.rejected(PROSE))[:PER_OUTCOME]
     filtered = ids(lake, names.filtered(PROSE), "kept = false")[:PER_OUTCOME]
     duplicates = ids(lake, names.dedup("small_prose", "decisions"), "kept = false")[:PER_OUTCOME]

@@ -128,7 +128,7 @@ def outputs(clone: Path) -> dict[str, str]:
     for name, text in zip(("page.yaml", "blend.yaml"), fenced(WALK, "yaml"), strict=True):
         (clone / name).write_text(text)
     for name, page in (("batches.py", WALK), ("readme.py", README)):
-        (text,) = [it for it in fenced(page, "python") if "BlenderClient(" in it]
+        (text,) = [block for block in fenced(page, "python") if "BlenderClient(" in block]
         (clone / name).write_text(of_the_walk(text).replace("50051", str(port)))
     (clone / "look.py").write_text(LOOK)
     ran, text = script()
@@ -229,11 +229,11 @@ def test_the_mistake_on_the_page_is_answered_as_it_says(clone: Path) -> None:
     (clone / "datasets.yaml").write_text(fenced(WALK, "yaml")[0].replace("include", "inclde", 1))
     with pytest.raises(ConfigurationError) as raised:
         corpus(clone / "datasets.yaml")
-    assert str(raised.value).splitlines()[-1].strip() in [it.strip() for it in fenced(WALK, "")]
+    assert str(raised.value).splitlines()[-1].strip() in [block.strip() for block in fenced(WALK, "")]
 
 
 def test_the_module_on_the_page_declares_assets(tmp_path: Path) -> None:
-    (text,) = [it for it in fenced(FIELDS, "python") if "ASSETS = " in it]
+    (text,) = [block for block in fenced(FIELDS, "python") if "ASSETS = " in block]
     (tmp_path / "notes.py").write_text(text)
     spec = importlib.util.spec_from_file_location("notes", tmp_path / "notes.py")
     assert spec is not None

@@ -182,7 +182,9 @@ def test_pip_learns_what_the_wheel_needs_and_who_may_use_it(wheel: Path, metadat
     assert re.fullmatch(rf"corpus_factory-{version}-cp311-abi3-manylinux_2_\d+_\w+\.whl", wheel.name)
     assert metadata["License-Expression"] == project["license"]
     assert metadata["Requires-Python"] == project["requires-python"]
-    required = [it for it in metadata.get_all("Requires-Dist", []) if "extra ==" not in it]
+    required = [
+        requirement for requirement in metadata.get_all("Requires-Dist", []) if "extra ==" not in requirement
+    ]
     assert len(required) == len(project["dependencies"])
     assert set(metadata.get_all("Provides-Extra", [])) == set(project["optional-dependencies"])
     assert str(metadata.get_payload()).strip() == (ROOT / "README.md").read_text().strip()

@@ -173,9 +173,9 @@ def _add_distributions(report: Report, cases: Sequence[Balanced]) -> None:
     for case in cases:
         counts = (case.before, case.after)
         line = f"{case.name} | {len(case.before):,}"
-        line += "".join(f" | {entropy(each):.2f}" for each in counts)
-        line += "".join(f" | {effective_number(each):,.1f}" for each in counts)
-        line += "".join(f" | {share_of_largest(each):.1%}" for each in counts)
+        line += "".join(f" | {entropy(count):.2f}" for count in counts)
+        line += "".join(f" | {effective_number(count):,.1f}" for count in counts)
+        line += "".join(f" | {share_of_largest(count):.1%}" for count in counts)
         line += f" | {case.farthest:.2%} | {case.n_short:,} | {case.n_missing:,} | {case.seconds:.1f}"
         figures.add_row(*cells(line))
         name = "balance." + case.name.replace(", ", ".").replace(" ", "_")

@@ -90,7 +90,7 @@ def seaweed() -> Iterator[Place]:
             options |= {f"{part}.port": f"{port}", f"{part}.port.grpc": f"{grpc}"}
         command = [f"{Path(sys.executable).parent / 'weed'}", "-logtostderr", "server"]
         server = subprocess.Popen(
-            [*command, *(f"-{name}={value}" for name, value in options.items())],
+            [*command, *(f"-{name}={option}" for name, option in options.items())],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,

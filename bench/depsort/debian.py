@@ -55,7 +55,7 @@ def _apt() -> tuple[str, ...]:
     command = (
         "apt-get",
         "-qq",
-        *(part for name, value in options.items() for part in ("-o", f"{name}={value}")),
+        *(part for name, option in options.items() for part in ("-o", f"{name}={option}")),
     )
     tools.run(*command, "update", folder=home)
     return command

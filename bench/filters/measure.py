@@ -121,7 +121,7 @@ def add_costs(
             costs.add_row(
                 f"{size}, {name}",
                 f"{mb:,.0f}" if mb else "",
-                *(f"{it:,.1f}" for it in span.seconds),
+                *(f"{duration:,.1f}" for duration in span.seconds),
                 f"{speed:,.1f}" if mb else "",
             )
             report.rows += [

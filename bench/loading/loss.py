@@ -103,7 +103,7 @@ def losses(lake: Settings, blend: str, run: Run, steps: int) -> npt.NDArray[np.f
     """The loss of every step; raises PeerFailed if a rank fails."""
     options = {"mesh": run.mesh, "strategy": run.strategy, "microbatches": str(run.microbatches)}
     options |= {"model": "hidden=32,layers=1", "port": "0"}
-    arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
+    arguments = [word for name, option in options.items() for word in (f"--{name}", option)]
     command = [sys.executable, "-m", "blender.loading", blend, *arguments]
     variables = environment() | lake.environment()
     with tempfile.TemporaryDirectory() as folder, serving(command, variables) as (_, address):

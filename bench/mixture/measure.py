@@ -179,7 +179,7 @@ def _checked(
 def _timed(mixed: Mixture, batches: list[npt.NDArray[np.int64]], rows: int) -> list[float]:
     """CPU microseconds per lookup, by round."""
     seconds = cpu_seconds(lambda: deque(map(mixed.place, batches), maxlen=0))
-    return [it / len(batches) / rows * 1e6 for it in seconds]
+    return [duration / len(batches) / rows * 1e6 for duration in seconds]
 
 
 def _slowest_ms(mixed: Mixture, rows: list[npt.NDArray[np.int64]]) -> float:

@@ -269,7 +269,7 @@ def _input_cells(span: Span, entered: Input | None) -> list[str]:
 def _cost_cells(span: Span) -> list[str]:
     peak = span.peak
     memory = (f"{it / MB:,.0f}" for it in (peak.total, peak.jvm, peak.workers))
-    return [*(f"{it:,.1f}" for it in span.seconds), *memory]
+    return [*(f"{duration:,.1f}" for duration in span.seconds), *memory]
 
 
 def _part_cells(found: Iterable[Split]) -> list[str]:

@@ -48,7 +48,7 @@ def delete_positions(table: Table, data_file: str, positions: list[int], path: P
     """Delete rows of a data file by their positions, by a file of these written to `path`."""
     ids = {"file_path": b"2147483546", "pos": b"2147483545"}
     rows = pa.table({"file_path": [data_file] * len(positions), "pos": pa.array(positions, pa.int64())})
-    named = pa.schema([of.with_metadata({"PARQUET:field_id": ids[of.name]}) for of in rows.schema])
+    named = pa.schema([field.with_metadata({"PARQUET:field_id": ids[field.name]}) for field in rows.schema])
     pq.write_table(rows.cast(named), path)
     _commit(table, path, len(positions), content=DataFileContent.POSITION_DELETES)
 

@@ -188,9 +188,9 @@ class Layout:
         if not pa.types.is_dictionary(self.stored):
             return pa.array(values, self.stored)
         # The keys of a narrow index do not reach beyond 127: later values repeat earlier ones.
-        distinct = list(dict.fromkeys(value for value in values if value is not None))[:100]
-        places = {value: place for place, value in enumerate(distinct)}
-        indices = [None if value is None else places.get(value, 0) for value in values]
+        distinct = list(dict.fromkeys(cell for cell in values if cell is not None))[:100]
+        places = {cell: place for place, cell in enumerate(distinct)}
+        indices = [None if cell is None else places.get(cell, 0) for cell in values]
         return pa.DictionaryArray.from_arrays(
             pa.array(indices, self.stored.index_type), pa.array(distinct, self.stored.value_type)
         )
@@ -237,7 +237,7 @@ def as_read(path: Path, kind: pa.DataType) -> pa.Array:
 
 def in_type(column: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     """The same values as one array of type `kind`, by way of Python's objects."""
-    values = [value.bytes if isinstance(value, uuid.UUID) else value for value in column.to_pylist()]
+    values = [cell.bytes if isinstance(cell, uuid.UUID) else cell for cell in column.to_pylist()]
     return pa.array(values, kind)
 
 

@@ -16,7 +16,7 @@ def every_type(n: int, *, nulls: bool = True, seed: int = 0) -> pa.Table:
     """`n` rows of every type a leaf column can have, and some nested ones."""
     random = np.random.default_rng(seed)
     integers = random.integers(-100, 100, n)
-    words = [f"word {it % 37} ö" for it in integers.tolist()]
+    words = [f"word {integer % 37} ö" for integer in integers.tolist()]
     days = [datetime.date(2020, 1, 1) + datetime.timedelta(days=int(integer)) for integer in integers]
     times = [datetime.datetime(2020, 1, 1) + datetime.timedelta(seconds=int(integer)) for integer in integers]
     values: dict[str, tuple[list[Any], pa.DataType]] = {
@@ -48,14 +48,17 @@ def every_type(n: int, *, nulls: bool = True, seed: int = 0) -> pa.Table:
         ),
         "list": ([list(range(abs(integer) % 5)) for integer in integers.tolist()], pa.list_(pa.int32())),
         "structs": (
-            [[{"word": words[at], "n": at}] * (abs(it) % 3) for at, it in enumerate(integers.tolist())],
+            [
+                [{"word": words[at], "n": at}] * (abs(integer) % 3)
+                for at, integer in enumerate(integers.tolist())
+            ],
             pa.list_(pa.struct([("word", pa.string()), ("n", pa.int64())])),
         ),
         "struct": ([{"x": integer} for integer in integers.tolist()], pa.struct([("x", pa.int32())])),
     }
     absent = random.random(n) < 0.2 if nulls else np.zeros(n, dtype=bool)
     columns = {
-        name: pa.array([None if gone else it for it, gone in zip(column, absent, strict=True)], kind)
+        name: pa.array([None if gone else cell for cell, gone in zip(column, absent, strict=True)], kind)
         for name, (column, kind) in values.items()
     }
     fields = [pa.field(name, column.type, nullable=nulls) for name, column in columns.items()]

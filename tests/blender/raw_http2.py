@@ -42,7 +42,7 @@ def _text(text: str) -> bytes:
 def headers(method: str, **metadata: str) -> bytes:
     """The header block of a call, every field a literal that is not indexed."""
     fields = {"content-type": "application/grpc", "te": "trailers", **metadata}
-    named = b"".join(b"\x00" + _text(name.replace("_", "-")) + _text(value) for name, value in fields.items())
+    named = b"".join(b"\x00" + _text(name.replace("_", "-")) + _text(field) for name, field in fields.items())
     return b"\x83\x86" + b"\x04" + _text(method) + b"\x01" + _text("blender") + named
 
 

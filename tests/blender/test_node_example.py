@@ -62,7 +62,7 @@ def test_the_example_reads_the_rows_of_our_client(width: int, shared_lake: Setti
             for source, ordinal in zip(batch.source, batch.ordinal, strict=True)
         ]
     found = [json.loads(line) for line in read.stdout.splitlines()]
-    assert [(it["offset"], it["source"], it["ordinal"], it["tokens"]) for it in found] == expected
+    assert [(row["offset"], row["source"], row["ordinal"], row["tokens"]) for row in found] == expected
     assert len(expected) == 8
 
 

@@ -38,7 +38,9 @@ pytestmark = pytest.mark.process
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
     """The trainer, byte for byte."""
-    (code,) = [it for it in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "main" in it]
+    (code,) = [
+        block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "main" in block
+    ]
     (tmp_path / "train.py").write_text(code)
     return tmp_path / "train.py"
 

@@ -13,9 +13,9 @@ import numpy as np
 def icws(tokens: np.ndarray, weights: np.ndarray, values: int, seed: int) -> np.ndarray:
     """(values, 2) int64: the token and the t that a bag has in each value."""
     drawn = [np.random.default_rng([seed, token]) for token in tokens.astype(np.uint64)]
-    r = np.array([it.gamma(2, size=values) for it in drawn])
-    c = np.array([it.gamma(2, size=values) for it in drawn])
-    beta = np.array([it.random(values) for it in drawn])
+    r = np.array([generator.gamma(2, size=values) for generator in drawn])
+    c = np.array([generator.gamma(2, size=values) for generator in drawn])
+    beta = np.array([generator.random(values) for generator in drawn])
     t = np.floor(np.log(weights)[:, None] / r + beta)
     least = (np.log(c) - r * (t - beta) - r).argmin(0)
     return np.stack([tokens[least], t[least, np.arange(values)].astype(np.int64)], axis=1)

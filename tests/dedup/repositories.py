@@ -61,7 +61,9 @@ class Corpus:
 
     def frames(self, spark: SparkSession, config: DedupConfig = CONFIG) -> tuple[DataFrame, ...]:
         """Documents, signatures, edges and components."""
-        fields = [pa.field(it.name, it.type) for it in (*RAW.columns, pa.field("dataset", pa.string()))]
+        fields = [
+            pa.field(column.name, column.type) for column in (*RAW.columns, pa.field("dataset", pa.string()))
+        ]
         first = self.first
         signed = [
             {
@@ -111,7 +113,7 @@ def random_corpus(seed: int, n: int = 24) -> Corpus:
         )
         held[f"{name}@{revision}"] = texts
     made.add(None, *drawn.sample(sorted(made.first), 4))
-    texts = [it for it in sorted(made.first) if it != "nothing"]
+    texts = [text for text in sorted(made.first) if text != "nothing"]
     for _ in range(n):
         made.add_edge(*drawn.sample(texts, 2), drawn.choice([0.8, 0.85, 0.99]))
     return made
@@ -148,9 +150,9 @@ class Oracle:
     def rank(self, name: str) -> tuple[object, ...]:
         """What the priority says of a repository; creation times are all different."""
         of = self.documents[name]
-        stars = max(int(str(it.get("stars") or 0)) for it in of)
-        created = max(it["created_at"] for it in of)  # type: ignore[type-var]
-        fork = any(it.get("fork_of") for it in of)
+        stars = max(int(str(document.get("stars") or 0)) for document in of)
+        created = max(document["created_at"] for document in of)  # type: ignore[type-var]
+        fork = any(document.get("fork_of") for document in of)
         return not self.pinned(name), fork, -(stars + 1).bit_length(), -created.timestamp()  # type: ignore[attr-defined]
 
     def pinned(self, name: str) -> bool:
@@ -168,15 +170,19 @@ class Oracle:
         return {text, *self.like[text]}
 
     def holders(self, text: str) -> list[str]:
-        return [it for it in self.order if any(of["content_hash"] == text for of in self.compared(it))]
+        return [
+            repository
+            for repository in self.order
+            if any(of["content_hash"] == text for of in self.compared(repository))
+        ]
 
     def shared(self, name: str, others: list[str]) -> tuple[int, int, float]:
         """Documents and bytes of a repository that one of `others` holds or nearly holds, and the share."""
-        held = {it["content_hash"] for other in others for it in self.compared(other)}
+        held = {document["content_hash"] for other in others for document in self.compared(other)}
         mine = self.compared(name)
-        common = [it for it in mine if self.around(str(it["content_hash"])) & held]
-        count, size = len(common), sum(int(str(it["n_bytes"])) for it in common)
-        total = sum(int(str(it["n_bytes"])) for it in mine)
+        common = [document for document in mine if self.around(str(document["content_hash"])) & held]
+        count, size = len(common), sum(int(str(document["n_bytes"])) for document in common)
+        total = sum(int(str(document["n_bytes"])) for document in mine)
         return count, size, min(count / len(mine), size / total) if mine else 0.0
 
     def pairs(self) -> dict[Pair, tuple[object, ...]]:
@@ -186,11 +192,13 @@ class Oracle:
         for left, right in combinations(sorted(self.documents), 2):
             of_left, of_right = self.shared(left, [right]), self.shared(right, [left])
             if (left, right) in met and max(of_left[2], of_right[2]) >= self.chosen.share:
-                found[left, right] = tuple(it for both in zip(of_left, of_right, strict=True) for it in both)
+                found[left, right] = tuple(
+                    document for both in zip(of_left, of_right, strict=True) for document in both
+                )
         return found
 
     def texts(self) -> set[str]:
-        return {str(it["content_hash"]) for name in self.documents for it in self.compared(name)}
+        return {str(document["content_hash"]) for name in self.documents for document in self.compared(name)}
 
     def _meet(self, text: str) -> list[Pair]:
         holders = [holder for other in self.around(text) for holder in self.holders(other)]
@@ -203,9 +211,11 @@ class Oracle:
         """The documents of a repository whose text is too common for all its pairs to meet."""
 
         def holders(text: str) -> int:
-            return sum(len(self.holders(it)) for it in self.around(text))
+            return sum(len(self.holders(text_near)) for text_near in self.around(text))
 
-        return [it for it in self.compared(name) if holders(str(it["content_hash"])) > self.most]
+        return [
+            document for document in self.compared(name) if holders(str(document["content_hash"])) > self.most
+        ]
 
     def decided(
         self, pairs: dict[Pair, tuple[object, ...]]

@@ -58,8 +58,8 @@ def test_known_texts_are_not_read_again(spark: SparkSession, documents: DataFram
     assert {name for name, row in grown.items() if row["n_tokens"] == -1} == known
     whole = by_hash(bags(documents, "code"))
     for column in ("bag", "copies"):
-        assert {it: row[column] for it, row in grown.items()} == {
-            it: row[column] for it, row in whole.items()
+        assert {text: row[column] for text, row in grown.items()} == {
+            text: row[column] for text, row in whole.items()
         }
 
 
@@ -81,7 +81,8 @@ def test_a_frequent_token_keeps_its_text_when_its_bag_goes(
         content = document(text, text)["content_hash"]
         kept = whole.where(F.col("content_hash") != content)
         counts = {
-            word: sum(word in it.split() for it in texts if it != text) for word in token_texts(previous)
+            word: sum(word in other_text.split() for other_text in texts if other_text != text)
+            for word in token_texts(previous)
         }
         frequent = {word: n for word, n in counts.items() if n >= 2}
         assert token_texts(vocabulary(kept, previous)) == frequent

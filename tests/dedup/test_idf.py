@@ -37,7 +37,7 @@ def test_no_pair_below_the_threshold_is_called_similar() -> None:
     idf = idf_table(counted, N_DOCUMENTS)
     pairs = around(tokens, frequencies, PAIRS)
     exact = dict(enumerate(pairs.similarities.tolist()))
-    assert all(THRESHOLD - 0.05 < exact[it] < THRESHOLD for it in range(PAIRS))
+    assert all(THRESHOLD - 0.05 < exact[pair] < THRESHOLD for pair in range(PAIRS))
     assert [*verified(pairs, idf, THRESHOLD)] == [*range(PAIRS, 2 * PAIRS)]
     assert verified(pairs, idf, 0.5) == pytest.approx(exact, abs=1e-12)
 

@@ -236,7 +236,7 @@ def test_documents_are_decided_among_those_of_kept_repositories(case: Case) -> N
     ):
         best.setdefault(str(row["content_hash"]), row)
     graph = nx.Graph()
-    graph.add_weighted_edges_from((left, right, it) for (left, right), it in corpus.edges.items())
+    graph.add_weighted_edges_from((left, right, edge) for (left, right), edge in corpus.edges.items())
     graph.add_nodes_from(corpus.first)
     kept: list[str] = []
     for text in sorted(best, key=lambda text: rank(best[text])):

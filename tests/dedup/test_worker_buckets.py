@@ -26,13 +26,17 @@ Documents = dict[int, list[int]]
 
 def _found(tasks: list[Documents], pair_bucket: int) -> list[tuple[int | None, int, int | None]]:
     batches = [
-        pa.RecordBatch.from_pylist([{"document": it, "buckets": of} for it, of in task.items()], SCHEMA)
+        pa.RecordBatch.from_pylist(
+            [{"document": document, "buckets": of} for document, of in task.items()], SCHEMA
+        )
         for task in tasks
     ]
     parted = sorted_by_part(udf.parted([batch]) for batch in batches)
     shared = sorted_by_part([udf.shared(parted)])
     found = pa.Table.from_batches(udf.collisions(shared, pair_bucket))
-    of_pairs, of_large = (found.filter(pc.equal(found["large"], it)).to_batches() for it in (False, True))
+    of_pairs, of_large = (
+        found.filter(pc.equal(found["large"], is_large)).to_batches() for is_large in (False, True)
+    )
     ends = [tuple(row.values()) for batch in udf.members(of_pairs) for row in batch.to_pylist()]
     assert sorted(ends) == sorted((other, one) for one, other in ends)
     pairs = [(None, one, other) for one, other in ends if one < other]

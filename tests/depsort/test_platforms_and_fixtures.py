@@ -32,7 +32,7 @@ def test_go_files_that_are_never_built_together_see_nothing() -> None:
 
 def test_more_variants_than_a_name_may_have_are_few_for_one_system() -> None:
     systems = ("aix", "darwin", "dragonfly", "freebsd", "linux", "netbsd", "openbsd", "solaris", "windows")
-    texts = {f"p/z_{it}.go": "package p\nconst Size = 1\n" for it in systems}
+    texts = {f"p/z_{system}.go": "package p\nconst Size = 1\n" for system in systems}
     assert pairs({**texts, "p/a_linux.go": "package p\nvar a = Size\n"}) == {("p/a_linux.go", "p/z_linux.go")}
 
 

@@ -66,7 +66,11 @@ class Platform:
         )
         waiting = list(self.services)
         while waiting:
-            ready = [it for it in waiting if set(self.services[it].get("depends_on", {})) <= {*self.started}]
+            ready = [
+                service
+                for service in waiting
+                if set(self.services[service].get("depends_on", {})) <= {*self.started}
+            ]
             assert ready, f"{waiting} wait for each other"
             for name in ready:
                 for _ in range(self.services[name].get("deploy", {}).get("replicas", 1)):

@@ -205,7 +205,7 @@ class ObjectStore:
             "volume.max": 0,
         }
         weed = Path(sys.executable).parent / "weed"
-        arguments = [f"-{name}={value}" for name, value in options.items()]
+        arguments = [f"-{name}={option}" for name, option in options.items()]
         self.process = Process([weed, "-logtostderr", "server", *arguments], folder / "weed.log")
         self.process.wait_for(lambda: _status(f"http://127.0.0.1:{self.port}/healthz") == 200)
 
@@ -277,7 +277,7 @@ class SparkCluster:
     def newest(self) -> str:
         """The id of the latest application; ids sort by time."""
         state = self.state()
-        return max(str(it["id"]) for it in [*state["activeapps"], *state["completedapps"]])
+        return max(str(application["id"]) for application in [*state["activeapps"], *state["completedapps"]])
 
     def executors(self, application: str) -> int:
         """The number of executors that an application got; each leaves a folder."""

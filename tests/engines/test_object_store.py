@@ -132,7 +132,7 @@ def test_blends_are_listed_and_retired_in_the_bucket(lake: Settings) -> None:
     blends = open_blends(filled(lake))
     first, second = blends.create(SOURCES, seed=1), blends.create(SOURCES, seed=2)
     blends.retire(first.id)
-    assert [it.id for it in open_blends(lake).list()] == [second.id]
+    assert [stored_blend.id for stored_blend in open_blends(lake).list()] == [second.id]
     with pytest.raises(BlendNotFound):
         open_blends(lake).get("0" * 32)
 
@@ -158,7 +158,7 @@ def test_the_same_blend_created_by_many_at_once_is_one_blend(lake: Settings) -> 
     with ThreadPoolExecutor(6) as pool:
         ids = set(pool.map(lambda _: open_blends(lake).create(SOURCES, seed=9).id, range(6)))
     assert len(ids) == 1
-    assert [it.id for it in open_blends(lake).list()] == list(ids)
+    assert [stored_blend.id for stored_blend in open_blends(lake).list()] == list(ids)
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_a_master_that_is_away_is_one_sentence_before_anything_starts(address: s
         MachineError, match=rf"The Spark master {master} does not answer \(.+\)\. Start it, or"
     ):
         require_master(settings)
-    finding = next(it for it in examine(settings) if it.name == "Spark cluster")
+    finding = next(examination for examination in examine(settings) if examination.name == "Spark cluster")
     assert finding.remedy == "Start it, or correct FACTORY_SPARK_MASTER."
 
 

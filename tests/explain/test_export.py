@@ -82,9 +82,9 @@ def test_kept_documents_come_with_text_key_and_reason(lake: Lake, tmp_path: Path
     assert "2 kept documents of web (kept 1, no_tokens 1)" in said
     rows = {row["doc_id"]: row for row in pq.read_table(tmp_path / "kept.parquet").to_pylist()}
     assert sorted(rows) == ["a", "d"]
-    assert [rows[it]["text"] for it in "ad"] == ["a", "d"]
-    assert [rows[it]["key"] for it in "ad"] == ["page a", "page d"]
-    assert [rows[it]["reason"] for it in "ad"] == ["kept", "no_tokens"]
+    assert [rows[doc_id]["text"] for doc_id in "ad"] == ["a", "d"]
+    assert [rows[doc_id]["key"] for doc_id in "ad"] == ["page a", "page d"]
+    assert [rows[doc_id]["reason"] for doc_id in "ad"] == ["kept", "no_tokens"]
     assert dict(rows["a"]["metadata"]) == {"snow": "雪"}
 
 
@@ -102,12 +102,12 @@ def test_every_document_is_listed_with_its_reason(lake: Lake, tmp_path: Path) ->
         "e": (False, "similar"),
         "f": (False, "filtered"),
     }
-    partners = {it: (row["duplicate_of"], row["duplicate_of_key"]) for it, row in rows.items()}
+    partners = {doc_id: (row["duplicate_of"], row["duplicate_of_key"]) for doc_id, row in rows.items()}
     assert partners["c"] == ("b", "page b")
     assert partners["e"] == ("m", "page m")  # of another dataset of its group
     assert partners["a"] == partners["f"] == (None, None)
-    assert [rows[it]["similarity"] for it in "abc"] == [None, 0.9, 1.0]
-    stay = {it: (row["kept_document"], row["kept_document_key"]) for it, row in rows.items()}
+    assert [rows[doc_id]["similarity"] for doc_id in "abc"] == [None, 0.9, 1.0]
+    stay = {doc_id: (row["kept_document"], row["kept_document_key"]) for doc_id, row in rows.items()}
     assert stay["b"] == stay["c"] == ("a", "page a")
     assert stay["e"] == partners["e"]
     assert stay["a"] == (None, None)
@@ -152,7 +152,7 @@ def test_the_scratch_of_a_killed_export_has_no_name(tmp_path: Path) -> None:
     outcomes.add([("a", True, "kept", None, None, None, None)])
     outcomes.index()
     assert list(tmp_path.iterdir()) == []
-    assert [it.reason for it in outcomes.look_up(["b", "a"])] == ["absent", "kept"]
+    assert [outcome.reason for outcome in outcomes.look_up(["b", "a"])] == ["absent", "kept"]
     outcomes.close()
 
 

@@ -29,14 +29,15 @@ BAD = {"source": "flate2", "key": "src/bad.rs", "location": "byte 3", "reason": 
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """A lake with files of four sources, a rejected one, a table of no rows, and one never published."""
     lake = Lake(Settings(home=tmp_path_factory.mktemp("lake")))
-    rows = [{**document(it), "source": source, "key": key} for it, (source, key) in FILES.items()]
+    rows = [{**document(doc_id), "source": source, "key": key} for doc_id, (source, key) in FILES.items()]
     publish(lake, names.raw("crates"), RAW, rows)
     publish(lake, names.rejected("crates"), REJECTED, [{**BAD, "doc_id": "f", "n_bytes": 9}])
     publish(lake, names.rejected("empty"), REJECTED, [])
     lake.create(names.raw("half"), RAW)
     lines = {"g": b'{"url": "x.org/7", "id": 13, "text": 7}', "h": b'{"url": "x.org/70", "id": 130, "te'}
     bad_lines = [
-        {**BAD, "doc_id": it, "key": it, "sample": line, "n_bytes": 40} for it, line in lines.items()
+        {**BAD, "doc_id": doc_id, "key": doc_id, "sample": line, "n_bytes": 40}
+        for doc_id, line in lines.items()
     ]
     publish(lake, names.rejected("lines"), REJECTED, bad_lines)
     return lake

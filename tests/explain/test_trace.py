@@ -303,9 +303,10 @@ def test_a_document_has_a_way_through_each_variant_of_its_dataset(lake: Lake) ->
     first, second = trace_documents(lake, ["a", "b"], served_by(lake.settings)[0])
     assert (first.outcome, first.variants[strict].outcome) == ("served", "filtered")
     assert first.variants[strict].reason == "rejected by 1 rule(s): code_lines is 3 (limit 9)"
-    assert [{step.blend for step in it.servings} for it in (second, second.variants[strict])] == [
-        {blend} for blend in made
-    ]
+    assert [
+        {step.blend for step in document_trace.servings}
+        for document_trace in (second, second.variants[strict])
+    ] == [{blend} for blend in made]
     console = Console(width=200)
     with console.capture() as captured:
         console.print(document_tree(first))

@@ -36,7 +36,7 @@ def table(
         asset_group="test",
         schema=COMPONENTS,
         side_tables=dict.fromkeys(side_tables, COMPONENTS),
-        upstream={it.replace(".", "_"): TableName.parse(it) for it in upstream},
+        upstream={table.replace(".", "_"): TableName.parse(table) for table in upstream},
         partitions_def=partitions_def,
         on_demand=on_demand,
         files=None if files is None else lambda _: files,

@@ -162,7 +162,7 @@ def test_a_daemon_notices_input_runs_a_backfill_and_keeps_priorities(ui: Ui, fol
     )
     assert told.success
     shown = ui.ask(TIMELINE, f={"runIds": [told.run_id]})["results"]
-    assert [of["repositoryOrigin"] for of in shown] == [WHERE]
+    assert [item_shown["repositoryOrigin"] for item_shown in shown] == [WHERE]
 
     # New input: folders are partitions, and one run of all is followed by one of what is made from them.
     ui.ask(
@@ -171,7 +171,7 @@ def test_a_daemon_notices_input_runs_a_backfill_and_keeps_priorities(ui: Ui, fol
         s={**WHERE, "sensorName": "new_input"},
     )
     asked = {"dagster/sensor_name": "new_input"}
-    until("the runs of the sensor", lambda: [of.is_success for of in ui.runs(**asked)] == [True, True])
+    until("the runs of the sensor", lambda: [run.is_success for run in ui.runs(**asked)] == [True, True])
     first = {"at": ["Servus"], "ch": ["Salut"]}
     assert ui.documents() == {**first, "de": ["Liebe Anna"]}
     assert ui.lake.published(TableName("dedup", "sizes")).rows == 3
@@ -205,14 +205,14 @@ def test_a_daemon_notices_input_runs_a_backfill_and_keeps_priorities(ui: Ui, fol
         "mutation ($p: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $p) "
         "{ ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }",
         p={
-            "assetSelection": [{"path": [str(of)]} for of in (RAW, RAW.suffixed("rejected"))],
+            "assetSelection": [{"path": [str(table)]} for table in (RAW, RAW.suffixed("rejected"))],
             "partitionNames": ["de", "en"],
         },
     )
     tag = {"dagster/backfill": launched["backfillId"]}
     until(
         "the run of the backfill",
-        lambda: [of.status for of in ui.runs(**tag)] == [dg.DagsterRunStatus.STARTED],
+        lambda: [run.status for run in ui.runs(**tag)] == [dg.DagsterRunStatus.STARTED],
     )
 
     # Runs that wait in the queue behind it start by priority, not by age.
@@ -244,6 +244,6 @@ def test_a_daemon_notices_input_runs_a_backfill_and_keeps_priorities(ui: Ui, fol
     def waiting() -> list[dg.RunRecord]:
         return ui.instance.get_run_records(dg.RunsFilter(job_name="wait_in_line"))
 
-    until("the queue", lambda: all(of.dagster_run.is_success for of in waiting()))
+    until("the queue", lambda: all(waiting_run.dagster_run.is_success for waiting_run in waiting()))
     in_order = sorted(waiting(), key=lambda of: of.start_time or 0)
-    assert [of.dagster_run.tags["dagster/priority"] for of in in_order] == ["5", "0", "-1"]
+    assert [waiting_run.dagster_run.tags["dagster/priority"] for waiting_run in in_order] == ["5", "0", "-1"]

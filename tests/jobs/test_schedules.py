@@ -36,11 +36,13 @@ def test_a_night_asks_for_what_changed_partitions_first(tmp_path: Path) -> None:
     assert partitioned.asset_selection == [dg.AssetKey("raw.web")]
     assert (partitioned.tags[RANGE_FIRST], partitioned.tags[RANGE_LAST]) == ("2026-01-01", "2026-01-03")
     assert whole.asset_selection == [dg.AssetKey("dedup.web")]
-    assert {of.tags[tag] for of in (partitioned, whole) for tag in (REUSE_TAG, IN_TURN_TAG)} == {"true"}
+    assert {request.tags[tag] for request in (partitioned, whole) for tag in (REUSE_TAG, IN_TURN_TAG)} == {
+        "true"
+    }
     assert int(partitioned.tags["dagster/priority"]) > int(whole.tags["dagster/priority"])
     assert partitioned.run_key == "2026-01-05T03:00/0"
     (tmp_path / "new" / "first").mkdir()
-    keys = [of.asset_selection for of in schedule.evaluate_tick(context).run_requests or ()]
+    keys = [request.asset_selection for request in schedule.evaluate_tick(context).run_requests or ()]
     assert [dg.AssetKey("raw.new")] in keys
 
 
@@ -48,8 +50,8 @@ def test_the_code_location_has_the_schedule_and_the_sensor() -> None:
     from jobs.definitions import defs
 
     location = defs.get_repository_def()
-    assert [of.name for of in location.schedule_defs] == ["nightly"]
-    assert [of.name for of in location.sensor_defs] == ["new_input"]
+    assert [definition.name for definition in location.schedule_defs] == ["nightly"]
+    assert [definition.name for definition in location.sensor_defs] == ["new_input"]
 
 
 def test_the_sensor_says_which_datasets_it_watches(tmp_path: Path) -> None:

@@ -363,13 +363,13 @@ def test_tables_of_all_partitions_wait_for_every_partitions_run(
             table("dedup.web", ["raw.web"]),
         )
         tick()
-        first, *rest = [dg.DagsterRun(job_name="pipeline", tags=of.tags) for of in tick()]
+        first, *rest = [dg.DagsterRun(job_name="pipeline", tags=request.tags) for request in tick()]
         assert rest
         queue = instance.get_concurrency_config().run_queue_config
         assert queue is not None
         assert queue.tag_concurrency_limits == [{"key": IN_TURN_TAG, "limit": 1}]
         begun = TagConcurrencyLimitsCounter(queue.tag_concurrency_limits, [first])
-        assert all(begun.is_blocked(of) for of in rest)
+        assert all(begun.is_blocked(run) for run in rest)
         asked_by_hand = dg.DagsterRun(job_name="pipeline")
         assert not begun.is_blocked(asked_by_hand)
 

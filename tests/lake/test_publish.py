@@ -85,7 +85,7 @@ def ids(lake: Lake, table: TableName) -> list[str]:
 def at_once(*works: Callable[[], object]) -> list[object]:
     """What works that run at the same time return."""
     with ThreadPoolExecutor(len(works)) as pool:
-        return [it.result() for it in [pool.submit(work) for work in works]]
+        return [future.result() for future in [pool.submit(work) for work in works]]
 
 
 @pytest.mark.spark

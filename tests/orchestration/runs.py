@@ -56,13 +56,15 @@ def violations(result: dg.ExecuteInProcessResult) -> dict[str, float]:
         for get_asset_check_evaluation in result.get_asset_check_evaluations()
         if not get_asset_check_evaluation.passed
     ]
-    return {it.check_name: it.metadata["violations"].value for it in found}  # type: ignore[misc]
+    return {evaluation.check_name: evaluation.metadata["violations"].value for evaluation in found}  # type: ignore[misc]
 
 
 def reads(assets: Any) -> dict[str, set[str]]:
     """Return the tables that assets write, each with the tables it reads."""
     return {
-        key.to_user_string(): {it.to_user_string() for it in asset.keys_by_input_name.values()}
+        key.to_user_string(): {
+            source_key.to_user_string() for source_key in asset.keys_by_input_name.values()
+        }
         for asset in assets
         for key in asset.keys
     }

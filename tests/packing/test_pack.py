@@ -222,13 +222,16 @@ def visible(tables: Packed, segments: list[list[dict]]) -> int:
     for dependent, dependency in DEPENDENCIES:
         depends_on[str(dependent)].append(str(dependency))
     lengths = {row["doc_id"]: row["n_tokens"] for row in tables.tokens}
-    pieces = [[(it["doc_id"], it["doc_offset"], it["length"]) for it in held] for held in segments]
+    pieces = [
+        [(segment["doc_id"], segment["doc_offset"], segment["length"]) for segment in held]
+        for held in segments
+    ]
     return visible_dependencies(pieces, lengths, depends_on)
 
 
 def test_the_metrics_are_what_the_rows_say(tables: Packed) -> None:
     given = (tables.packed, tables.tokenized, tables.dependencies)
-    metrics = measure(*(it.toArrow() for it in given), CONFIG.sequence_length)
+    metrics = measure(*(frame.toArrow() for frame in given), CONFIG.sequence_length)
     lengths = [row["n_tokens"] for row in tables.tokens if row["n_tokens"]]
     assert (metrics.n_documents, metrics.n_tokens) == (len(lengths), sum(lengths))
     assert metrics.n_sequences == len(tables.sequences)

@@ -65,7 +65,9 @@ def test_a_tokenizer_that_truncates_and_pads_loses_no_token() -> None:
         "pad_type_id": 0, "pad_token": END_OF_TEXT,
     }  # fmt: skip
     text = "return the cat"
-    by_shipped, plain = (encode([text], it, None, None)[0] for it in (json.dumps(shipped), TOKENIZER))
+    by_shipped, plain = (
+        encode([text], tokenizer_text, None, None)[0] for tokenizer_text in (json.dumps(shipped), TOKENIZER)
+    )
     assert by_shipped.tolist() == plain.tolist()
 
 

@@ -156,7 +156,7 @@ def _table(spans: dict[str, Span], rounds: dict[str, int], scipy_s: float) -> Ta
     for way, span in spans.items():
         speed = EDGES / span.cpu_s.total
         rest = f"{span.peak.total / MB:,.0f} | {rounds[way] or ''} | {speed:,.0f}"
-        made.add_row(way, *(f"{it:,.1f}" for it in span.seconds), *cells(rest))
+        made.add_row(way, *(f"{duration:,.1f}" for duration in span.seconds), *cells(rest))
     made.add_row(*cells(f"scipy, on numbers | | {scipy_s:,.1f} | | | | | | {EDGES / scipy_s:,.0f}"))
     return made
 

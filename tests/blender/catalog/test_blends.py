@@ -66,7 +66,7 @@ def test_a_blend_tags_its_snapshots_until_it_is_retired(blends: Blends, lake: Se
     assert blends.retire(stored.id).pins.retired
     assert tags(lake) == {}
     assert blends.list() == []
-    assert [one.id for one in blends.list(with_retired=True)] == [stored.id]
+    assert [stored_blend.id for stored_blend in blends.list(with_retired=True)] == [stored.id]
     assert blends.create([source()]).pins.retired is False
     assert list(tags(lake)) == [f"blend_{stored.id}_0"]
 
@@ -100,7 +100,7 @@ def test_a_blend_that_was_opened_before_loads_no_table(blends: Blends, lake: Set
 
 
 def test_many_sources_are_opened_from_one_file(blends: Blends, lake: Settings) -> None:
-    named = [source((CODE, PROSE)[it % 2], name=f"s{it}", oversample=True) for it in range(16)]
+    named = [source((CODE, PROSE)[number % 2], name=f"s{number}", oversample=True) for number in range(16)]
     blend = blends.create(named).id
     rows = blends.open(blend).step(3)
     (copies,) = (lake.files.page_index / "blends").iterdir()
@@ -113,7 +113,7 @@ def test_many_sources_are_opened_from_one_file(blends: Blends, lake: Settings) -
 
 
 def test_copies_are_kept_anew_once_a_table_was_committed_to(blends: Blends, lake: Settings) -> None:
-    named = [source(name=f"s{it}", oversample=True) for it in range(16)]
+    named = [source(name=f"s{number}", oversample=True) for number in range(16)]
     blend = blends.create(named).id
     (copies,) = (lake.files.page_index / "blends").iterdir()
     before = copies.read_bytes()
@@ -155,7 +155,7 @@ def test_of_two_updates_the_one_that_is_left_keeps_the_tags(blends: Blends, lake
     for retired in (one, parent):
         blends.retire(retired.id)
         assert list(tags(lake)) == [f"blend_{parent.id}_0"]
-    assert [it.id for it in blends.list()] == [other.id]
+    assert [stored_blend.id for stored_blend in blends.list()] == [other.id]
     assert blends.create([source()]).id == parent.id  # revived: its tags are there already
     blends.retire(other.id)
     assert list(tags(lake)) == [f"blend_{parent.id}_0"]
@@ -198,9 +198,11 @@ def test_a_source_is_read_at_the_snapshot_tag_or_branch_it_names(blends: Blends,
     load_table(lake, CODE).manage_snapshots().create_tag(old, "v1").create_branch(old, "trial").commit()
     write_table(lake, CODE, packed_rows("other", 8))
     main = blends.create([source()])
-    named = [blends.create([source(**at)]) for at in ({"snapshot": old}, {"tag": "v1"}, {"branch": "trial"})]
-    assert {one.pins.snapshots for one in named} == {(old,)}
-    assert len({one.id for one in named}) == 1
+    named = [
+        blends.create([source(**pin)]) for pin in ({"snapshot": old}, {"tag": "v1"}, {"branch": "trial"})
+    ]
+    assert {stored_blend.pins.snapshots for stored_blend in named} == {(old,)}
+    assert len({stored_blend.id for stored_blend in named}) == 1
     assert main.id != named[0].id
 
 
@@ -276,7 +278,9 @@ def test_many_updates_in_a_row_stay_one_blend(blends: Blends, lake: Settings) ->
     blend = open_blends(lake).open(stored.id)
     assert blend.order.mixture.starts == as_made.order.mixture.starts == tuple(range(300))
     assert blend.step(37).num_rows == 2 + 2
-    assert [blend.step(it) for it in (0, 127, 128, 299)] == [as_made.step(it) for it in (0, 127, 128, 299)]
+    assert [blend.step(offset) for offset in (0, 127, 128, 299)] == [
+        as_made.step(offset) for offset in (0, 127, 128, 299)
+    ]
 
 
 def test_a_missing_history_block_is_read_from_the_configs(blends: Blends, lake: Settings) -> None:

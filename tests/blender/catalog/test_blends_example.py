@@ -22,7 +22,9 @@ NAMES = (CODE, PROSE)
 @pytest.fixture(scope="module")
 def mix_by_loss() -> Callable[..., str]:
     """The function, from the page's text."""
-    (code,) = [it for it in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "def " in it]
+    (code,) = [
+        block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "def " in block
+    ]
     names: dict[str, Any] = {}
     exec(code, names)
     found: Callable[..., str] = names["mix_by_loss"]
@@ -43,7 +45,7 @@ def test_a_source_with_higher_loss_gets_more_rows_and_runs_repeat(
         schedule = Schedule(8, ((0, shares),), "constant")
         blend = blender.create([Source(name, oversample=True) for name in NAMES], 7, schedule).id
         last = mix_by_loss(blender, blend, shares, train, rows_per_step=8, every=2, steps=20)
-        assert [one.id for one in blender.list()] == [last]
+        assert [stored_blend.id for stored_blend in blender.list()] == [last]
         again = [
             (batch.offset, batch.source.tolist(), batch.ordinal.tolist())
             for batch in blender.fetch(last, steps=20)
@@ -52,5 +54,5 @@ def test_a_source_with_higher_loss_gets_more_rows_and_runs_repeat(
     counts = [Counter(source) for _, source, _ in trained]
     assert counts[0] == {0: 4, 1: 4}
     assert counts[-1] == {0: 8}
-    between_updates = [counts[at][0] + counts[at + 1][0] for at in range(0, 20, 2)]
+    between_updates = [counts[begin][0] + counts[begin + 1][0] for begin in range(0, 20, 2)]
     assert between_updates[:5] == [8, 10, 13, 13, 15]  # of 16: .5, .64, .77, .85, .91 are due

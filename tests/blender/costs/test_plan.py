@@ -33,7 +33,7 @@ def facts(n_rows: int, page_rows: int, ranks: Sequence[int], *columns: int) -> S
 
 
 def windows(order: Sequence[int], size: int) -> list[list[int]]:
-    return [list(order[at : at + size]) for at in range(0, len(order), size)]
+    return [list(order[begin : begin + size]) for begin in range(0, len(order), size)]
 
 
 @settings(deadline=None)
@@ -99,8 +99,10 @@ def test_a_wider_window_scores_better_and_wants_more_memory() -> None:
     found = [
         shuffle_cost(source, Shuffle("page_window", 16, pages), 0, Shuffle()) for pages in (64, 256, 1024)
     ]
-    assert [it.score for it in found] == sorted((it.score for it in found), reverse=True)
-    assert [it.window_bytes for it in found] == [64 * 160, 256 * 160, 1024 * 160]
+    assert [candidate.score for candidate in found] == sorted(
+        (candidate.score for candidate in found), reverse=True
+    )
+    assert [candidate.window_bytes for candidate in found] == [64 * 160, 256 * 160, 1024 * 160]
     assert found[2].score < 1.4 < 4 < found[0].score
 
 
@@ -119,8 +121,10 @@ def test_every_kind_is_compared_with_the_configured_one() -> None:
         ("row", 0, 0),
     ]
     found = candidates(source, Shuffle("page_window", 8, 300))
-    assert [it.window_pages for it in found] == [0, 0, 64, 256, 300, 1024, 0]
-    assert {it.page_rows for it in found if it.kind != "none" and it.kind != "row"} == {8}
+    assert [candidate.window_pages for candidate in found] == [0, 0, 64, 256, 300, 1024, 0]
+    assert {
+        candidate.page_rows for candidate in found if candidate.kind != "none" and candidate.kind != "row"
+    } == {8}
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 7])

@@ -36,7 +36,11 @@ def first_number(step: GlobalBatchSlice) -> int:
 
 
 def reading_threads() -> list[threading.Thread]:
-    return [one for one in threading.enumerate() if one.name.startswith(("blender-prefetch", "batches-read"))]
+    return [
+        thread
+        for thread in threading.enumerate()
+        if thread.name.startswith(("blender-prefetch", "batches-read"))
+    ]
 
 
 def ends(threads: list[threading.Thread]) -> bool:

@@ -78,7 +78,7 @@ def test_producers_of_some_lanes_each_give_every_step_of_the_blend(
 ) -> None:
     uri = new(tmp_path, order=order)
     producers = [producer(uri, blend, [0, 2]), producer(uri, blend, [1])]
-    threads = [threading.Thread(target=one.run) for one in producers]
+    threads = [threading.Thread(target=producer.run) for producer in producers]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -90,7 +90,7 @@ def test_producers_of_some_lanes_each_give_every_step_of_the_blend(
             assert all(map(np.array_equal, stored, whole))
         else:
             assert sorted(map(np.ndarray.tobytes, stored)) == sorted(map(np.ndarray.tobytes, whole))
-    assert [lane.state for one in producers for lane in one.lanes] == ["finished"] * 3
+    assert [lane.state for producer in producers for lane in producer.lanes] == ["finished"] * 3
     again = producer(uri, blend)
     again.run()
     assert [lane.state for lane in again.lanes] == ["finished"] * 3

@@ -53,8 +53,8 @@ def dataset(uri: str, mesh: Mesh) -> BatchDataset:
 
 def numbers(items: Any) -> list[int]:
     """The batches that items come from, each of dp index 1."""
-    assert all((item["ids"] % 1_000).tolist() == [2, 3] for item in items)
-    return [int(item["ids"][0]) // 1_000 for item in items]
+    assert all((step["ids"] % 1_000).tolist() == [2, 3] for step in items)
+    return [int(step["ids"][0]) // 1_000 for step in items]
 
 
 def test_an_item_has_every_column_as_a_tensor_and_its_offset(dataset: BatchDataset) -> None:
@@ -139,7 +139,7 @@ def test_a_loop_waits_for_the_next_step(tmp_path: Path) -> None:
     lane = Lane(address)
     loader = BlendLoader(BatchDataset(BatchReader(address, longest_pause_s=0.05)))
     with ThreadPoolExecutor(1) as pool:
-        offsets = pool.submit(lambda: [item["offset"] for item in loader])
+        offsets = pool.submit(lambda: [step["offset"] for step in loader])
         for number in range(5):
             lane.put(batch(number))
             time.sleep(0.02)

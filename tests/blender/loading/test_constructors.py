@@ -50,7 +50,7 @@ def serving(lake: Settings, spec: LoadingSpec, *buckets: list[int]) -> Iterator[
     """A constructor for each list of buckets."""
     blends = open_blends(lake)
     with ExitStack() as stack:
-        loaders = [served_loader(blends.open(spec.blend), spec, chosen) for chosen in buckets]
+        loaders = [served_loader(blends.open(spec.blend), spec, bucket) for bucket in buckets]
         for loader in loaders:
             stack.callback(loader.close)
         services = [[*blend_services(blends), loading_service(loader)] for loader in loaders]

@@ -496,7 +496,7 @@ def test_workers_of_a_torch_loader_read_the_steps_in_order(opened: Any, blend: s
         return
     dataset = LoadingDataset(loading, rank=0, offset=1, stop=9)
     loader = BlendLoader(dataset, workers=2, context=context)
-    assert [item["offset"] for item in loader] == list(range(1, 9))
+    assert [step["offset"] for step in loader] == list(range(1, 9))
     assert loader.state_dict() == {"blend": blend, "offset": 9}
 
 
@@ -506,8 +506,8 @@ def test_a_pickled_dataset_reads_the_same_steps(opened: Any, blend: str) -> None
 
     dataset = LoadingDataset(opened(spec_of(blend)), rank=0, offset=1, stop=4)
     items = list(pickle.loads(pickle.dumps(dataset)))
-    assert [item["offset"] for item in items] == [1, 2, 3]
-    assert all(len(item["microbatches"]) == 4 for item in items)
+    assert [step["offset"] for step in items] == [1, 2, 3]
+    assert all(len(step["microbatches"]) == 4 for step in items)
 
 
 def test_a_dataset_takes_its_rank_from_torchrun_which_must_start_the_mesh(

@@ -276,4 +276,4 @@ def test_a_run_goes_on_with_other_ranks_and_as_a_blend(shared_lake: Settings, bl
     assert read == [sorted(origins_of(whole.step(offset))) for offset in range(20)]
     back = LoadingDataset(open_loading(spec_of(blend), shared_lake), rank=0, stop=23)
     back.load_state_dict(plain.state_dict())
-    assert [item["offset"] for item in back] == [20, 21, 22]
+    assert [step["offset"] for step in back] == [20, 21, 22]

@@ -37,7 +37,7 @@ def test_the_hash_is_of_the_rows_and_of_their_readers() -> None:
             for change in ({"rank": 99}, {"bucket": 1}, {"piece": 1}, {"pieces": 3}, {"needs_tokens": False})
         ],
     ]
-    hashes = {plan_of(consumers=one).hash for one in readers}
+    hashes = {plan_of(consumers=reader).hash for reader in readers}
     assert len(hashes | {plan.hash}) == len(readers) + 1
     assert plan_of(bin=(1, 0, 0, 1), consumers=consumers).hash not in hashes | {plan.hash}
 

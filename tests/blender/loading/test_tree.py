@@ -37,14 +37,17 @@ def test_every_rank_is_in_one_node_with_the_ranks_that_share_its_indexes(order: 
 
 def test_a_rank_reads_a_piece_of_the_context_and_the_first_of_an_axis_for_the_others() -> None:
     readers = TREE.consumers("DP", [Broadcast("tp")])
-    assert [(one.rank, one.bucket, one.piece, one.pieces) for one in readers] == [
+    assert [(reader.rank, reader.bucket, reader.piece, reader.pieces) for reader in readers] == [
         (0, 0, 0, 2),
         (2, 0, 1, 2),
         (4, 1, 0, 2),
         (6, 1, 1, 2),
     ]
     for_all = TREE.consumers("DP", [Broadcast("tp"), Broadcast("cp")])
-    assert [(one.rank, one.pieces) for one in for_all] == [(0, 1), (4, 1)]  # whole rows for both pieces
+    assert [(reader.rank, reader.pieces) for reader in for_all] == [
+        (0, 1),
+        (4, 1),
+    ]  # whole rows for both pieces
     assert TREE.consumers("CP")[1] == Consumer(rank=1, bucket=0, piece=0, pieces=1, needs_tokens=True)
 
 
@@ -52,7 +55,7 @@ def test_stages_between_the_first_and_the_last_get_no_tokens() -> None:
     consumers = ClientPlaceTree(Mesh(pp=4)).consumers("DP")
     assert [consumer.needs_tokens for consumer in consumers] == [True, False, False, True]
     pairs = ClientPlaceTree(Mesh(pp=6)).consumers("DP", [Broadcast("pp", 2)])
-    assert [(one.rank, one.needs_tokens) for one in pairs] == [(0, True), (2, False), (4, True)]
+    assert [(pair.rank, pair.needs_tokens) for pair in pairs] == [(0, True), (2, False), (4, True)]
 
 
 EXTENTS = st.fixed_dictionaries({axis: st.integers(1, 4) for axis in AXES})
@@ -66,9 +69,9 @@ BROADCASTS = st.builds(Broadcast, st.sampled_from(("pp", "cp", "tp")), st.none()
 def test_each_rank_has_one_reader_which_reads_for_itself(mesh: Mesh, broadcasts: list[Broadcast]) -> None:
     tree = ClientPlaceTree(mesh)
     readers = {tree.reader(rank, broadcasts) for rank in range(mesh.ranks)}
-    assert readers == {one.rank for one in tree.consumers("DP", broadcasts)}
+    assert readers == {consumer.rank for consumer in tree.consumers("DP", broadcasts)}
     assert all(tree.reader(reader, broadcasts) == reader for reader in readers)
-    sizes = {one.axis: one.group_size for one in broadcasts}
+    sizes = {broadcast.axis: broadcast.group_size for broadcast in broadcasts}
     groups = [-(-mesh.extent(axis) // (size or mesh.extent(axis))) for axis, size in sizes.items()]
     whole = [mesh.extent(axis) for axis in AXES if axis not in sizes]
     assert len(readers) == prod(groups + whole)
@@ -103,8 +106,8 @@ def test_trees_of_one_class_and_mesh_have_nodes_of_their_own() -> None:
     assert two == four
     assert two.nodes("DP") == ((0, 2), (1, 3))
     assert four.nodes("DP") == ((0,), (1,), (2,), (3,))
-    assert [one.bucket for one in two.consumers("DP")] == [0, 1, 0, 1]
-    assert [one.bucket for one in four.consumers("DP")] == [0, 1, 2, 3]
+    assert [consumer.bucket for consumer in two.consumers("DP")] == [0, 1, 0, 1]
+    assert [consumer.bucket for consumer in four.consumers("DP")] == [0, 1, 2, 3]
     assert two.consumers("DP") is two.consumers("DP")
 
 

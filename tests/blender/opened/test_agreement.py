@@ -237,7 +237,7 @@ def test_what_is_described_is_what_is_served(unlike: Settings) -> None:
     for batch in local.fetch(stored.id, steps=120):  # whole epochs of both
         counts += np.bincount(batch.source, weights=batch.n_tokens, minlength=2)
         positions += batch.tokens.size
-    assert [one.token_share for one in described.sources] == pytest.approx(list(counts / counts.sum()))
+    assert [source.token_share for source in described.sources] == pytest.approx(list(counts / counts.sum()))
     assert described.padding == pytest.approx(1 - counts.sum() / positions)
     assert code.padding == pytest.approx(1 - 7.5 / 32)
     with server_of(unlike) as server, BlenderClient(server.address) as client:
@@ -264,7 +264,7 @@ def test_shares_are_those_of_the_last_knot_or_unknown(unlike: Settings) -> None:
     assert described.sources[0].token_share == pytest.approx(long / 30 / (long / 30 + 3 * 7.5))
     write_table(unlike, LONG, packed_rows("long", 30), snapshot_properties={TOKENIZER_ID: ONE})
     again = local.describe(local.create([Source(LONG, 1), Source(CODE, 1)]).id)
-    assert [one.token_share for one in again.sources] == [None, None]
+    assert [source.token_share for source in again.sources] == [None, None]
     assert (again.sources[0].padding, again.sources[1].padding, again.padding) == (None, 1 - 7.5 / 8, None)
 
 
@@ -364,4 +364,4 @@ def test_a_server_is_told_of_validation(parted: Settings) -> None:
         with pytest.raises(InvalidBlend, match="is the validation part of a dataset"):
             client.create([source(CODE), source(HELD_BACK)])
         meant = client.create([source(CODE), source(HELD_BACK, validation=True)])
-        assert [one.validation for one in meant.sources] == [False, True]
+        assert [source.validation for source in meant.sources] == [False, True]

@@ -54,7 +54,7 @@ def test_the_tokens_are_those_of_the_ordinal(blends: Blends) -> None:
     for row in rows_of(blend, 0, 30):
         written = tables[row["source"]].slice(row["ordinal"], 1).to_pylist()[0]
         assert row["tokens"] == written["tokens"]
-        assert row["segment_lengths"] == [one["length"] for one in written["segments"]]
+        assert row["segment_lengths"] == [segment["length"] for segment in written["segments"]]
 
 
 def test_every_epoch_reads_an_oversampled_source_in_a_new_order(blends: Blends) -> None:
@@ -190,7 +190,7 @@ def test_explain_names_the_documents_of_what_fetch_serves(
             written = tables[row.table].slice(served["ordinal"], 1).to_pylist()[0]
             assert (row.ordinal, row.epoch) == (served["ordinal"], served["epoch"])
             assert row.source == child.sources[served["source"]].config.name
-            assert [vars(one) for one in row.segments] == written["segments"]
+            assert [vars(segment) for segment in row.segments] == written["segments"]
             assert {name: served[name] for name in columns} == {name: written[name] for name in columns}
 
 
@@ -203,7 +203,7 @@ def test_locate_finds_every_row_where_fetch_serves_it(blends: Blends) -> None:
         served.setdefault(key, []).append((row["offset"], number % 8, row["epoch"]))
     for (number, ordinal), positions in served.items():
         found = blend.order.locate(blend.sources[number].config.name, ordinal, epochs=100)
-        assert [(one.offset, one.row, one.epoch) for one in found] == positions
+        assert [(place.offset, place.row, place.epoch) for place in found] == positions
     assert len(served) == 340
 
 
@@ -249,7 +249,7 @@ def test_a_source_may_pause_and_continue(blends: Blends) -> None:
     back = blends.open(blends.update(resting.id, 30, {PROSE: 2}).id)
     rows = [row["ordinal"] for row in rows_of(back, 0, 40) if row["source"] == 1]
     assert rows == list(range(40))
-    assert [one.offset for one in back.order.locate(PROSE, 20)] == [30]
+    assert [place.offset for place in back.order.locate(PROSE, 20)] == [30]
     assert blends.open(resting.id).order.locate(PROSE, 20) == []
 
 

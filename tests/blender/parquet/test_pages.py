@@ -119,7 +119,9 @@ def test_every_encoding_is_read(encoding: str, version: str, nulls: bool, tmp_pa
 
 
 def test_columns_with_whole_and_partial_dictionaries_are_read(tmp_path: Path) -> None:
-    words = [f"a word {it % 7}" for it in range(3000)] + [f"another word {it}" for it in range(3000)]
+    words = [f"a word {number % 7}" for number in range(3000)] + [
+        f"another word {number}" for number in range(3000)
+    ]
     path = tmp_path / "file.parquet"
     pq.write_table(pa.table({"word": words}), path, dictionary_pagesize_limit=2000, data_page_size=500)
     used = set(pq.read_metadata(path).row_group(0).column(0).encodings)
@@ -132,7 +134,7 @@ def test_columns_with_whole_and_partial_dictionaries_are_read(tmp_path: Path) ->
 
 
 def test_only_the_pages_asked_for_are_read(tmp_path: Path) -> None:
-    rows = [bytes([it]) * 1000 for it in range(200)]
+    rows = [bytes([byte]) * 1000 for byte in range(200)]
     table = pa.table({"tokens": rows})
     path = write(tmp_path / "file.parquet", table, compression="none", **rows_per_page(1))
     matrix = get_idx_matrix([path], "tokens")
@@ -143,7 +145,7 @@ def test_only_the_pages_asked_for_are_read(tmp_path: Path) -> None:
 
 
 def test_several_files_are_one_matrix_in_their_order(table: pa.Table, tmp_path: Path) -> None:
-    paths = [write(tmp_path / f"{it}.parquet", table.slice(it * 100, 100)) for it in range(4)]
+    paths = [write(tmp_path / f"{number}.parquet", table.slice(number * 100, 100)) for number in range(4)]
     matrix = get_idx_matrix([*paths[2:], *paths[:2]], "int64")
     written = table["int64"].to_pylist()
     assert matrix.read_rows(range(N)).to_pylist() == written[200:] + written[:200]
@@ -189,7 +191,7 @@ def test_any_rows_in_any_layout_are_read(
     matrix = get_idx_matrix([path], "value")
     rows = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=60))
     assert matrix.read_rows(rows).to_pylist() == [values[row] for row in rows]
-    assert [it for one in matrix for it in read_page(one).to_pylist()] == values
+    assert [cell for one in matrix for cell in read_page(one).to_pylist()] == values
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
@@ -276,7 +278,7 @@ def test_slices_of_a_shuffled_order_partition_the_pages(path: Path) -> None:
     ]
     assert shuffle_index(matrix, seed=3).numbers().tolist() == numbers
     assert shuffle_index(matrix, seed=3, epoch=1).numbers().tolist() != numbers
-    rows = [it for page in order for it in read_page(page).to_pylist()]
+    rows = [cell for page in order for cell in read_page(page).to_pylist()]
     assert sorted(map(str, rows)) == sorted(map(str, oracle(path, "string").to_pylist()))
 
 

@@ -20,7 +20,9 @@ ROWS = 500
 @pytest.fixture(scope="module")
 def dataset() -> Any:
     """The class, from the page's text."""
-    (code,) = [it for it in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "class" in it]
+    (code,) = [
+        block for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "class" in block
+    ]
     assert len(code.splitlines()) < 100
     names: dict[str, Any] = {}
     exec(code, names)

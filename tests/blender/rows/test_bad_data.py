@@ -191,7 +191,7 @@ def test_a_broken_blend_is_left_out_of_the_list(
     for content in (b"", b"[]", b'{"format": 1, "sources"', b"\xff", b"[" * 100_000, other):
         record.write_bytes(content)
         afresh = open_blends(lake)
-        assert [one.id for one in afresh.list()] == [kept]
+        assert [stored_blend.id for stored_blend in afresh.list()] == [kept]
         assert broken in caplog.text
         with pytest.raises(BrokenBlend, match=broken):
             afresh.get(broken)

@@ -63,7 +63,9 @@ def test_a_small_table_is_checked_as_a_whole_in_every_layout(layout: str, tmp_pa
     runs = numbers_of(kept.read_bytes())
     assert runs is not None
     assert runs[:, 3].all()
-    assert sorted(it for first, n, *_ in runs.tolist() for it in range(first, first + n)) == list(range(ROWS))
+    assert sorted(ordinal for first, n, *_ in runs.tolist() for ordinal in range(first, first + n)) == list(
+        range(ROWS)
+    )
     again = open_reader(lake_at(tmp_path))
     ordinals = np.random.default_rng(1).permutation(ROWS).tolist()
     assert [row["n_tokens"] for row in read(again, ordinals, ("n_tokens",))] == [

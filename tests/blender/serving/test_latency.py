@@ -33,7 +33,7 @@ def test_the_histogram_is_the_one_that_prometheus_would_make(answers: Sequence[f
         metric = family.metric(samples(CallLimiter(Limits())))
     suffixes = ("_bucket", "_count", "_sum")
     ours: dict[str, dict[str | None, float]] = {
-        one.name.removeprefix(family.name): {} for one in metric.samples
+        sample.name.removeprefix(family.name): {} for sample in metric.samples
     }
     for one in metric.samples:
         ours[one.name.removeprefix(family.name)][one.labels.get("le")] = one.value

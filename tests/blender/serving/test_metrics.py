@@ -91,7 +91,7 @@ def test_connections_that_ask_for_nothing_hold_no_scrape_up() -> None:
     for _ in range(5):
         idle += [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(60)]
         assert scraped(port) == {}
-        assert sum("process_request" in one.name for one in threading.enumerate()) < 4 * MAX_CONNECTIONS
+        assert sum("process_request" in thread.name for thread in threading.enumerate()) < 4 * MAX_CONNECTIONS
     assert idle[0].recv(1) == b""  # the oldest was ended
     for one in idle:
         one.close()

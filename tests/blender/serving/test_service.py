@@ -73,7 +73,7 @@ def test_the_life_of_a_blend(client: BlenderClient) -> None:
     child = client.update(blend.id, 10, {CODE: 2}, [Source(CODE, 4, name="again", shuffle="row")])
     assert (child.parent, child.offset) == (blend.id, 10)
     assert client.get(child.id) == child
-    listed = [one.id for one in client.list()]
+    listed = [stored_blend.id for stored_blend in client.list()]
     assert listed.index(blend.id) < listed.index(child.id)
     described = client.describe(child.id)
     assert [(piece.offset, piece.weights) for piece in described.pieces] == [(0, (6, 2, 0)), (10, (2, 2, 4))]
@@ -81,7 +81,7 @@ def test_the_life_of_a_blend(client: BlenderClient) -> None:
     assert described.steps == 20
     assert client.describe(client.create(SOURCES[:1]).id).steps is None
     assert client.retire(blend.id).retired
-    assert blend.id not in [one.id for one in client.list()]
+    assert blend.id not in [stored_blend.id for stored_blend in client.list()]
 
 
 UNKNOWN = "0" * 32

@@ -104,7 +104,7 @@ def test_a_wrong_blend_is_refused_with_a_sentence(sources: list[Source], sentenc
 def test_an_update_keeps_what_it_does_not_name_and_adds_at_the_end() -> None:
     parent = blend_config([source(name="a"), source(name="b")], seed=3)
     child = updated(parent, 100, {"a": 5}, [source(name="c", weight=1)])
-    assert [(one.name, one.weight) for one in child.sources] == [("a", 5), ("b", 2), ("c", 1)]
+    assert [(source.name, source.weight) for source in child.sources] == [("a", 5), ("b", 2), ("c", 1)]
     assert (child.parent, child.offset, child.seed) == (parent.id, 100, 3)
 
 
@@ -125,7 +125,7 @@ def test_a_schedule_is_in_the_id_and_its_scale_is_not() -> None:
     same = blend(6, 4)
     assert same.id == blend(0.6, 0.4).id == blend(3, 2).id
     others = [blend(6, 5), blend(6, 4, kind="cosine"), blend(6, 4, rows_per_step=16)]
-    assert len({same.id, *(one.id for one in others)}) == 4
+    assert len({same.id, *(other.id for other in others)}) == 4
     assert BlendConfig.from_json(same.canonical_json()) == same
 
 
@@ -179,7 +179,7 @@ def test_an_update_starts_and_ends_a_schedule() -> None:
     parent = blend_config([source(name="a"), source(name="b")])
     schedule = Schedule(8, ((100, {"a": 1}), (200, {"b": 1, "c": 1})))
     child = updated(parent, 100, {}, [source(name="c", weight=0)], schedule)
-    assert [one.weight for one in child.sources] == [0, 0, 0]
+    assert [source.weight for source in child.sources] == [0, 0, 0]
     assert child.schedule is not None
     assert child.schedule.knots[1].shares == (0, WHOLE // 2, WHOLE // 2)
     with pytest.raises(
@@ -187,7 +187,7 @@ def test_an_update_starts_and_ends_a_schedule() -> None:
     ):
         updated(parent, 101, {}, [source(name="c", weight=0)], schedule)
     back = updated(child, 300, {"b": 3})
-    assert [one.weight for one in back.sources] == [0, 3, 0]
+    assert [source.weight for source in back.sources] == [0, 3, 0]
     assert back.schedule is None
     with pytest.raises(InvalidBlend, match="sum to 0 rows a step"):
         updated(child, 300, {})

@@ -93,12 +93,12 @@ class Exact:
 def chords(a: tuple[int, list[Fraction]], b: tuple[int, list[Fraction]]) -> list[tuple[int, list[Fraction]]]:
     """A knot and those that make the way to the next half a wave."""
     length = b[0] - a[0]
-    n = max(it for it in (1, 2, 4, 8, 16, 32, 64) if it <= length)
+    n = max(power for power in (1, 2, 4, 8, 16, 32, 64) if power <= length)
     found = [a]
     for i in range(1, n):
         rise = Fraction(round(WHOLE * (1 - math.cos(math.pi * i / n)) / 2), WHOLE)
         exact = [(x + (y - x) * rise) * WHOLE for x, y in zip(a[1], b[1], strict=True)]
-        shares = [math.floor(it) for it in exact]
+        shares = [math.floor(share) for share in exact]
         order = sorted(range(len(exact)), key=lambda s, e=exact: (math.floor(e[s]) - e[s], s))
         for source in order[: WHOLE - sum(shares)]:
             shares[source] += 1

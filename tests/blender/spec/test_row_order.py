@@ -45,7 +45,10 @@ def configured(seed: int = 0, **weights_of: tuple[int, dict[str, Any]]) -> Blend
 
 def order_of(config: BlendConfig, *later: BlendConfig) -> BlendOrder:
     """The order of a blend and its updates, by the sizes of its tables alone."""
-    pieces, starts = [config.piece, *(one.piece for one in later)], [0, *(one.offset for one in later)]
+    pieces, starts = (
+        [config.piece, *(update.piece for update in later)],
+        [0, *(update.offset for update in later)],
+    )
     newest = later[-1] if later else config
     sizes = [None if source.live else SIZES[source.table] for source in newest.sources]
     return BlendOrder(newest, Mixture(pieces, starts), sizes)

@@ -41,7 +41,10 @@ def test_every_step_follows_the_shares_of_its_schedule(blends: Blends) -> None:
         batch = blend.step(step)
         assert batch.num_rows == 8
         seen.update(batch.column("source").to_pylist())
-        due = sum(8 * max(Fraction(0), (1 - Fraction(2 * it + 1, 40)) / 2) for it in range(min(step + 1, 20)))
+        due = sum(
+            8 * max(Fraction(0), (1 - Fraction(2 * earlier_step + 1, 40)) / 2)
+            for earlier_step in range(min(step + 1, 20))
+        )
         assert abs(seen[0] - due) <= 2
     assert seen[0] == 40
 
@@ -76,7 +79,9 @@ def test_a_row_of_a_scheduled_source_is_located_where_it_is_served(blends: Blend
         for number, row in enumerate(blend.step(offset).to_pylist()):
             name = (CODE, PROSE)[row["source"]]
             found = blend.order.locate(name, row["ordinal"], epochs=row["epoch"] + 1)
-            assert (offset, number, row["epoch"]) in [(it.offset, it.row, it.epoch) for it in found]
+            assert (offset, number, row["epoch"]) in [
+                (place.offset, place.row, place.epoch) for place in found
+            ]
 
 
 def test_a_source_without_shares_may_be_empty(blends: Blends) -> None:
@@ -91,8 +96,10 @@ def test_an_update_by_a_schedule_is_the_parent_before_it(blends: Blends, lake: S
     child = blends.update(parent.id, 10, {}, schedule=schedule)
     assert blends.update(child.id, 20, {CODE: 1, PROSE: 1}).config.schedule is None
     for opened in (blends.open(child.id), open_blends(lake).open(child.id)):
-        assert [opened.step(it) for it in range(10)] == [blends.open(parent.id).step(it) for it in range(10)]
-        assert [opened.step(it).num_rows for it in (9, 10, 31)] == [4, 8, 8]
+        assert [opened.step(step) for step in range(10)] == [
+            blends.open(parent.id).step(step) for step in range(10)
+        ]
+        assert [opened.step(step).num_rows for step in (9, 10, 31)] == [4, 8, 8]
         first = Counter(opened.step(12).column("source").to_pylist())
         later = Counter(opened.step(32).column("source").to_pylist())
         assert (first, later) == ({0: 6, 1: 2}, {0: 2, 1: 6})

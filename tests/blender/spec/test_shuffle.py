@@ -95,7 +95,8 @@ def test_a_window_of_all_pages_mixes_all_rows() -> None:
 
 def test_windows_of_an_epoch_have_orders_of_their_own() -> None:
     within = [
-        tuple(np.argsort(np.array(order(210, WINDOW))[at : at + 21]).tolist()) for at in range(0, 210, 21)
+        tuple(np.argsort(np.array(order(210, WINDOW))[begin : begin + 21]).tolist())
+        for begin in range(0, 210, 21)
     ]
     assert len(set(within)) == 10
 

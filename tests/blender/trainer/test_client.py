@@ -116,7 +116,7 @@ class Breaking:
             RankSlice(request.rank, request.ranks or 1),
             400,
         )
-        blocks = [OutgoingBlock(one.offset, one.next_offset, to_ipc(one.batch)) for one in found]
+        blocks = [OutgoingBlock(block.offset, block.next_offset, to_ipc(block.batch)) for block in found]
         step = self.plan.pop(0) if self.plan else len(blocks) + 1
         if callable(step):
             yield from step(blocks)
@@ -152,9 +152,9 @@ def test_a_stream_broken_inside_a_step_loses_and_repeats_no_row(wide: Blend) -> 
         breaking = Breaking(wide, [3, 0, 1, 9, 2])
         with breaking as address, BlenderClient(address, patience_s=20) as client:
             got = list(client.fetch(wide.id, 5, steps=9, stride=stride))
-        assert [one.offset for one in got] == list(range(5, 14, stride))
-        assert all(one.arrow.equals(wide.step(one.offset)) for one in got)
-        assert [one.next_offset for one in got] == [one.offset + stride for one in got]
+        assert [batch.offset for batch in got] == list(range(5, 14, stride))
+        assert all(batch.arrow.equals(wide.step(batch.offset)) for batch in got)
+        assert [batch.next_offset for batch in got] == [batch.offset + stride for batch in got]
         assert len(breaking.asked) == 6
         assert breaking.asked == sorted(breaking.asked)
 
@@ -163,7 +163,7 @@ def test_a_stream_broken_inside_a_step_loses_and_repeats_no_row(wide: Blend) -> 
     "harm, sentence",
     [
         (lambda blocks: blocks[:-1], r"ended a fetch before step 4 without a reason\. Check"),
-        (lambda blocks: [one for one in blocks if one.offset != 3], "Expected step 3, got step 4"),
+        (lambda blocks: [batch for batch in blocks if batch.offset != 3], "Expected step 3, got step 4"),
         (lambda blocks: [*blocks[:-1], blocks[0]], "Expected step 4, got step 2"),
     ],
 )
@@ -191,8 +191,8 @@ def test_a_reader_that_rests_longer_than_a_stream_may_last_misses_nothing(wide: 
     breaking = Breaking(wide, [3, 9, 1, 2], grpc.StatusCode.DEADLINE_EXCEEDED)
     with breaking as address, BlenderClient(address, patience_s=0) as client:
         got = list(client.fetch(wide.id, 0, steps=4))
-    assert all(one.arrow.equals(wide.step(one.offset)) for one in got)
-    assert [one.offset for one in got] == [0, 1, 2, 3]
+    assert all(batch.arrow.equals(wide.step(batch.offset)) for batch in got)
+    assert [batch.offset for batch in got] == [0, 1, 2, 3]
     assert len(breaking.asked) == 5
     silent = Breaking(wide, [0], grpc.StatusCode.DEADLINE_EXCEEDED)
     with (
@@ -212,7 +212,7 @@ def test_patience_is_counted_from_the_failure_and_not_from_the_last_block(wide: 
         time.sleep(0.8)
         got += list(reading)
         client.close()
-    assert [one.offset for one in got] == [0, 1, 2]
+    assert [batch.offset for batch in got] == [0, 1, 2]
 
 
 def test_a_fetch_that_is_closed_ends_its_call_while_it_waits(wide: Blend) -> None:
@@ -238,7 +238,9 @@ def test_a_client_travels_by_pickle(client: BlenderClient, blends: Blends) -> No
     with pytest.raises(BlendNotFound):
         client.open("0" * 32)
     there = pickle.loads(pickle.dumps(blend))
-    assert [one.arrow for one in there.fetch(3, 4)] == [blends.open(blend.id).step(at) for at in range(3, 7)]
+    assert [batch.arrow for batch in there.fetch(3, 4)] == [
+        blends.open(blend.id).step(offset) for offset in range(3, 7)
+    ]
 
 
 LEFT = """
@@ -273,5 +275,5 @@ def test_another_server_of_the_lake_takes_over(blends: Blends, wide: Blend) -> N
         servers[0].stop(0)
         got += list(reading)
         servers[1].stop(0)
-    assert [one.offset for one in got] == list(range(2000))
+    assert [batch.offset for batch in got] == list(range(2000))
     assert got[1999].arrow.equals(wide.step(1999))

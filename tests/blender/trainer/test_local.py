@@ -64,7 +64,7 @@ def test_a_fractional_weight_is_refused(shared_lake: Settings) -> None:
             blender.update("0" * 32, 5, {CODE: 0.5})  # type: ignore[dict-item]
         with pytest.raises(InvalidBlend) as added:
             blender.update("0" * 32, 5, add=[Source(CODE, weight=0.5)])  # type: ignore[arg-type]
-        assert {str(it.value) for it in (created, updated, added)} == {said}
+        assert {str(blend_status.value) for blend_status in (created, updated, added)} == {said}
         with pytest.raises(InvalidBlend, match=r"`packed\.code` is '1'"):
             blender.create([Source(CODE, weight="1")])  # type: ignore[arg-type]
 
@@ -87,9 +87,9 @@ def test_a_blend_is_opened_by_its_id_in_one_call_and_travels_by_pickle(
 ) -> None:
     record = local.create([Source(PROSE, 2, shuffle="row")], seed=9)
     blend = open_blend(record.id, shared_lake)
-    expected = [one.arrow for one in blend.fetch(5, 3)]
-    assert expected == [one.arrow for one in local.fetch(record.id, 5, 3)]
-    assert [one.arrow for one in pickle.loads(pickle.dumps(blend)).fetch(5, 3)] == expected
+    expected = [batch.arrow for batch in blend.fetch(5, 3)]
+    assert expected == [batch.arrow for batch in local.fetch(record.id, 5, 3)]
+    assert [batch.arrow for batch in pickle.loads(pickle.dumps(blend)).fetch(5, 3)] == expected
     assert blend.describe().steps == 150
     with pytest.raises(BlendNotFound, match="no blend 0000"):
         open_blend("0" * 32, shared_lake)
@@ -143,5 +143,5 @@ def test_errors_have_the_same_words(served: BlenderClient, local: LocalBlender) 
         assert [next(last).offset, next(last).offset] == [148, 149]
         with pytest.raises(EndOfData, match="ends after 150 steps"):
             next(last)
-        assert [one.offset for one in blender.fetch(blend.id, 148)] == [148, 149]
+        assert [batch.offset for batch in blender.fetch(blend.id, 148)] == [148, 149]
         assert list(blender.fetch(blend.id, 148, steps=0)) == []

@@ -35,7 +35,7 @@ SECOND_LOOP = (
 
 
 def offsets(items: Any, n: int | None = None) -> list[int]:
-    return [item["offset"] for item in islice(items, n)]
+    return [step["offset"] for step in islice(items, n)]
 
 
 def state(step: int) -> dict[str, Any]:

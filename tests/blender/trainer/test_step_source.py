@@ -17,7 +17,7 @@ from tests.blender.squares import dataset
 
 
 def squares(items: Any) -> list[list[int]]:
-    return [item["squares"].tolist() for item in items]
+    return [step["squares"].tolist() for step in items]
 
 
 def test_a_dataset_gives_the_share_of_each_step_of_its_source() -> None:

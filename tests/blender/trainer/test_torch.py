@@ -63,8 +63,8 @@ def steps(blend: BlendHandle, offset: int, stop: int) -> list[dict[str, Any]]:
 
 def test_a_dataset_gives_the_steps_as_tensors_over_the_memory_of_the_batch(blend: BlendHandle) -> None:
     items = list(BlendDataset(blend, offset=3, stop=9))
-    assert [plain(item) for item in items] == steps(blend, 3, 9)
-    assert [item["offset"] for item in items] == list(range(3, 9))
+    assert [plain(step) for step in items] == steps(blend, 3, 9)
+    assert [step["offset"] for step in items] == list(range(3, 9))
     assert (items[0]["tokens"].shape, items[0]["tokens"].dtype) == ((24, 8), torch.int32)
     assert items[0]["targets"].dtype == torch.int64
     batch = next(blend.fetch(3))
@@ -117,13 +117,13 @@ def test_a_fork_that_could_only_hang_is_refused(local: BlendHandle) -> None:
 def test_a_plain_dataloader_has_the_order_and_its_unknown_state_is_refused(served: BlendHandle) -> None:
     dataset = BlendDataset(served, offset=3, stop=16)
     loader = DataLoader(dataset, batch_size=None, num_workers=2, multiprocessing_context="fork")
-    assert [plain(item) for item in loader] == steps(served, 3, 16)
+    assert [plain(step) for step in loader] == steps(served, 3, 16)
     with pytest.raises(InvalidRequest, match="Iterate over `BlendLoader"):
         dataset.state_dict()
     dataset.load_state_dict({"blend": served.id, "offset": 5})
     assert dataset.state_dict() == {"blend": served.id, "offset": 5}
     single = DataLoader(dataset, batch_size=None)
-    assert [item["offset"] for item in single] == list(range(5, 16))
+    assert [step["offset"] for step in single] == list(range(5, 16))
     assert dataset.state_dict() == {"blend": served.id, "offset": 16}
 
 
@@ -251,7 +251,7 @@ def test_a_trainer_does_not_notice_a_server_that_is_killed_and_comes_back(
         found = [next(items)["tokens"]]
         server.kill()
         with serving(shared_lake.home, port=port):
-            found += [item["tokens"] for item in items]
+            found += [step["tokens"] for step in items]
     expected = [batch.tokens for batch in blend.fetch(0, 12, rank=1, ranks=2)]
     assert len(found) == 12
     assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
@@ -259,7 +259,7 @@ def test_a_trainer_does_not_notice_a_server_that_is_killed_and_comes_back(
 
 
 def test_the_end_of_data_comes_after_the_last_step(blend: BlendHandle) -> None:
-    assert [item["offset"] for item in BlendLoader(BlendDataset(blend, offset=47))] == [47, 48, 49]
+    assert [step["offset"] for step in BlendLoader(BlendDataset(blend, offset=47))] == [47, 48, 49]
     loader = BlendLoader(BlendDataset(blend, offset=47, stop=60))
     items = iter(loader)
     assert [next(items)["offset"] for _ in range(3)] == [47, 48, 49]
@@ -383,7 +383,7 @@ def test_torch_itself_refuses_another_order(local: BlendHandle, options: dict[st
 
 def test_a_collate_fn_of_the_user_may_join_steps(local: BlendHandle) -> None:
     loader = DataLoader(BlendDataset(local, stop=5), batch_size=2, collate_fn=list)
-    assert [[item["offset"] for item in items] for items in loader] == [[0, 1], [2, 3], [4]]
+    assert [[step["offset"] for step in items] for items in loader] == [[0, 1], [2, 3], [4]]
 
 
 def test_an_error_of_a_loader_s_worker_is_its_sentence(served: BlendHandle) -> None:
@@ -452,7 +452,7 @@ def test_a_state_is_loaded_between_iterations_only(local: BlendHandle, workers: 
     items.close()
     loader.load_state_dict(state)
     assert loader.state_dict() == state
-    assert [item["offset"] for item in loader] == list(range(20, 30))
+    assert [step["offset"] for step in loader] == list(range(20, 30))
     loader.load_state_dict(state)  # after the last step
     items = iter(loader)
     loader.load_state_dict({"blend": local.id, "offset": 25})  # nothing is prefetched before the first step
@@ -486,7 +486,7 @@ def test_a_dataset_refuses_a_state_while_a_plain_loop_reads_it(local: BlendHandl
         dataset.load_state_dict(state)
     copied = pickle.loads(pickle.dumps(dataset))
     copied.load_state_dict(state)
-    assert [item["offset"] for item in copied] == list(range(20, 30))
+    assert [step["offset"] for step in copied] == list(range(20, 30))
     del items
     dataset.load_state_dict(state)
     assert dataset.state_dict() == state

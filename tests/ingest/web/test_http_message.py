@@ -49,7 +49,7 @@ def body(content: bytes, max_bytes: int = 1 << 20, **fields: str) -> bytes:
 
 
 def beginning(content: bytes, max_bytes: int = 1 << 20, **fields: str) -> Body:
-    headers = Headers({name.replace("_", "-"): [value] for name, value in fields.items()})
+    headers = Headers({name.replace("_", "-"): [field] for name, field in fields.items()})
     return body_of(headers, content, max_bytes)
 
 

@@ -330,7 +330,7 @@ def test_a_list_with_words_in_a_menu_goes(menu: str) -> None:
 
 
 def boxes(texts: list[str], ending: str, tag: str = "div", **attributes: str) -> str:
-    opening = " ".join([tag, *(f"{name}='{value}'" for name, value in attributes.items())])
+    opening = " ".join([tag, *(f"{name}='{attribute}'" for name, attribute in attributes.items())])
     return "".join(f"<{opening}>{text}{ending}</{tag}>" for text in texts)
 
 

@@ -55,7 +55,7 @@ def chunk(file: Path, column: str) -> tuple[int, int]:
     """Where a column of a file begins, and the last of its bytes."""
     group = pq.read_metadata(file).row_group(0)
     columns = (group.column(number) for number in range(group.num_columns))
-    (found,) = (it for it in columns if it.path_in_schema == column)
+    (found,) = (chunk for chunk in columns if chunk.path_in_schema == column)
     begin = found.dictionary_page_offset or found.data_page_offset
     return begin, begin + found.total_compressed_size - 1
 

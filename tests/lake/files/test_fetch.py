@@ -55,7 +55,7 @@ def test_rows_get_their_texts(files: list[str], wanted: list[tuple[int, int]], c
 def test_a_reader_goes_back_to_earlier_rows(files: list[str]) -> None:
     texts = LocatedTexts({})
     for file, row in ((0, 50), (0, 3), (1, 20), (1, 19), (0, 50)):
-        found = [it for read in texts.read(files[file], [row]) for it in read["text"].to_pylist()]
+        found = [text for read in texts.read(files[file], [row]) for text in read["text"].to_pylist()]
         assert found == [TEXTS[row]]
 
 
@@ -63,5 +63,5 @@ def test_a_wide_text_comes_in_arrays_of_bounded_size(tmp_path: Path) -> None:
     path = tmp_path / "wide.parquet"
     pq.write_table(pa.table({"text": ["x" * (1 << 20)] * 40}), path, use_dictionary=False)
     read = list(LocatedTexts({}).read(f"file:{path}", range(40)))
-    assert sum(it.num_rows for it in read) == 40
-    assert max(it.nbytes for it in read) < 10 << 20
+    assert sum(batch.num_rows for batch in read) == 40
+    assert max(batch.nbytes for batch in read) < 10 << 20

@@ -15,7 +15,9 @@ from factory.lake.catalog import open_catalog
 from factory.lake.files.layout import PAGE_ROWS, odd_pages
 from factory.settings import Settings
 
-ROWS = pa.table({"ordinal": pa.array(range(50), pa.int64()), "tokens": [b"%03d" % it for it in range(50)]})
+ROWS = pa.table(
+    {"ordinal": pa.array(range(50), pa.int64()), "tokens": [b"%03d" % number for number in range(50)]}
+)
 
 
 def written(home: Path, *, page_rows: int, properties: dict[str, str], indexed: bool = True) -> Table:

@@ -55,8 +55,10 @@ def test_texts_come_in_the_order_asked_for_whatever_it_is(
 ) -> None:
     reader = RegisteredTexts()
     for wanted in batches:
-        places = [place(shelf / f"{it[0]}.parquet", it[1]) if it else None for it in wanted]
-        texts = [TEXTS[it[0]][it[1]] if it else None for it in wanted]
+        places = [
+            place(shelf / f"{location[0]}.parquet", location[1]) if location else None for location in wanted
+        ]
+        texts = [TEXTS[location[0]][location[1]] if location else None for location in wanted]
         assert read(places, texts, reader) == texts
 
 

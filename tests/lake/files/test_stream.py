@@ -38,7 +38,7 @@ def test_every_row_comes_once_and_no_batch_is_empty(lake: Lake) -> None:
     documents(lake, "web", "abcdef")
     lake.table(raw("web")).append(pa.Table.from_pylist([document("g")], schema=RAW.columns))
     batches = streamed(lake, "web")
-    assert sorted(it for batch in batches for it in batch["doc_id"].to_pylist()) == list("abcdefg")
+    assert sorted(doc_id for batch in batches for doc_id in batch["doc_id"].to_pylist()) == list("abcdefg")
     assert all(batch.num_rows and batch.schema.equals(COLUMNS) for batch in batches)
 
 
@@ -48,7 +48,7 @@ def test_files_that_cannot_match_are_skipped(lake: Lake) -> None:
         lake.create(raw("web"), RAW).append(rows)
     snapshot_id = lake.published(raw("web")).snapshot_id
     batches = stream(lake.table(raw("web")), snapshot_id, COLUMNS, EqualTo("doc_id", "d"))
-    assert sorted(it for batch in batches for it in batch["doc_id"].to_pylist()) == ["c", "d"]
+    assert sorted(doc_id for batch in batches for doc_id in batch["doc_id"].to_pylist()) == ["c", "d"]
 
 
 def test_large_rows_come_in_batches_of_some_megabytes(lake: Lake) -> None:
@@ -85,7 +85,7 @@ def test_registered_texts_are_read_from_their_files(lake: Lake, tmp_path: Path) 
     lake.create(raw("web"), schema).append(rows)
     found = pa.Table.from_batches(streamed(lake, "web")).to_pylist()
     assert len(found) == 2500
-    assert all(it["text"] == f"text {it['doc_id']}" for it in found)
+    assert all(row["text"] == f"text {row['doc_id']}" for row in found)
     assert set(found[0]) == set(COLUMNS.names)
     file.write_bytes(file.read_bytes().replace(b"text 77", b"text 7w", 1))
     os.utime(file, ns=(0, known.st_mtime_ns))

@@ -191,13 +191,13 @@ limits: st.SearchStrategy[Limit] = st.one_of(
 @given(limits, limits)
 @settings(deadline=None)
 def test_a_limit_is_implied_where_no_value_tells_two_apart(strict: Limit, loose: Limit) -> None:
-    passes = [it / 2 for it in range(-2, 44) if strict.violated(it / 2) is None]
-    inside = all(loose.violated(value) is None for value in [*passes, *_far(strict)])
+    passes = [half / 2 for half in range(-2, 44) if strict.violated(half / 2) is None]
+    inside = all(loose.violated(number) is None for number in [*passes, *_far(strict)])
     assert implies(RULE.with_limit(strict), RULE.with_limit(loose)) == inside
 
 
 def _far(limit: Limit) -> list[float]:
-    return [value for value in (-1e9, 1e9) if limit.violated(value) is None]
+    return [number for number in (-1e9, 1e9) if limit.violated(number) is None]
 
 
 def test_another_rule_or_another_list_implies_nothing() -> None:
@@ -236,7 +236,10 @@ def materialize(settings: Settings, name: str, *chains: Chain, reuse: bool = Fal
         return pyspark.spark_session.createDataFrame(rows)
 
     refined = [
-        it for of in chains for it in of if table_of(min(it.keys)).namespace in ("signals", "filtered")
+        asset
+        for of in chains
+        for asset in of
+        if table_of(min(asset.keys)).namespace in ("signals", "filtered")
     ]
     assert run(settings, raw, *refined, reuse=reuse).success
 

@@ -92,7 +92,9 @@ def test_each_partition_has_the_limit(lake_settings: Settings, unique: str, tmp_
     assert result.success
     rows = Lake(lake_settings).read(names.raw(unique), ["text"])["text"].to_pylist()
     assert sorted(rows) == ["de.jsonl 0", "de.jsonl 1", "en.jsonl 0", "en.jsonl 1"]
-    [event] = [it for it in result.asset_materializations_for_node(f"raw__{unique}") if it.partition == "de"][
-        :1
-    ]
+    [event] = [
+        materialization
+        for materialization in result.asset_materializations_for_node(f"raw__{unique}")
+        if materialization.partition == "de"
+    ][:1]
     assert event.metadata["limit"].value == "the first 2 records"

@@ -70,7 +70,9 @@ def test_the_sensor_sees_the_partitions_of_a_file_each_by_itself(parted: Path) -
     (parted / "web" / "2026-01-02" / "a.jsonl").write_text("{}")
     (parted / "web" / "notes.txt").write_text("of no partition")
     found = declared(parted, PARTED)
-    watched = [Watched(it, paths, found.partitions.get(it)) for it, paths in found.paths.items()]
+    watched = [
+        Watched(dataset, paths, found.partitions.get(dataset)) for dataset, paths in found.paths.items()
+    ]
     place = place_of(parted)
     assert {dataset.name: dataset.inputs() for dataset in watched} == {
         "letters": {key: [place.below(f"letters/{key}".encode())] for key in ("de", "en")},

@@ -29,12 +29,12 @@ groups:
 def test_repositories_are_an_option_of_a_group_of_code_and_of_its_variants(folder: Path) -> None:
     found = declared(folder, COMPARED)
     parts = ("topics", "repository_edges", "repositories")
-    assert {f"dedup.{of}_{part}" for of in ("code", "code__all") for part in parts} <= tables(found)
+    assert {f"dedup.{group}_{part}" for group in ("code", "code__all") for part in parts} <= tables(found)
     assert not {f"dedup.prose_{part}" for part in parts} & tables(found)
     definitions(found.assets, Settings(home=folder / "lake"))
     plain = declared(folder, COMPARED.split("    repositories:")[0])
     assert tables(found) - tables(plain) == {
-        f"dedup.{of}_{part}" for of in ("code", "code__all") for part in parts
+        f"dedup.{group}_{part}" for group in ("code", "code__all") for part in parts
     }
 
 

@@ -71,8 +71,8 @@ def test_no_copy_of_a_validation_document_is_left_in_training(
     kept = lake.read(names.deduplicated(unique), ["doc_id"])["doc_id"].to_pylist()
     assert training | validation == set(kept)
     assert not training & validation
-    assert all((draw(None, ids[one]) < SHARE) == (one in validation) for one in kept)
-    numbers = [{ids[one].lstrip("dcopy") for one in part} for part in (training, validation)]
+    assert all((draw(None, ids[doc_id]) < SHARE) == (doc_id in validation) for doc_id in kept)
+    numbers = [{ids[doc_id].lstrip("dcopy") for doc_id in part} for part in (training, validation)]
     assert numbers[0].isdisjoint(
         numbers[1]
     )  # of a document and its copy one is left, on the side that it draws

@@ -54,7 +54,11 @@ def test_a_dataset_has_a_group_before_its_dedup_group_and_one_behind_it(
 def test_a_description_names_what_the_table_is_of(specs: dict[str, dg.AssetSpec]) -> None:
     for table, spec in specs.items():
         if spec.group_name != "tokenizers":
-            of = next(it for it in ("notes", "pages", "mine", "prose", "code") if it in table)
+            of = next(
+                group_name
+                for group_name in ("notes", "pages", "mine", "prose", "code")
+                if group_name in table
+            )
             assert of in str(spec.description), table
     assert "raw.notes" in str(specs["raw.notes_rejected"].description)
     assert "`notes`" in str(specs["models.tokenizer"].description)

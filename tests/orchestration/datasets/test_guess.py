@@ -109,8 +109,8 @@ def test_patterns_of_one_repository_leave_out_no_file_of_another(tmp_path: Path)
 def test_a_damaged_record_is_guessed_without_fields(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("not json\n")
     (tmp_path / "b.parquet").write_bytes(b"not Parquet")
-    assert [it.fields for it in guess(tmp_path)] == [RecordFields(), RecordFields()]
-    assert len({it.name for it in guess(tmp_path)}) == 2
+    assert [dataset.fields for dataset in guess(tmp_path)] == [RecordFields(), RecordFields()]
+    assert len({dataset.name for dataset in guess(tmp_path)}) == 2
 
 
 def test_a_folder_of_nothing_known_names_what_it_holds(tmp_path: Path) -> None:

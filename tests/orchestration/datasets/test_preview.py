@@ -184,7 +184,9 @@ def test_a_key_that_repeats_in_another_file_is_not_offered(tmp_path: Path) -> No
 
 
 def test_a_key_that_few_records_have_of_their_own_is_refused(tmp_path: Path) -> None:
-    records = [{"id": at, "mood": ("sad", "gay")[at % 2], "text": f"text {at}"} for at in range(50)]
+    records = [
+        {"id": number, "mood": ("sad", "gay")[number % 2], "text": f"text {number}"} for number in range(50)
+    ]
     dataset = "kind: prose, format: jsonl, paths: a.jsonl, key: "
     assert refusal(declare(tmp_path, f"{dataset}mood", a_jsonl=lines(records))) == (
         "key: `mood` has 2 values in the first 50 documents, and a record whose key another one has is "
@@ -391,7 +393,7 @@ def test_few_pages_are_rejected_records_and_many_end_the_run(
     spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
 ) -> None:
     def publish(n_pages: int) -> bool:
-        texts = [{"text": PAGE}] * n_pages + [{"text": f"text {at}"} for at in range(3)]
+        texts = [{"text": PAGE}] * n_pages + [{"text": f"text {number}"} for number in range(3)]
         path = declare(tmp_path, "kind: prose, format: jsonl, paths: a.jsonl", a_jsonl=lines(texts))
         path.write_text(path.read_text().replace("name: web", f"name: {unique}"))
         [raw] = [

@@ -45,7 +45,7 @@ def test_each_set_of_partitions_takes_a_run_and_what_they_meet_in_comes_last(
         table("raw.web", partitions_def=DAYS),
     ]
     found = batches(assets, keys(assets), instance)
-    assert [(names(it), it.span) for it in found] == [
+    assert [(names(run_batch), run_batch.span) for run_batch in found] == [
         (["raw.books", "raw.books_rejected", "filtered.books"], ("de", "en")),
         (["raw.web", "filtered.web"], ("2026-01-01", "2026-01-31")),
         (["raw.notes", "packed.web"], None),
@@ -64,7 +64,7 @@ def test_a_table_waits_for_what_it_is_made_from_whatever_its_partitions(instance
 def test_a_range_is_checked_against_the_partitions_there_are(instance: dg.DagsterInstance) -> None:
     web = [table("raw.web", partitions_def=DAYS), table("dedup.web", ["raw.web"])]
     found = batches(web, keys(web), instance, span_of("2026-01-03...2026-01-05"))
-    assert [it.span for it in found] == [("2026-01-03", "2026-01-05"), None]
+    assert [run_batch.span for run_batch in found] == [("2026-01-03", "2026-01-05"), None]
     for span, words in (
         (("2026-03-01", "2026-03-01"), "It has 31: 2026-01-01, 2026-01-02, 2026-01-03, ..., 2026-01-29"),
         (("2026-01-05", "2026-01-03"), "Reverse the range: 2026-01-03...2026-01-05"),

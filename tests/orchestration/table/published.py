@@ -21,7 +21,7 @@ def component(name: str, *upstream: str, config: str = "", **options: object) ->
 
     @component_table(
         name=name,
-        upstream={it: TableName("dedup", it) for it in upstream},
+        upstream={table: TableName("dedup", table) for table in upstream},
         config={"config": config},
         **options,
     )

@@ -40,7 +40,7 @@ def said(
     keys = [key for asset in assets for key in asset.keys if only in key.to_user_string()]
     runs = batches(assets, keys, instance, span)
     found = forecast(lake, assets, runs, instance, reuse=reuse)
-    return {it.table.name: (it.verdict, it.reason) for it in found}
+    return {forecast_row.table.name: (forecast_row.verdict, forecast_row.reason) for forecast_row in found}
 
 
 def test_an_empty_lake_makes_everything(lake: Lake) -> None:

@@ -177,7 +177,7 @@ def said(
 def require_truth(
     found: Sequence[Forecast], made: dict[str, str], upstream: dict[str, tuple[str, ...]]
 ) -> None:
-    verdicts = {it.table.name: it.verdict for it in found}
+    verdicts = {forecast_row.table.name: forecast_row.verdict for forecast_row in found}
     assert {name for name, verdict in verdicts.items() if verdict == "make"} <= made.keys()
     assert made.keys() <= {name for name, verdict in verdicts.items() if verdict in ("make", "maybe")}
     for it in found:
@@ -223,7 +223,9 @@ def test_a_source_that_is_read_again_may_give_what_was_made_from_it(tmp_path: Pa
         assets = corpus.assets()
         found = said(lake, assets, selection, reuse=True)
         require_truth(found, tables_made(lake, corpus, assets, selection, reuse=True), corpus.upstream)
-        return {it.table.name: (it.verdict, it.reason) for it in found}
+        return {
+            forecast_row.table.name: (forecast_row.verdict, forecast_row.reason) for forecast_row in found
+        }
 
     step(list(corpus.upstream))
     corpus.edit("write", "one", "bb")
@@ -275,7 +277,11 @@ def test_spark_makes_what_is_said(
         }
         made = {name: str(of["made because"].value) for name, of in reasons.items() if "reused" not in of}
         require_truth(found, made, upstream)
-        certain = {it.table.name: it.reason for it in found if it.verdict == "make"}
+        certain = {
+            forecast_row.table.name: forecast_row.reason
+            for forecast_row in found
+            if forecast_row.verdict == "make"
+        }
         assert certain.items() <= made.items()  # in the same words
         return {name.removeprefix(f"{unique}_"): why.replace(unique, "t") for name, why in made.items()}
 

@@ -146,7 +146,7 @@ def test_a_kept_lasting_table_names_what_changed_and_the_command(lake: Lake) -> 
 
 def test_a_run_asks_for_a_table_by_itself_if_it_makes_none_of_its_input() -> None:
     declared = declaration_of(down())
-    own, later, read = (key_of(TableName("dedup", it)) for it in ("down", "last", "two"))
+    own, later, read = (key_of(TableName("dedup", table_name)) for table_name in ("down", "last", "two"))
     assert Request.of(declared, [own, later], reuse=False).by_itself
     assert not Request.of(declared, [own, read], reuse=False).by_itself
     # An earlier run of the selection makes the input.

@@ -187,8 +187,8 @@ class World:
                     made.append(log.StoredBatch(sequence, rows[2], descriptor))
                     row, sequence = rows[2], sequence + 1
             state = yield from log.attempt(knows, claim, state, made, closed=row == self.n_rows(lane))
-            committed = [one for one in made if one.sequence < state.lane(lane).sequence]
-            self.acknowledged += [one.descriptor.footer_hash for one in committed]
+            committed = [batch for batch in made if batch.sequence < state.lane(lane).sequence]
+            self.acknowledged += [batch.descriptor.footer_hash for batch in committed]
             made = made[len(committed) :]
             state = yield from checkpoints.maintain(knows, state)
 

@@ -97,7 +97,7 @@ def walk_over_a_ghost() -> tuple[list[str], list[str]]:
     assert names.log(6) in store.objects
     seen = walker.finish()
     truth = store.run(log.attempt(client(), claim_a, sleeper.finish(), [stored(0, "ghost")]))
-    return [one.name for one in seen.tail], [one.name for one in truth.tail]
+    return [entry.name for entry in seen.tail], [entry.name for entry in truth.tail]
 
 
 @pytest.mark.invariant(
@@ -158,7 +158,7 @@ def test_an_attempt_adds_what_the_log_lacks_once_and_then_nothing() -> None:
     batches = [stored(0, "1"), stored(1, "2")]
     state = store.run(log.attempt(client(), claim, state, batches[:1]))
     state = store.run(log.attempt(client(), claim, state, batches))
-    assert [one.name for one in state.tail] == ["1", "2"]
+    assert [entry.name for entry in state.tail] == ["1", "2"]
     assert store.run(log.attempt(client(), claim, state, batches)) is state
 
 

@@ -105,8 +105,8 @@ def _request(endpoint: str, method: str, path: str, headers: dict[str, str], bod
     connection = HTTPConnection(urlsplit(endpoint).netloc, timeout=60)
     try:
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-        for name, value in headers.items():
-            connection.putheader(name, value)
+        for name, header in headers.items():
+            connection.putheader(name, header)
         connection.endheaders(body)
         answer = connection.getresponse()
         return answer.status, answer.getheaders(), answer.read()

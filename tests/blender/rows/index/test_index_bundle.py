@@ -12,8 +12,8 @@ FILES = {"a.facts": b"some", "b.pages": bytes(range(200)), "empty": b"", "ä.ord
 def test_files_come_back_unchanged_and_aligned() -> None:
     content = pack_bundle(FILES)
     found = unpack_bundle(content)
-    assert {name: bytes(it) for name, it in found.items()} == FILES
-    assert all(content.index(it) % 64 == 0 for it in (b"some", bytes(range(200)), b"x" * 64))
+    assert {name: bytes(content_bytes) for name, content_bytes in found.items()} == FILES
+    assert all(content.index(part) % 64 == 0 for part in (b"some", bytes(range(200)), b"x" * 64))
 
 
 def test_no_files_are_none() -> None:

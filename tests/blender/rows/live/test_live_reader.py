@@ -164,7 +164,9 @@ def test_a_trace_follows_the_newest_rows_of_a_live_source(growing: Settings) -> 
     blend = open_blends(growing).open(stored.id)
     assert [source.reader.snapshot_id for source in blend.sources] == [current_snapshot(growing, LIVE)]
     found = serving_positions(blend, LIVE, [0, 29], 3)
-    positions = {ordinal: [(it.offset, it.epoch) for it in found[ordinal]] for ordinal in found}
+    positions = {
+        ordinal: [(position.offset, position.epoch) for position in found[ordinal]] for ordinal in found
+    }
     assert positions == {0: [(0, 0)], 29: [(7, 0)]}
 
 
@@ -257,7 +259,7 @@ def expire(lake: Settings) -> None:
         snapshot.snapshot_id for snapshot in sorted(table.snapshots(), key=lambda it: it.sequence_number or 0)
     ]
     tagged = {ref.snapshot_id for ref in table.refs().values()}
-    ids = [it for it in old[:-1] if it not in tagged]
+    ids = [snapshot_id for snapshot_id in old[:-1] if snapshot_id not in tagged]
     assert ids
     table.maintenance.expire_snapshots().by_ids(ids).commit()
 
@@ -361,7 +363,7 @@ def test_a_frozen_source_has_windows_too_and_the_last_may_be_short(blends: Blend
     blend = opened(blends, source)
     rows = ordinals(blend, 20)
     for epoch in (rows[:40], rows[40:]):
-        assert [sorted(epoch[at : at + 16]) for at in (0, 16, 32)] == [
+        assert [sorted(epoch[begin : begin + 16]) for begin in (0, 16, 32)] == [
             list(range(16)),
             list(range(16, 32)),
             list(range(32, 40)),
@@ -384,7 +386,7 @@ def test_a_client_waits_for_rows_and_learns_what_is_missing(growing: Settings, c
     assert sorted(first[0] + first[1]) == list(range(8))
     threading.Timer(1.0, append, (growing, 10, 30)).start()
     later = [next(batches).ordinal.tolist() for _ in range(5)]
-    assert sorted(one for step in later for one in step) == list(range(8, 28))
+    assert sorted(ordinal for step in later for ordinal in step) == list(range(8, 28))
     batches.close()
     described = client.describe(stored.id)
     assert (described.sources[0].source.live, described.sources[0].rows, described.steps) == (True, 28, None)

@@ -205,8 +205,8 @@ def _config_hashes(monkeypatch: pytest.MonkeyPatch, kind: Kind, options: dict[st
         return declared[-1]
 
     monkeypatch.setattr(table_asset_module, "Declaration", recorded)
-    of_documents = {name: it for name, it in options.items() if name in DedupConfig.model_fields}
-    of_repositories = {name: it for name, it in options.items() if name not in of_documents}
+    of_documents = {name: option for name, option in options.items() if name in DedupConfig.model_fields}
+    of_repositories = {name: option for name, option in options.items() if name not in of_documents}
     dedup_group(
         "g",
         ["web"],
@@ -214,4 +214,4 @@ def _config_hashes(monkeypatch: pytest.MonkeyPatch, kind: Kind, options: dict[st
         config=DedupConfig.model_validate({"kind": "code", **of_documents}),
         repositories=REPOSITORIES.model_copy(update=of_repositories) if kind == "code" else None,
     )
-    return {it.table.name.removeprefix("g_"): it.config for it in declared}
+    return {declaration.table.name.removeprefix("g_"): declaration.config for declaration in declared}

@@ -116,7 +116,9 @@ def ran(spark: SparkSession, lake_settings: Settings) -> Ran:
         return pyspark.spark_session.createDataFrame(rows, spark_schema(RAW))
 
     first, strict = chains()
-    declared = {min(it.keys): it for it in (raw, *first.link(Deduplication).group.assets, *first, *strict)}
+    declared = {
+        min(asset.keys): asset for asset in (raw, *first.link(Deduplication).group.assets, *first, *strict)
+    }
     wanted = ("raw", "signals", "filtered", "dedup", "deduplicated")
     chosen = [
         asset
@@ -127,7 +129,7 @@ def ran(spark: SparkSession, lake_settings: Settings) -> Ran:
     result = run(lake_settings, *chosen)
     assert result.success
     (event,) = result.asset_materializations_for_node(f"dedup__{CODE}_repositories")
-    return Ran(Lake(lake_settings), {name: it.value for name, it in event.metadata.items()})
+    return Ran(Lake(lake_settings), {name: entry.value for name, entry in event.metadata.items()})
 
 
 @pytest.mark.spark
@@ -230,10 +232,11 @@ def test_diff_tells_which_repository_a_document_went_with(ran: Ran) -> None:
         cause.cause: cause.examples
         for cause in diff(ran.lake, strict, f"deduplicated.{CODE}", 20).leave.causes
     }
-    examples = {it.doc_id: it for it in left["repository"]}
+    examples = {document.doc_id: document for document in left["repository"]}
     assert set(examples) == {"fork/engine0.py", "fork/engine1.py", "fork/fork0.py"}
     assert all(
-        f"{CODE}/fork was removed as a duplicate of" in str(it.repository) for it in left["repository"]
+        f"{CODE}/fork was removed as a duplicate of" in str(document.repository)
+        for document in left["repository"]
     )
     assert (examples["fork/engine1.py"].duplicate_of, examples["fork/engine1.py"].value) == (None, None)
     assert examples["fork/engine0.py"].duplicate_of == "engine/engine0.py"
@@ -241,12 +244,12 @@ def test_diff_tells_which_repository_a_document_went_with(ran: Ran) -> None:
         cause.cause: cause.examples
         for cause in diff(ran.lake, f"raw.{CODE}", f"deduplicated.{CODE}", 20).leave.causes
     }
-    assert {it.doc_id for it in gone["topic"]} == {
-        f"go/{it}" for it in ("go0.py", "go1.py", "LICENSE", "__init__.py")
+    assert {document.doc_id for document in gone["topic"]} == {
+        f"go/{file_name}" for file_name in ("go0.py", "go1.py", "LICENSE", "__init__.py")
     }
-    (said,) = {it.repository for it in gone["topic"]}
+    (said,) = {document.repository for document in gone["topic"]}
     assert said == f"its repository {CODE}/go was removed with its topic games"
-    assert {it.repository for it in gone["exact_copy"]} == {None}
+    assert {document.repository for document in gone["exact_copy"]} == {None}
 
 
 def _table(part: str) -> TableName:

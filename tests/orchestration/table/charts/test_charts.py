@@ -102,7 +102,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     last: dict[str, int] = {}
 
     def bars(labels: list[str], values: list[int], title: str, kept: Collection[str] = ()) -> drawing.Drawing:
-        last.update(zip((f"*{it}" if it in kept else it for it in labels), values, strict=True))
+        last.update(zip((f"*{label}" if label in kept else label for label in labels), values, strict=True))
         return drawing.Drawing("", title)
 
     monkeypatch.setattr(drawing, "bars", bars)
