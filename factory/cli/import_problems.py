@@ -59,7 +59,8 @@ def _extra_with(module: str) -> str | None:
     if not _is_installed(DISTRIBUTION):  # a clone on PYTHONPATH
         return None
     matches = map(_REQUIREMENT.match, requires(DISTRIBUTION) or ())
-    extras = {match[1].replace("-", "_"): match[2] for match in matches if match and match[2] != "dev"}
+    pairs = [(match[1].replace("-", "_"), match[2]) for match in matches if match and match[2] != "dev"]
+    extras = dict(pairs) | {name: extra for name, extra in pairs if name == extra}
     if module in extras:
         return extras[module]
     pipeline = [name for name, extra in extras.items() if extra == "pipeline"]

@@ -246,7 +246,7 @@ def test_the_counts_are_those_of_sets(lake: Lake, seed: int) -> None:
 @pytest.mark.parametrize(
     "arguments, code, words",
     [
-        (("filtered.web", "filtered.nothing"), 5, "factory materialize filtered.nothing"),
+        (("filtered.web", "filtered.nothing"), 5, "factory materialize '*filtered.nothing' --changed"),
         (("filtered.web", "strict"), 2, "namespace.name"),
         (("filtered.web",), 8, "Nothing was published of filtered.web before"),
         (("filtered.web@yesterday",), 2, "Write filtered.web@before"),

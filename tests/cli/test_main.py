@@ -35,7 +35,7 @@ from tests.cli.command import factory, process
     [
         (("sample", "book"), 2, "namespace.name"),
         (("sample", "row.book"), 2, "Unknown namespace `row`"),
-        (("sample", "raw.other"), 5, "factory materialize raw.other"),
+        (("sample", "raw.other"), 5, "factory materialize '*raw.other' --changed"),
         (("sample", "raw.book", "--rejected-by", "word_count"), 2, "Sample filtered.book"),
         (("trace", "document", "nothing"), 8, "`nothing`"),
         (("trace", "batch", "0" * 32, "3"), 8, "no blend"),
