@@ -44,6 +44,8 @@ _REFUSALS = {
     "SignatureDoesNotMatch",
     "AuthenticationFailed",
 }
+_NO_KEYS = re.compile(r"169\.254\.169\.254|Account must be specified")  # where a machine asks for its role
+_PUBLIC = {"s3": "AWS", "gs": "GOOGLE", "az": "AZURE"}
 _KEYS = {
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN, if they are temporary)",
     "gs": "GOOGLE_APPLICATION_CREDENTIALS",
@@ -126,6 +128,11 @@ class BucketObjects:
             error, FileNotFoundError | NotFoundError
         ):
             return ConfigurationError(f"There is no bucket `{address}`. Correct its name.")
+        if _NO_KEYS.search(str(error)):
+            return ConfigurationError(
+                f"There are no keys for `{address}`, and the machine has no role. Set "
+                f"{_KEYS[self.scheme]}, or {_PUBLIC[self.scheme]}_SKIP_SIGNATURE=true for a public bucket."
+            )
         if isinstance(error, PermissionDeniedError | UnauthenticatedError) or code in _REFUSALS:
             reason = f" ({code})" if code else ""
             return ConfigurationError(

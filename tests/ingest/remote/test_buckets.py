@@ -125,5 +125,16 @@ def test_wrong_keys_are_one_sentence_that_repeats_none(
 def test_a_store_that_is_away_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     objects_at.cache_clear()
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
     with pytest.raises(RemoteFailure, match="The store of `s3://b` does not answer"):
         place_of("s3://b/a").kind()
+
+
+def test_missing_keys_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects_at.cache_clear()
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
+    with pytest.raises(
+        ConfigurationError, match=r"There are no keys for `az://b`.* AZURE_SKIP_SIGNATURE=true"
+    ):
+        place_of("az://b/a").kind()
