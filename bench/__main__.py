@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import pickle
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -37,6 +38,7 @@ def run(
         typer.Argument(help="Which bench, or part of one: loading.plan.", metavar="NAME", show_default=False),
     ],
     runs: Annotated[int, typer.Option(help="Run it so often; print medians and their spread.", min=1)] = 1,
+    report_file: Annotated[Path | None, typer.Option(help="Pickle the report there.", hidden=True)] = None,
 ) -> None:
     """Run the bench called `name`, or only the part after its dot."""
     with error_boundary.sentences():
@@ -44,7 +46,7 @@ def run(
         if bench not in BENCHES:
             raise ConfigurationError(f"Unknown bench `{bench}`. Benches: {', '.join(BENCHES)}.")
         from bench.harness import join_reports, show
-        from bench.spread import over_runs
+        from bench.spread import over_runs, reports_of_runs
 
         module = importlib.import_module(f"bench.{bench}.measure")
         parts = getattr(module, "PARTS", {})
@@ -55,7 +57,13 @@ def run(
         progress = Console(stderr=True, highlight=False)
         default = [module.measure] if hasattr(module, "measure") else list(parts.values())
         measures = [parts[part]] if part else default
-        report = over_runs([join_reports([measure(progress) for measure in measures]) for _ in range(runs)])
+        if runs > 1:
+            report = over_runs(reports_of_runs(name, runs, progress))
+        else:
+            report = join_reports([measure(progress) for measure in measures])
+        if report_file is not None:
+            report_file.write_bytes(pickle.dumps(report))
+            return
         terminal = sys.stdout.isatty()
         show(name, report, Console(highlight=False, width=None if terminal else _WIDTH))
 

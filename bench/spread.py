@@ -2,10 +2,40 @@
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
 
 from bench.harness import Report, Row, table
+from factory.errors import CheckFailed
+
+
+def reports_of_runs(name: str, n_runs: int, progress: Console) -> list[Report]:
+    """Run a bench several times, each in a process of its own: Spark and caches of one do not serve the next.
+
+    Raises CheckFailed, with the exit code of the run, if one fails.
+    """
+    with tempfile.TemporaryDirectory(prefix="bench-runs-") as folder:
+        report_file = Path(folder) / "report"
+        reports = []
+        for number in range(1, n_runs + 1):
+            progress.print(f"run {number} of {n_runs} of {name}")
+            command = [sys.executable, "-m", "bench", name, "--report-file", str(report_file)]
+            code = subprocess.run(command, check=False).returncode
+            if code:
+                failure = CheckFailed(
+                    f"Run {number} of {n_runs} of `{name}` ended with exit code {code}; its reason is above."
+                )
+                failure.exit_code = code
+                raise failure
+            reports.append(pickle.loads(report_file.read_bytes()))
+        return reports
 
 
 def over_runs(reports: Sequence[Report]) -> Report:

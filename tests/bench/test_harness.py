@@ -106,6 +106,33 @@ def test_a_wrong_answer_ends_the_bench() -> None:
     assert report.answers == []
 
 
+def test_runs_are_processes_with_a_joint_report() -> None:
+    done = command("loading.laws", "--runs", "2")
+    assert done.returncode == 0
+    assert [line for line in done.stderr.splitlines() if line.startswith("run ")] == [
+        "run 1 of 2 of loading.laws",
+        "run 2 of 2 of loading.laws",
+    ]
+    assert "Medians of 2 runs" in done.stdout
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert rows
+    assert all(row["least"] <= row["value"] <= row["most"] for row in rows)
+
+
+def test_a_run_that_fails_ends_the_others_with_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FACTORY_HOME", str(tmp_path))
+    done = command("packing", "--runs", "3")
+    assert done.returncode == 5
+    assert done.stderr.splitlines() == [
+        "run 1 of 3 of packing",
+        f"The lake in {tmp_path} has no packed table. Run the pipeline: make demo.",
+        "Run 1 of 3 of `packing` ended with exit code 5; its reason is above.",
+    ]
+    assert done.stdout == ""
+
+
 def test_an_unknown_bench_is_answered_by_the_list_of_benches() -> None:
     done = command("nothing")
     assert done.returncode == 2
