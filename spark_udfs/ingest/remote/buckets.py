@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import obstore
 from obstore.exceptions import (
     BaseError,
+    InvalidPathError,
     NotFoundError,
     PermissionDeniedError,
     PreconditionError,
@@ -36,14 +37,19 @@ _RETRIES: RetryConfig = {"max_retries": 5, "retry_timeout": timedelta(seconds=60
 _PIECE_BYTES = 1 << 20
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _STATUS = re.compile(r"status code: (\d{3})|\b(4\d\d) [A-Z][a-z]+")
+_CLIENT_ERROR = re.compile(r"\b4\d\d [A-Z]")
+_NO_BUCKET = {"NoSuchBucket", "ContainerNotFound"}
 _REFUSALS = {
     "AccessDenied",
     "ExpiredToken",
     "InvalidAccessKeyId",
     "InvalidToken",
+    "RequestTimeTooSkewed",
     "SignatureDoesNotMatch",
     "AuthenticationFailed",
 }
+_ELSEWHERE = re.compile(r"<Code>(AuthorizationHeaderMalformed|PermanentRedirect)<|redirect without LOCATION")
+_BAD_NAME = re.compile(r'path:? "(.*?)"', re.IGNORECASE | re.DOTALL)
 _NO_KEYS = re.compile(r"169\.254\.169\.254|Account must be specified")  # where a machine asks for its role
 _PUBLIC = {"s3": "AWS", "gs": "GOOGLE", "az": "AZURE"}
 _KEYS = {
@@ -79,9 +85,16 @@ class BucketObjects:
         """Return the state of an object, None if there is none."""
         try:
             return _state_of(obstore.head(self._store, name))
-        except (FileNotFoundError, NotFoundError):
-            return None
-        except BaseError as error:
+        except (BaseError, FileNotFoundError) as error:
+            if not _CLIENT_ERROR.search(str(error)):
+                raise self._failure(error) from None
+        except ValueError as error:
+            raise self._failure(error) from None
+        try:  # a refused HEAD has no body with the reason, a GET has one
+            return _state_of(obstore.get(self._store, name).meta)
+        except (BaseError, FileNotFoundError) as error:
+            if self._is_missing(error):
+                return None
             raise self._failure(error) from None
 
     def below(self, prefix: str) -> Iterator[tuple[str, ObjectState]]:
@@ -101,6 +114,8 @@ class BucketObjects:
             listing = obstore.list_with_delimiter(self._store, prefix=prefix.rstrip("/") or None)
         except (BaseError, FileNotFoundError) as error:
             raise self._failure(error) from None
+        if prefix.rstrip("/") in listing["common_prefixes"]:
+            raise self._refusal_of(f"{prefix}/")
         folders = [f"{folder}/" for folder in listing["common_prefixes"]]
         names = [*folders, *(entry["path"] for entry in listing["objects"])]
         return [name.removeprefix(prefix) for name in names if name not in (prefix, prefix.rstrip("/"))]
@@ -111,23 +126,29 @@ class BucketObjects:
         try:
             for piece in obstore.get(self._store, name, options=options).stream(min_chunk_size=_PIECE_BYTES):
                 yield bytes(piece)
-        except (FileNotFoundError, NotFoundError):
-            raise FileNotFoundError(2, "The object is gone", name) from None
         except PreconditionError:
             raise ObjectChanged from None
-        except BaseError as error:
+        except (BaseError, FileNotFoundError) as error:
+            if self._is_missing(error):
+                raise FileNotFoundError(2, "The object is gone", name) from None
             failure = self._failure(error)
             if isinstance(failure, RemoteFailure):
                 raise Interrupted(_cause(error)) from None
             raise failure from None
 
+    def _is_missing(self, error: Exception) -> bool:
+        """Whether an object is missing, and not its bucket."""
+        return isinstance(error, FileNotFoundError | NotFoundError) and _code(error) not in _NO_BUCKET
+
     def _failure(self, error: Exception) -> FactoryError:
         """Return the reason that a store does not serve, as one sentence."""
         code, address = _code(error), f"{self.scheme}://{self.name}"
-        if code in ("NoSuchBucket", "ContainerNotFound") or isinstance(
-            error, FileNotFoundError | NotFoundError
-        ):
+        if code in _NO_BUCKET or isinstance(error, FileNotFoundError | NotFoundError):
             return ConfigurationError(f"There is no bucket `{address}`. Correct its name.")
+        if (bad_name := _BAD_NAME.search(str(error))) and isinstance(error, ValueError | InvalidPathError):
+            return self._refusal_of(bad_name[1])
+        if _ELSEWHERE.search(str(error)):
+            return ConfigurationError(f"`{address}` is in another region. Set AWS_REGION to its region.")
         if _NO_KEYS.search(str(error)):
             return ConfigurationError(
                 f"There are no keys for `{address}`, and the machine has no role. Set "
@@ -141,6 +162,12 @@ class BucketObjects:
         return RemoteFailure(
             f"The store of `{address}` does not answer ({_cause(error)}). Check the network and, if it has "
             "an endpoint of its own, AWS_ENDPOINT_URL."
+        )
+
+    def _refusal_of(self, name: str) -> ConfigurationError:
+        return ConfigurationError(
+            f"The name {name!r} in `{self.scheme}://{self.name}` has an empty part, a part `.` or `..`, or a "
+            "control character, and cannot be asked for. Rename it, or read a folder without it."
         )
 
 

@@ -178,13 +178,21 @@ class RemoteFiles:
         return state
 
     def _listed(self) -> Iterator[tuple[bytes, ObjectState]]:
-        """Yield the names of the files below, without the empty objects that mark folders."""
+        """Yield the names of the files below, without the empty objects that mark folders.
+
+        Stores cut the slash behind the name of a mark, so an empty object is a mark if others are below it,
+        or if there is none of that name.
+        """
         objects, key = self._objects()
         prefix = f"{key}/" if key else ""
+
+        def is_file(name: bytes) -> bool:  # marks of folders with a dot are left to the readers
+            return b"." in name or objects.state(prefix + name.decode("utf-8", "surrogateescape")) is not None
+
         mark: tuple[bytes, ObjectState] | None = None
         for path, state in objects.below(prefix):
             name = path.removeprefix(prefix).encode("utf-8", "surrogateescape")
-            if mark is not None and not name.startswith(mark[0] + b"/"):
+            if mark is not None and not name.startswith(mark[0] + b"/") and is_file(mark[0]):
                 yield mark
             mark = None
             if not name:
@@ -193,7 +201,7 @@ class RemoteFiles:
                 yield name, state
             else:
                 mark = name, state
-        if mark is not None:
+        if mark is not None and is_file(mark[0]):
             yield mark
 
     def _objects(self, name: bytes = b"") -> tuple[RemoteObjects, str]:

@@ -51,7 +51,8 @@ class HubObjects:
 
     @cached_property
     def _files(self) -> WebObjects:
-        return WebObjects(constants.ENDPOINT, build_hf_headers(library_name="corpus-factory"))
+        headers = build_hf_headers(library_name="corpus-factory")
+        return WebObjects(constants.ENDPOINT, headers, "Set or renew HF_TOKEN, or correct the address.")
 
     @property
     def _address(self) -> str:

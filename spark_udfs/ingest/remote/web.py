@@ -28,10 +28,14 @@ _BUSY = (408, 425, 429)
 
 @dataclass(frozen=True)
 class WebObjects:
-    """The files of a server at `root`, such as `https://data.example`; names have their query."""
+    """The files of a server at `root`, such as `https://data.example`; names have their query.
+
+    A request with `headers` of its own asks for no password. `remedy` is for refused access.
+    """
 
     root: str
     headers: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
+    remedy: str = "Give the name and password of its server in ~/.netrc, or correct the address."
 
     @cached_property
     def _client(self) -> httpx.Client:
@@ -108,8 +112,7 @@ class WebObjects:
             return None
         if status in _NO_ACCESS:
             raise ConfigurationError(
-                f"The server refuses access to `{address}` (status {status}). Give the name and password of "
-                f"{httpx.URL(address).host} in ~/.netrc, or correct the address."
+                f"The server refuses access to `{address}` (status {status}). {self.remedy}"
             )
         if status >= 400:
             raise ConfigurationError(

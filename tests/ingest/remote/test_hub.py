@@ -10,7 +10,9 @@ from huggingface_hub import constants
 from factory.errors import ConfigurationError
 from factory.ingest.hugging_face import card_of
 from spark_udfs.ingest.address import place_of
+from spark_udfs.ingest.remote import objects as remote_objects
 from spark_udfs.ingest.remote.files import objects_at
+from spark_udfs.ingest.remote.objects import RemoteFailure
 from tests.ingest.remote.web_server import COMMIT, WebServer, serving_files
 
 FILES = {
@@ -71,3 +73,30 @@ def test_a_wrong_token_is_one_sentence(hub: WebServer, monkeypatch: pytest.Monke
     with pytest.raises(ConfigurationError, match="HF_TOKEN gives no access") as refusal:
         place_of("hf://datasets/owner/name").kind()
     assert "another" not in str(refusal.value)
+
+
+FAULTS = {
+    "locked": r"refuses access to `.*` \(status 401\)\. Set or renew HF_TOKEN",
+    "circle": "redirects in a circle",
+    "endless": "does not tell the length",
+    "short": "breaks off at byte 0 of 16",
+    "http://127.0.0.1:9": "does not answer",
+    "http://[": "does not answer",
+    "ftp://127.0.0.1": "leads to no web server",
+}
+
+
+@pytest.mark.invariant("A signed address that the Hub redirects to gets no token and is in no sentence.")
+@pytest.mark.parametrize("fault", ["whole", *FAULTS])
+def test_a_signed_address_is_secret(hub: WebServer, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_objects, "_FIRST_PAUSE_S", 0.0)
+    place, name = place_of("hf://datasets/owner/name"), "data/train-00000.jsonl"
+    with serving_files(FILES) as host:
+        hub.content_host = fault if ":" in fault else f"{host.address}/{fault}"
+        if fault == "whole":
+            assert place.head(name.encode(), 99) == FILES[name]
+        else:
+            with pytest.raises((ConfigurationError, RemoteFailure), match=FAULTS[fault]) as refusal:
+                place.head(name.encode(), 99)
+            assert "hush" not in str(refusal.value)
+        assert not host.credentials

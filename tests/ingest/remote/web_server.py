@@ -22,7 +22,11 @@ PIECE = 100_000  # bytes of an answer that is cut
 
 @dataclass
 class WebServer:
-    """Files by name, served below folders that are named by a fault; `requests` counts by fault and name."""
+    """Files by name, served below folders that are named by a fault; `requests` counts by fault and name.
+
+    The Hub redirects to signed addresses at `content_host`, if there is one. `credentials` are all it was
+    sent.
+    """
 
     files: dict[str, bytes]
     address: str = ""
@@ -30,6 +34,8 @@ class WebServer:
     token: str = "hush-hub"
     requests: Counter[str] = field(default_factory=Counter)
     bytes_sent: int = 0
+    content_host: str = ""
+    credentials: set[str] = field(default_factory=set)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -47,6 +53,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self, *, with_body: bool) -> None:
         path = unquote(urlsplit(self.path).path)
         self.web.requests[path] += 1
+        self.web.credentials |= set(self.headers.get_all("Authorization", []))
         if path.startswith("/api/datasets/"):
             return self._hub(path)
         fault, _, name = path.removeprefix("/").partition("/")
@@ -54,6 +61,10 @@ class _Handler(BaseHTTPRequestHandler):
             if self.headers.get("Authorization") != f"Bearer {self.web.token}":
                 return self._plain(401, b"")
             name = name.split("/resolve/", 1)[1].partition("/")[2]
+            if self.web.content_host:
+                return self._plain(
+                    302, b"", Location=f"{self.web.content_host}/{name}?Signature=hush-signature"
+                )
         content = self.web.files.get(name)
         if fault == "circle":
             return self._plain(302, b"", Location=self.path)
@@ -138,7 +149,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
 
-class _Server(ThreadingHTTPServer):
+class QuietServer(ThreadingHTTPServer):
+    """A server that says nothing of clients that leave."""
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a client that has seen enough."""
         if not isinstance(sys.exception(), ConnectionError):
@@ -149,7 +162,7 @@ class _Server(ThreadingHTTPServer):
 def serving_files(files: dict[str, bytes]) -> Iterator[WebServer]:
     """Serve files until the block ends."""
     web = WebServer(files)
-    server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"web": web}))
+    server = QuietServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"web": web}))
     web.address = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()

@@ -1,0 +1,119 @@
+"""A server of S3 with a bucket in memory, with any names, and refusals as SeaweedFS gives none."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import md5
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+from xml.sax.saxutils import escape
+
+from tests.ingest.remote.web_server import QuietServer
+
+PAGE_NAMES = 1_000  # as S3 does
+
+
+@dataclass
+class BucketServer:
+    """The objects of the bucket `bucket`, by name, in the order of S3.
+
+    `refusals` are a status and a code by the number of the request from which on it answers nothing else. A
+    listing has the name that is `gone`. `requests` are methods and names.
+    """
+
+    objects: dict[str, bytes]
+    endpoint: str = ""
+    refusals: dict[int, tuple[int, str]] = field(default_factory=dict)
+    gone: str = ""
+    requests: list[str] = field(default_factory=list)
+
+    def page(self, prefix: str, delimiter: str, begin: int) -> str:
+        """Return the answer to ListObjectsV2 from the entry `begin` on."""
+        names = [name for name in self.objects if name.startswith(prefix)] if prefix else list(self.objects)
+        if delimiter:
+            parts = (name[len(prefix) :].partition(delimiter) for name in names)
+            names = list(dict.fromkeys(f"{prefix}{head}{end}" for head, end, _ in parts))
+        entries = [self._entry(name, delimiter, prefix) for name in names[begin : begin + PAGE_NAMES]]
+        is_cut = len(names) > begin + PAGE_NAMES
+        token = f"<NextContinuationToken>{begin + PAGE_NAMES}</NextContinuationToken>" if is_cut else ""
+        content = f"<IsTruncated>{str(is_cut).lower()}</IsTruncated>{token}{''.join(entries)}"
+        return f"<ListBucketResult>{content}</ListBucketResult>"
+
+    def _entry(self, name: str, delimiter: str, prefix: str) -> str:
+        if delimiter and name.endswith(delimiter) and name != prefix:
+            return f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
+        content = self.objects[name]
+        return (
+            f"<Contents><Key>{escape(name)}</Key><LastModified>2026-01-02T03:04:05.000Z</LastModified>"
+            f"<ETag>{tag_of(content)}</ETag><Size>{len(content)}</Size></Contents>"
+        )
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a client that waits for the body confirms the head late
+    bucket: BucketServer
+
+    def log_message(self, format: str, *arguments: Any) -> None: ...
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        address = urlsplit(self.path)
+        query = dict(parse_qsl(address.query))
+        name = unquote(address.path).removeprefix("/bucket").removeprefix("/")
+        self.bucket.requests.append(f"{self.command} {name}")
+        for n_requests, (status, code) in self.bucket.refusals.items():
+            if len(self.bucket.requests) >= n_requests:
+                return self._answer(status, f"<Error><Code>{code}</Code></Error>".encode())
+        if "list-type" in query:
+            begin = int(query.get("continuation-token", 0))
+            page = self.bucket.page(query.get("prefix", ""), query.get("delimiter", ""), begin)
+            return self._answer(200, page.encode())
+        content = self.bucket.objects.get(name)
+        if content is None or name == self.bucket.gone:
+            return self._answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
+        if self.headers.get("If-Match", tag_of(content)) != tag_of(content):
+            return self._answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
+        span = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        if span is None:
+            return self._answer(200, content, ETag=tag_of(content))
+        begin, end = int(span[1]), min(int(span[2]) + 1, len(content))
+        place = {"Content-Range": f"bytes {begin}-{end - 1}/{len(content)}"}
+        return self._answer(206, content[begin:end], ETag=tag_of(content), **place)
+
+    def _answer(self, status: int, body: bytes, **headers: str) -> None:
+        self.send_response(status)
+        headers |= {"Content-Length": str(len(body)), "Last-Modified": "Fri, 02 Jan 2026 03:04:05 GMT"}
+        for name, text in headers.items():
+            self.send_header(name, text)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+
+def tag_of(content: bytes) -> str:
+    """Return the ETag of an object."""
+    return f'"{md5(content, usedforsecurity=False).hexdigest()}"'
+
+
+@contextmanager
+def serving_objects(objects: dict[str, bytes]) -> Iterator[BucketServer]:
+    """Serve objects until the block ends."""
+    bucket = BucketServer(dict(sorted(objects.items())))
+    server = QuietServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"bucket": bucket}))
+    bucket.endpoint = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield bucket
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
