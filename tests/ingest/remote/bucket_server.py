@@ -23,13 +23,13 @@ class BucketServer:
     """The objects of the bucket `bucket`, by name, in the order of S3.
 
     `refusals` are a status and a code by the number of the request from which on it answers nothing else. A
-    listing has the name that is `gone`. `requests` are methods and names.
+    listing has the `ghost`, which is gone. `requests` are methods and names.
     """
 
     objects: dict[str, bytes]
     endpoint: str = ""
     refusals: dict[int, tuple[int, str]] = field(default_factory=dict)
-    gone: str = ""
+    ghost: str = ""
     requests: list[str] = field(default_factory=list)
 
     def page(self, prefix: str, delimiter: str, begin: int) -> str:
@@ -77,7 +77,7 @@ class _Handler(BaseHTTPRequestHandler):
             page = self.bucket.page(query.get("prefix", ""), query.get("delimiter", ""), begin)
             return self._answer(200, page.encode())
         content = self.bucket.objects.get(name)
-        if content is None or name == self.bucket.gone:
+        if content is None or name == self.bucket.ghost:
             return self._answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
         if self.headers.get("If-Match", tag_of(content)) != tag_of(content):
             return self._answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")

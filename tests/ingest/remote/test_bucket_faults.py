@@ -110,7 +110,7 @@ def test_a_store_that_refuses_after_the_listing_ends_the_run(
 @pytest.mark.invariant("A remote file that is gone since it was listed is one rejected record, and no other.")
 def test_one_of_a_thousand_files_that_is_gone_is_one_rejected_record(bucket: BucketServer) -> None:
     bucket.objects = {f"{number:03}.jsonl": RECORD for number in range(1_000)}
-    bucket.gone = "999.jsonl"
+    bucket.ghost = "999.jsonl"
     rows = WorkOnly().jsonl("s3://bucket")
     assert sorted(row["key"] for row in rows if row["reason"] is None) == [
         f"{n:03}.jsonl:1" for n in range(999)
