@@ -2,7 +2,9 @@
 
 Keys come from the environment (`AWS_ACCESS_KEY_ID`, `GOOGLE_APPLICATION_CREDENTIALS`,
 `AZURE_STORAGE_ACCOUNT_KEY` and their kin) or from the machine's role, and so does the endpoint
-(`AWS_ENDPOINT_URL`). No address holds one, and no message repeats the answer of a store, which may.
+(`AWS_ENDPOINT_URL`). If no variable of AWS names keys or an endpoint, S3 is the store of the warehouse, if
+that has settings (`FACTORY_S3_ENDPOINT`, `FACTORY_S3_ACCESS_KEY_ID`). No address holds a key, and no message
+repeats the answer of a store, which may.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import obstore
 from obstore.exceptions import (
@@ -31,7 +33,7 @@ from spark_udfs.ingest.remote.objects import Interrupted, ObjectChanged, ObjectS
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
-    from obstore.store import ClientConfig, RetryConfig  # exist for type checkers only
+    from obstore.store import ClientConfig, RetryConfig, S3Config  # exist for type checkers only
 
 _RETRIES: RetryConfig = {"max_retries": 5, "retry_timeout": timedelta(seconds=60)}
 _PIECE_BYTES = 1 << 20
@@ -52,6 +54,18 @@ _ELSEWHERE = re.compile(r"<Code>(AuthorizationHeaderMalformed|PermanentRedirect)
 _BAD_NAME = re.compile(r'path:? "(.*?)"', re.IGNORECASE | re.DOTALL)
 _NO_KEYS = re.compile(r"169\.254\.169\.254|Account must be specified")  # where a machine asks for its role
 _PUBLIC = {"s3": "AWS", "gs": "GOOGLE", "az": "AZURE"}
+_OF_AWS = (
+    *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AWS_SKIP_SIGNATURE", "AWS_ACCESS_KEY_ID"),
+    *("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"),
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+)
+_OF_THE_WAREHOUSE: dict[str, Literal["endpoint", "region", "access_key_id", "secret_access_key"]] = {
+    "FACTORY_S3_ENDPOINT": "endpoint",
+    "FACTORY_S3_REGION": "region",
+    "FACTORY_S3_ACCESS_KEY_ID": "access_key_id",
+    "FACTORY_S3_SECRET_ACCESS_KEY": "secret_access_key",
+}
+_WAREHOUSE_KEYS = "FACTORY_S3_ACCESS_KEY_ID and FACTORY_S3_SECRET_ACCESS_KEY"
 _KEYS = {
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN, if they are temporary)",
     "gs": "GOOGLE_APPLICATION_CREDENTIALS",
@@ -78,8 +92,20 @@ class BucketObjects:
             return GCSStore(self.name, client_options=client, retry_config=_RETRIES)
         if self.scheme == "az":
             return AzureStore(self.name, client_options=client, retry_config=_RETRIES)
-        region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
-        return S3Store(self.name, region=region, client_options=client, retry_config=_RETRIES)
+        config = self._warehouse or {"region": os.environ.get("AWS_REGION") or _default_region()}
+        return S3Store(self.name, config=config, client_options=client, retry_config=_RETRIES)
+
+    @cached_property
+    def _warehouse(self) -> S3Config:
+        """The settings of the warehouse's store, if it is the store of this bucket, else none."""
+        names = ("FACTORY_S3_ENDPOINT", "FACTORY_S3_ACCESS_KEY_ID")
+        if self.scheme != "s3" or any(map(os.environ.get, _OF_AWS)) or not any(map(os.environ.get, names)):
+            return {}
+        config: S3Config = {"region": _default_region()}
+        for variable, option in _OF_THE_WAREHOUSE.items():
+            if text := os.environ.get(variable):
+                config[option] = text
+        return config
 
     def state(self, name: str) -> ObjectState | None:
         """Return the state of an object, None if there is none."""
@@ -143,25 +169,28 @@ class BucketObjects:
     def _failure(self, error: Exception) -> FactoryError:
         """Return the reason that a store does not serve, as one sentence."""
         code, address = _code(error), f"{self.scheme}://{self.name}"
+        keys = _WAREHOUSE_KEYS if self._warehouse else _KEYS[self.scheme]
+        variables = "FACTORY_S3" if self._warehouse else "AWS"
         if code in _NO_BUCKET or isinstance(error, FileNotFoundError | NotFoundError):
-            return ConfigurationError(f"There is no bucket `{address}`. Correct its name.")
+            place = f" at {self._warehouse['endpoint']}" if "endpoint" in self._warehouse else ""
+            return ConfigurationError(f"There is no bucket `{address}`{place}. Correct its name.")
         if (bad_name := _BAD_NAME.search(str(error))) and isinstance(error, ValueError | InvalidPathError):
             return self._refusal_of(bad_name[1])
         if _ELSEWHERE.search(str(error)):
-            return ConfigurationError(f"`{address}` is in another region. Set AWS_REGION to its region.")
+            return ConfigurationError(f"`{address}` is in another region. Set {variables}_REGION to its own.")
         if _NO_KEYS.search(str(error)):
             return ConfigurationError(
                 f"There are no keys for `{address}`, and the machine has no role. Set "
-                f"{_KEYS[self.scheme]}, or {_PUBLIC[self.scheme]}_SKIP_SIGNATURE=true for a public bucket."
+                f"{keys}, or {_PUBLIC[self.scheme]}_SKIP_SIGNATURE=true for a public bucket."
             )
         if isinstance(error, PermissionDeniedError | UnauthenticatedError) or code in _REFUSALS:
             reason = f" ({code})" if code else ""
             return ConfigurationError(
-                f"The store refuses the keys for `{address}`{reason}. Correct or renew {_KEYS[self.scheme]}."
+                f"The store refuses the keys for `{address}`{reason}. Correct or renew {keys}."
             )
         return RemoteFailure(
             f"The store of `{address}` does not answer ({_cause(error)}). Check the network and, if it has "
-            "an endpoint of its own, AWS_ENDPOINT_URL."
+            f"an endpoint of its own, {'FACTORY_S3_ENDPOINT' if self._warehouse else 'AWS_ENDPOINT_URL'}."
         )
 
     def _refusal_of(self, name: str) -> ConfigurationError:
@@ -169,6 +198,10 @@ class BucketObjects:
             f"The name {name!r} in `{self.scheme}://{self.name}` has an empty part, a part `.` or `..`, or a "
             "control character, and cannot be asked for. Rename it, or read a folder without it."
         )
+
+
+def _default_region() -> str:
+    return os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
 
 def _state_of(entry: ObjectMeta) -> ObjectState:

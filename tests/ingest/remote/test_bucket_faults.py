@@ -92,7 +92,7 @@ def test_a_name_that_the_client_cannot_tell_apart_is_read_once_or_refused(bucket
         (400, "ExpiredToken", r"refuses the keys for `s3://bucket` \(ExpiredToken\)\. Correct or renew AWS_"),
         (403, "InvalidAccessKeyId", r"refuses the keys for `s3://bucket` \(InvalidAccessKeyId\)"),
         (404, "NoSuchBucket", r"There is no bucket `s3://bucket`\. Correct its name\."),
-        (301, "PermanentRedirect", r"`s3://bucket` is in another region\. Set AWS_REGION to its region\."),
+        (301, "PermanentRedirect", r"`s3://bucket` is in another region\. Set AWS_REGION to its own\."),
     ],
 )
 @pytest.mark.parametrize("n_requests", [2, 3, 4])  # of a listing, and of the state and a part of a file

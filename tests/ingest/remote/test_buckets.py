@@ -138,3 +138,36 @@ def test_missing_keys_are_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
         ConfigurationError, match=r"There are no keys for `az://b`.* AZURE_SKIP_SIGNATURE=true"
     ):
         place_of("az://b/a").kind()
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_the_store_of_the_warehouse_is_asked_unless_aws_has_another(
+    bucket: str, is_own: bool, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    obstore.put(objects(bucket), "a.txt", b"text")
+    for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("FACTORY_S3_ENDPOINT", store.endpoint if is_own else "http://127.0.0.1:9")
+    monkeypatch.setenv("FACTORY_S3_ACCESS_KEY_ID", store.key_id)
+    monkeypatch.setenv("FACTORY_S3_SECRET_ACCESS_KEY", store.secret if is_own else "hush-hush")
+    if not is_own:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", store.endpoint)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", store.key_id)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", store.secret)
+    assert place_of(bucket).head(b"a.txt", 99) == b"text"
+
+
+def test_sentences_name_the_settings_of_the_store_that_was_asked(
+    bucket: str, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("FACTORY_S3_ENDPOINT", store.endpoint)
+    monkeypatch.setenv("FACTORY_S3_ACCESS_KEY_ID", store.key_id)
+    monkeypatch.setenv("FACTORY_S3_SECRET_ACCESS_KEY", store.secret)
+    with pytest.raises(ConfigurationError, match=f"no bucket `s3://nowhere` at {store.endpoint}\\. Correct"):
+        place_of("s3://nowhere").kind()
+    monkeypatch.setenv("FACTORY_S3_SECRET_ACCESS_KEY", "hush-hush")
+    objects_at.cache_clear()
+    with pytest.raises(ConfigurationError, match="Correct or renew FACTORY_S3_ACCESS_KEY_ID and FACTORY_S3_"):
+        place_of(bucket).kind()
