@@ -17,7 +17,7 @@ import pyarrow as pa
 from factory.errors import ConfigurationError
 from spark_udfs.ingest.globs import compiled
 from spark_udfs.ingest.json_document import is_json_document
-from spark_udfs.ingest.place import Place
+from spark_udfs.ingest.place import FilePart, Place
 from spark_udfs.ingest.rows import Origin
 from spark_udfs.ingest.work import WORK
 
@@ -27,12 +27,13 @@ UNWANTED = ("**/.git/**", "**/.git", "**/__pycache__/**")
 
 @dataclass(frozen=True)
 class Work:
-    """Files of a place that one reader turns into documents of one origin."""
+    """Files of a place that one reader turns into documents of one origin, or a part of one file."""
 
     format: str
     origin: Origin
     place: Place
     names: tuple[bytes, ...]
+    part: FilePart | None = None
 
 
 def in_items(format: str, origin: Origin, place: Place, names: Iterable[bytes], size: int) -> Iterator[Work]:
@@ -66,6 +67,7 @@ def as_table(work: Iterable[Work]) -> pa.Table:
             "metadata": list(item.origin.metadata.items()),
             "place": pickle.dumps(item.place),
             "names": list(item.names),
+            "part": None if item.part is None else pickle.dumps(item.part),
         }
         for number, item in enumerate(work)
     ]

@@ -15,27 +15,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError
 from factory.ingest.html_extra import require_html
+from factory.ingest.ingested import MAX_REJECTED, Ingested, Registered
 from factory.ingest.installation import installation_work
 from factory.ingest.items import Paths, Patterns, Tree, files_in, files_of, folders, named, paths_in
 from factory.ingest.left_out import endings_excluded, endings_left_out
 from factory.ingest.licenses import license_of
 from factory.ingest.listing import UNWANTED, Work, as_table, first_names
 from factory.ingest.overlapping_paths import refuse_overlap
+from factory.ingest.parts import PART_BYTES, has_own_numbers, in_parts, with_numbers_of_files
 from factory.ingest.registering import registering
 from factory.ingest.repeated import Resolve, first_of_each_key, latest_captures
-from factory.ingest.state import state
+from factory.ingest.state import listing
 from factory.ingest.web_pages import refuse_pages
 from factory.lake.registration import Candidates
 from factory.lake.schemas.ingest import RAW, REJECTED, TEXT_AT
@@ -47,79 +48,14 @@ from spark_udfs.ingest.matching import MatchingFiles, folder_of
 from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.registry import OF_MANY_RECORDS, RECORD_FILES
-from spark_udfs.ingest.rows import NOTHING_LOST, SCAN, Origin
+from spark_udfs.ingest.rows import SCAN, Origin
 from spark_udfs.ingest.work import WORK, read_work
 
 TASKS_PER_CORE = 4  # more tasks than cores, because items differ in size
-# A tree of files holds pictures and archives besides texts, and half of a crawl may have no text, but a wrong
-# declaration loses nearly everything.
-MAX_REJECTED = 0.5
 HTML_FILES = ("**/*.html", "**/*.htm", "**/*.xhtml")
 Captures = Literal["all", "latest"]
 
-__all__ = ["MAX_REJECTED", "Fields", "Ingested", "Ingests"]
-
-
-@dataclass(frozen=True)
-class Registered:
-    """Documents with texts that stay in Parquet `files`, which have `columns`.
-
-    `rows` have the location of the text in place of the text.
-    """
-
-    rows: DataFrame
-    files: Sequence[str]
-    columns: pa.Schema
-
-
-@dataclass(frozen=True)
-class Ingested:
-    """The documents of an input (`RAW`) and its rejected records (`REJECTED`), from one persisted `scan`.
-
-    `empty` means that there was no file to read, `of_many_records` that a file may hold several documents.
-    `registered` replaces `documents` for files that can stay where they are; `rewritten` has the reason for
-    every other Parquet file. A run that publishes the documents fails if more than the share `max_rejected`
-    of the rows or files is rejected. `state` is the state of the paths before they were read, empty for an
-    installation. With a `limit` only the first so many records were read; without one `left_out` has the
-    number of files that were not read, by ending.
-    """
-
-    documents: DataFrame
-    rejected: DataFrame
-    scan: DataFrame
-    empty: bool = False
-    of_many_records: bool = True
-    registered: Registered | None = None
-    rewritten: Mapping[str, str] = field(default_factory=dict)
-    max_rejected: float = MAX_REJECTED
-    state: str = ""
-    limit: int | None = None
-    left_out: Mapping[str, int] = field(default_factory=dict)
-
-    def limited(self, max_rejected: float) -> Ingested:
-        """Return the same with another limit; raises ConfigurationError unless it is a share."""
-        if not 0 <= max_rejected <= 1:
-            raise ConfigurationError(f"`max_rejected` is {max_rejected}, which is not a share. Use 0 to 1.")
-        return replace(self, max_rejected=max_rejected)
-
-    def count_files(self) -> tuple[int, int]:
-        """Return how many files of many records were read, and how many of them yielded no document."""
-        if not self.of_many_records:
-            return 0, 0
-        is_document = F.col("reason").isNull()
-        by_file = self.scan.where("file IS NOT NULL").groupBy("source", "file")
-        states = by_file.agg(
-            F.max(is_document).alias("has_document"),
-            F.max(is_document | ~F.col("reason").isin(*NOTHING_LOST)).alias("held"),
-        )
-        lost = F.count_if(F.col("held") & ~F.col("has_document"))
-        counted = states.agg(F.count("*").alias("files"), lost.alias("lost")).first()
-        assert counted is not None
-        return counted.files, counted.lost
-
-    def release(self) -> None:
-        """Free the persisted rows; later use of the DataFrames reads the input again."""
-        self.scan.unpersist()
+__all__ = ["MAX_REJECTED", "Fields", "Ingested", "Ingests", "Registered"]
 
 
 class Ingests:
@@ -132,10 +68,13 @@ class Ingests:
     With `markup="reject"` a document that is a web page, by its name or by how it begins, is a rejected
     record, and files that are pages by name are refused before one is read (ConfigurationError). That is the
     default where no repository is named, because markup in prose is a mistake; code keeps it.
+
+    A file of more than `part_bytes` is read by several tasks, if its format allows.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, part_bytes: int = PART_BYTES) -> None:
         self._spark = spark
+        self._part_bytes = part_bytes
         self._warehouse = spark.conf.get(f"spark.sql.catalog.{CATALOG_NAME}.warehouse", "")
         self._read: list[Ingested] = []
 
@@ -366,11 +305,13 @@ class Ingests:
         if limit is not None and limit < 1:
             raise ConfigurationError(f"`limit` is {limit}, and a dataset needs a record. Use 1 or more.")
         places = [place_of(path) for path in paths_in(paths)]
-        before = state(places) if places else ""
+        before = listing(places, self._part_bytes)
         items = list(first_names(work, limit))  # each name gives one record or more
         refuse_overlap(
             map(folder_of, places), ((chunk.place.address, name) for chunk in items for name in chunk.names)
         )
+        if limit is None:
+            items = list(in_parts(items, before.large, self._part_bytes))
         listed = as_table(items)
         if markup == "reject":
             texts = (row for row in listed.to_pylist() if row["format"] == "text")
@@ -386,8 +327,9 @@ class Ingests:
             )
             .persist(StorageLevel.MEMORY_AND_DISK)
         )
-        documents = scan.where(F.col("reason").isNull())
-        rejected = scan.where(F.col("reason").isNotNull()).select(REJECTED.names)
+        rows = with_numbers_of_files(scan) if any(map(has_own_numbers, items)) else scan
+        documents = rows.where(F.col("reason").isNull())
+        rejected = rows.where(F.col("reason").isNotNull()).select(REJECTED.names)
         for resolve_repeated in resolve:
             documents, repeated = resolve_repeated(documents)
             rejected = rejected.unionByName(repeated)
@@ -404,7 +346,7 @@ class Ingests:
             of_many_records=of_many_records,
             registered=registered,
             rewritten=candidates.refused if candidates is not None else {},
-            state=before,
+            state=before.state if places else "",
             limit=limit,
             left_out=_left_out(places, patterns, exclude, count_excluded) if limit is None else {},
         )

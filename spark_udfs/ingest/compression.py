@@ -14,6 +14,11 @@ from spark_udfs.ingest.rows import BadRecord
 COMPRESSIONS = {".gz": "gzip", ".tgz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz"}
 
 
+def is_compressed(name: str) -> bool:
+    """Whether a file of this name is compressed."""
+    return PurePosixPath(name).suffix.lower() in COMPRESSIONS
+
+
 def bomb(location: str = "byte 0") -> BadRecord:
     """Return the BadRecord of a file that expands beyond `most_bytes`."""
     detail = f"The file expands to more than {MAX_EXPANSION} times its size and {FREE_BYTES:,} bytes."

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
 from spark_udfs.ingest.file_types import FileKind, kind_of
-from spark_udfs.ingest.place import Place, size_of
+from spark_udfs.ingest.place import FilePart, Place, size_of
 from spark_udfs.ingest.rows import BadRecord, Origin, Row, document, rejection
 
 
@@ -26,13 +26,14 @@ class Input:
     """A file to read: `name` is its path below a place, in the operating system's bytes.
 
     With `first_bytes` a reader of records or members stops, by `EndOfPreview`, behind so many bytes of
-    content.
+    content. With a `part` it reads the records of that part.
     """
 
     origin: Origin
     place: Place
     name: bytes
     first_bytes: int | None = None
+    part: FilePart | None = None
 
     @property
     def shown(self) -> str:
@@ -43,6 +44,11 @@ class Input:
     def key(self) -> str:
         """The path below the place as `key_of` writes it; a name in another encoding is rejected."""
         return key_of(self.shown)
+
+    @property
+    def fault_key(self) -> str:
+        """The key of a rejected record for the whole file, or for a part behind its first."""
+        return f"{self.key}@{self.part.begin}" if self.part and self.part.begin else self.key
 
 
 def key_of(name: str) -> str:
@@ -86,7 +92,7 @@ def opened(source: Input) -> Iterator[BinaryIO]:
     except UnicodeDecodeError as error:
         raise BadRecord("name_not_utf8", f"Byte {error.start} of the file's name is not UTF-8.") from None
     try:
-        with source.place.open(source.name) as file:
+        with source.place.open(source.name, source.part) as file:
             yield file
     except OSError as error:
         raise bad_read(error) from None

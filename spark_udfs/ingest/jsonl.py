@@ -4,6 +4,8 @@ Each line is one record and yields exactly one row: a document, or a rejected re
 Adjacent lines of white space are one record together, rejected as `empty` with their number, and so is a file
 without a line. A stream that ends early or cannot be decompressed yields one more rejected record, for the
 file, at the line of the damage.
+
+Of a plain file a part may be read alone (`spark_udfs.ingest.part_numbers`).
 """
 
 from __future__ import annotations
@@ -11,98 +13,18 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO
 
 from spark_udfs.ingest.bounds import MAX_JSON_VALUES, MAX_NESTING, MAX_TEXT_BYTES
 from spark_udfs.ingest.compression import EndOfPreview, content
-from spark_udfs.ingest.decoders import TrailingData
 from spark_udfs.ingest.files import Input, decode_utf8, opened
+from spark_udfs.ingest.lines import Line, PlainPart, lines, lines_of_part
+from spark_udfs.ingest.part_numbers import number_of_lines
 from spark_udfs.ingest.place import size_of
 from spark_udfs.ingest.records import Fields, FirstRecords, as_text, record
 from spark_udfs.ingest.rows import BadRecord, Origin, Row, rejection
-
-CHUNK_BYTES = 1 << 20
-
-
-class Line(NamedTuple):
-    """A line without its line feed, or adjacent blank lines: number from 1, first bytes, length in bytes.
-
-    Of blank lines these are the number and the bytes of the first, and the length of all.
-    """
-
-    number: int
-    data: bytes
-    n_bytes: int
-    n_lines: int = 1
-
-
-_BLANK_LINES = rb"(?:\n++|[^\S\n]{1,%d}+\n)++"
-
-
-def lines(read: Callable[[int], bytes], max_bytes: int) -> Iterator[Line]:
-    """Yield the lines of a stream, adjacent blank ones together.
-
-    Of each line at most `max_bytes` are held, the rest only counted; a longer line is not blank.
-    """
-    pieces = _pieces(read, max_bytes)
-    blank: Line | None = None
-    while True:
-        try:
-            line = next(pieces, None)
-        except BadRecord:
-            if blank:
-                yield blank
-            raise
-        if line is not None and line.n_bytes <= max_bytes * line.n_lines and not line.data.strip():
-            blank = line if blank is None else _joined(blank, line)
-            continue
-        if blank:
-            yield blank
-            blank = None
-        if line is None:
-            return
-        yield line
-
-
-def _joined(first: Line, following: Line) -> Line:
-    n_bytes, n_lines = first.n_bytes + following.n_bytes, first.n_lines + following.n_lines
-    return first._replace(n_bytes=n_bytes, n_lines=n_lines)
-
-
-def _pieces(read: Callable[[int], bytes], max_bytes: int) -> Iterator[Line]:
-    """Yield the lines of a stream; blank lines that are read at once may come as one."""
-    blank_lines = re.compile(_BLANK_LINES % max(1, max_bytes))
-    number, n_bytes, head = 1, 0, bytearray()
-    trailing: TrailingData | None = None
-    while True:
-        try:
-            chunk = read(CHUNK_BYTES)
-        except TrailingData as error:  # the streams are whole, and so is their last line
-            trailing, chunk = error, b""
-        if not chunk:
-            break
-        start = 0
-        while start < len(chunk):
-            if not n_bytes and (run := blank_lines.match(chunk, start)):
-                first, n_lines = chunk.index(b"\n", start), chunk.count(b"\n", start, run.end())
-                yield Line(number, chunk[start:first], run.end() - start - n_lines, n_lines)
-                number, start = number + n_lines, run.end()
-                continue
-            end = chunk.find(b"\n", start)
-            stop = len(chunk) if end < 0 else end
-            head += chunk[start : min(stop, start + max_bytes - len(head))]
-            n_bytes += stop - start
-            if end >= 0:
-                yield Line(number, bytes(head), n_bytes)
-                number, n_bytes = number + 1, 0
-                head.clear()
-            start = stop + 1
-    if n_bytes:
-        yield Line(number, bytes(head), n_bytes)
-    if trailing:
-        raise trailing
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -172,9 +94,12 @@ def parsed(encoded: bytes) -> dict[str, Any]:
     return value
 
 
-def line_row(origin: Origin, fields: Fields, path: str, line: Line) -> Row:
-    """Return the row of one line of the file `path`, or of adjacent blank lines."""
-    location, key = f"line {line.number}", f"{path}:{line.number}"
+def line_row(origin: Origin, fields: Fields, path: str, line: Line, key: str) -> Row:
+    """Return the row of one line of the file `path`, or of adjacent blank lines.
+
+    `key` is the default for a record without a key of its own.
+    """
+    location = f"line {line.number}"
     try:
         if line.n_bytes > fields.max_bytes * line.n_lines:
             raise BadRecord(
@@ -191,19 +116,32 @@ def line_row(origin: Origin, fields: Fields, path: str, line: Line) -> Row:
 
 
 def jsonl_file(source: Input, fields: Fields) -> Iterator[Row]:
-    """Yield one row per line of the file or per run of blank lines, and one more for a damaged stream."""
+    """Yield one row per line of the file or per run of blank lines, and one more for a damaged stream.
+
+    Of a part the last row has the number of its lines, and behind the first part keys by line are empty.
+    """
     number = n_bytes = 0
+    is_later = source.part is not None and source.part.begin > 0
     try:
         with opened(source) as file:
             n_bytes = size_of(file)
-            for line in lines(content(file, source.shown, source.first_bytes), fields.max_bytes):
+            for line in _lines(source, file, fields.max_bytes):
+                key = "" if is_later else f"{source.key}:{line.number}"
                 number = line.number + line.n_lines - 1
-                yield line_row(source.origin, fields, source.key, line)
-        if not number:
+                yield line_row(source.origin, fields, source.key, line, key)
+        if not number and source.part is None:
             raise BadRecord("empty", "The file holds no line.")
     except BadRecord as bad:
         location = f"line {number + 1}"
-        yield rejection(source.origin, source.key, BadRecord(bad.reason, bad.detail, location), n_bytes)
+        yield rejection(source.origin, source.fault_key, BadRecord(bad.reason, bad.detail, location), n_bytes)
+    if source.part is not None:
+        yield number_of_lines(source, number)
+
+
+def _lines(source: Input, file: BinaryIO, max_bytes: int) -> Iterator[Line]:
+    if source.part is None:
+        return lines(content(file, source.shown, source.first_bytes), max_bytes)
+    return lines_of_part(PlainPart(file, source.part), max_bytes, is_first=not source.part.begin)
 
 
 def first_records(source: Input, n_records: int) -> FirstRecords:

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from factory.errors import ConfigurationError
 from spark_udfs.ingest.globs import compiled
-from spark_udfs.ingest.place import FileState, Kind, Place
+from spark_udfs.ingest.place import FilePart, FileState, Kind, Place
 
 WILDCARD = re.compile(rb"[*?]")
 
@@ -97,9 +97,9 @@ class MatchingFiles:
             if state is None or self._regex.fullmatch(name)
         )
 
-    def open(self, name: bytes) -> AbstractContextManager[BinaryIO]:
+    def open(self, name: bytes, part: FilePart | None = None) -> AbstractContextManager[BinaryIO]:
         """Open a file to read."""
-        return self.folder.open(name)
+        return self.folder.open(name, part)
 
     def head(self, name: bytes, n_bytes: int) -> bytes:
         """Return the first bytes of a file."""

@@ -34,12 +34,22 @@ class FileState(NamedTuple):
     """The facts that show a change of a file without reading it.
 
     `version` is its times, or its ETag. `changed_ns` is the time of its last change, which no program sets.
+    Without ranges a server gives a file from its begin only.
     """
 
     n_bytes: int
     version: str
     modified_ns: int
     changed_ns: int
+    has_ranges: bool = True
+
+
+class FilePart(NamedTuple):
+    """A range of bytes that one task reads, of a file that was listed with a state."""
+
+    begin: int
+    end: int
+    state: FileState
 
 
 class Place(Protocol):
@@ -97,10 +107,11 @@ class Place(Protocol):
     def states(self) -> Iterator[tuple[bytes, FileState | None]]:
         """Yield all names at and below the place with their states, None if unreadable, in any order."""
 
-    def open(self, name: bytes) -> AbstractContextManager[BinaryIO]:
-        """Open a file to read, as a stream that can seek.
+    def open(self, name: bytes, part: FilePart | None = None) -> AbstractContextManager[BinaryIO]:
+        """Open a file to read, all of it or mostly a part, as a stream that can seek.
 
-        Raises BadRecord `link`, `not_a_file`, and at the end `changed_while_read` for a file that changed.
+        Raises BadRecord `link`, `not_a_file`, and at the end `changed_while_read` for a file that changed; at
+        once if it has changed since the state of the part.
         """
 
     def head(self, name: bytes, n_bytes: int) -> bytes:
@@ -230,7 +241,7 @@ class LocalFiles:
                     yield prefix + entry.name, state
 
     @contextmanager
-    def open(self, name: bytes) -> Iterator[BinaryIO]:
+    def open(self, name: bytes, part: FilePart | None = None) -> Iterator[BinaryIO]:
         """Open a file to read; see Place."""
         path = self._joined(name)
         _refuse_odd(path, os.lstat(path).st_mode)
@@ -239,12 +250,13 @@ class LocalFiles:
         try:
             before = os.fstat(descriptor)
             _refuse_odd(path, before.st_mode)
+            refuse_other(part, _state_of(before))
             yield os.fdopen(descriptor, "rb", closefd=False)  # pyarrow closes its argument
             after = os.fstat(descriptor)
         finally:
             os.close(descriptor)
         if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-            raise BadRecord("changed_while_read", "The file changed while it was read.")
+            raise changed_while_read()
 
     def head(self, name: bytes, n_bytes: int) -> bytes:
         """Return the first bytes of a file; links are followed."""
@@ -258,6 +270,17 @@ class LocalFiles:
 
     def _path(self, name: bytes = b"") -> Path:
         return Path(os.fsdecode(self._joined(name)))
+
+
+def changed_while_read() -> BadRecord:
+    """Return the BadRecord of a file that changed."""
+    return BadRecord("changed_while_read", "The file changed while it was read.")
+
+
+def refuse_other(part: FilePart | None, state: FileState) -> None:
+    """Raise BadRecord `changed_while_read` unless the file of a part still has its size and version."""
+    if part is not None and (part.state.n_bytes, part.state.version) != (state.n_bytes, state.version):
+        raise changed_while_read()
 
 
 def size_of(file: BinaryIO) -> int:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from spark_udfs.ingest.archive import archive_file
+from spark_udfs.ingest.compression import is_compressed
 from spark_udfs.ingest.files import Input, text_file
 from spark_udfs.ingest.html import WebPages, html_file, html_text
 from spark_udfs.ingest.installation import description_file, topics_file
@@ -44,7 +45,8 @@ class FileReader:
     gives the files by name. `options` is the class of the function's second argument, and a datasets file may
     give its fields; one object of it reaches the workers in each scan. `of_text` reads the text of a document
     of another dataset, with its key and address, in place of a file. The texts of a reader `of_pages` are the
-    main texts of pages, so they are never rejected as markup.
+    main texts of pages, so they are never rejected as markup. A reader reads a part alone of files with names
+    that are `in_parts`; if their records are lines, the rows of parts have `numbers_of_part`.
     """
 
     rows_of: Callable[[Input, Any], Iterator[Row]]
@@ -53,6 +55,8 @@ class FileReader:
     options: type | None = None
     of_text: Callable[[Origin, str, str, str, Any], Row] | None = None
     of_pages: bool = False
+    in_parts: Callable[[str], bool] = lambda _name: False
+    numbers_of_part: bool = False
 
 
 def _without_options(rows_of: Callable[[Input], Iterator[Row]]) -> Callable[[Input, Any], Iterator[Row]]:
@@ -71,7 +75,14 @@ READERS: dict[str, FileReader] = {  # in the order in which formats are guessed
     "html": FileReader(html_file, many_records=False, options=WebPages, of_text=html_text, of_pages=True),
     "parquet": FileReader(parquet_file, many_records=True, patterns=_endings("parquet"), options=Fields),
     "registered": FileReader(partial(parquet_file, registered=True), many_records=True, options=Fields),
-    "jsonl": FileReader(jsonl_file, many_records=True, patterns=_endings(*_JSON_LINES), options=Fields),
+    "jsonl": FileReader(
+        jsonl_file,
+        many_records=True,
+        patterns=_endings(*_JSON_LINES),
+        options=Fields,
+        in_parts=lambda name: not is_compressed(name),
+        numbers_of_part=True,
+    ),
     "warc": FileReader(
         warc_file, many_records=True, patterns=_endings(*_WARCS), options=WebPages, of_pages=True
     ),

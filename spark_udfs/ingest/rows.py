@@ -21,6 +21,9 @@ from spark_udfs.ingest.file_types import CODE
 
 Row = dict[str, Any]
 
+# The first byte of the part that a row with numbers of its part comes from; see `lines_of_parts`.
+PART_AT = pa.field("part_at", pa.int64())
+
 # The columns of both tables, all nullable, since a row belongs to one of them. Documents have a file and a
 # location too. In addition, for a record in a file of many: the line (from 1) or row (from 0), and the text's
 # location in a registered file.
@@ -30,6 +33,7 @@ SCAN = pa.schema(
         *(f.with_nullable(True) for f in REJECTED.columns if f.name not in RAW.columns.names),
         pa.field("row", pa.int64()),
         TEXT_AT,
+        PART_AT,
     ]
 )
 

@@ -8,6 +8,7 @@ content), so that the driver can list millions of files for the executors to rea
 from __future__ import annotations
 
 import pickle
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -32,6 +33,7 @@ WORK = pa.schema(
         ("metadata", pa.map_(pa.string(), pa.string())),
         ("place", pa.binary()),  # pickled
         ("names", pa.list_(pa.binary())),
+        ("part", pa.binary()),  # of the only file, pickled; null for whole files
     ]
 )
 
@@ -86,7 +88,8 @@ def _inputs(task: dict[str, Any]) -> Iterator[Input]:
         metadata=dict(task["metadata"] or ()),
     )
     place = pickle.loads(task["place"])
-    return (Input(origin, place, name) for name in task["names"])
+    part = None if task["part"] is None else pickle.loads(task["part"])
+    return (Input(origin, place, name, part=part) for name in task["names"])
 
 
 def _rows_of(
@@ -97,10 +100,26 @@ def _rows_of(
     selection: Callable[[Iterator[Row]], Iterator[Row]],
 ) -> Iterator[Row]:
     reader = READERS[format]
-    rows = selection(reader.rows_of(source, options))
+    numbers: list[Row] = []
+    every_row = _without_numbers(selection(reader.rows_of(source, options)), numbers)
+    rows = every_row
     if markup == "reject" and not reader.of_pages:
         rows = reject_pages(rows, source)
-    for row in bounded(rows, source.origin, source.key):
+    for row in bounded(rows, source.origin, source.fault_key):
         if reader.many_records:
             row["file"] = source.key
+        if source.part is not None and source.part.begin:
+            row["part_at"] = source.part.begin
         yield row
+    if source.part is not None:
+        deque(every_row, maxlen=0)  # lines behind too many rejected ones count
+        yield from numbers
+
+
+def _without_numbers(rows: Iterator[Row], numbers: list[Row]) -> Iterator[Row]:
+    """Yield the rows but the number of lines of a part, which goes into `numbers`."""
+    for row in rows:
+        if "doc_id" in row:
+            yield row
+        else:
+            numbers.append(row)

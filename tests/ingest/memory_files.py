@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from factory.lake.identity import content_hash
-from spark_udfs.ingest.place import FileState, Kind
+from spark_udfs.ingest.place import FilePart, FileState, Kind, refuse_other
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,9 @@ class MemoryFiles:
             yield name, self.state(name)
 
     @contextmanager
-    def open(self, name: bytes) -> Iterator[BinaryIO]:
+    def open(self, name: bytes, part: FilePart | None = None) -> Iterator[BinaryIO]:
+        if part is not None:
+            refuse_other(part, self.state(name))
         yield io.BytesIO(self._content(name))
 
     def head(self, name: bytes, n_bytes: int) -> bytes:

@@ -17,8 +17,9 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_udfs.ingest import bounds, jsonl
-from spark_udfs.ingest.jsonl import Line, jsonl_file, lines
+from spark_udfs.ingest import bounds
+from spark_udfs.ingest.jsonl import jsonl_file
+from spark_udfs.ingest.lines import CHUNK_BYTES, Line, lines
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import Origin
 from tests.ingest import inputs
@@ -188,10 +189,10 @@ def test_a_file_without_a_line_is_recorded(name: str, content: bytes) -> None:
 
 
 def test_of_a_long_line_only_its_beginning_is_held() -> None:
-    stream = io.BytesIO(b"ab\n" + b"x" * (3 * jsonl.CHUNK_BYTES) + b"\ncd")
+    stream = io.BytesIO(b"ab\n" + b"x" * (3 * CHUNK_BYTES) + b"\ncd")
     assert list(lines(stream.read, 10)) == [
         Line(1, b"ab", 2),
-        Line(2, b"x" * 10, 3 * jsonl.CHUNK_BYTES),
+        Line(2, b"x" * 10, 3 * CHUNK_BYTES),
         Line(3, b"cd", 2),
     ]
 
@@ -273,9 +274,9 @@ def test_each_line_lands_exactly_once(content: list[bytes], key: str | None) -> 
 
 
 def test_a_bomb_is_left_after_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "FREE_BYTES", 2 * jsonl.CHUNK_BYTES)
+    monkeypatch.setattr(bounds, "FREE_BYTES", 2 * CHUNK_BYTES)
     monkeypatch.setattr(bounds, "MAX_EXPANSION", 2)
-    content = b'{"text": "a"}\n' + b"0" * (5 * jsonl.CHUNK_BYTES)
+    content = b'{"text": "a"}\n' + b"0" * (5 * CHUNK_BYTES)
     good, bad = read(gzip.compress(content), name="part.jsonl.gz")
     assert good["text"] == "a"
     assert (bad["reason"], bad["location"], bad["key"]) == ("bomb", "line 2", "part.jsonl.gz")

@@ -68,5 +68,5 @@ def test_every_name_is_in_exactly_one_item() -> None:
     assert [item.names for item in items] == [(b"0", b"1", b"2"), (b"3", b"4", b"5"), (b"6",)]
     given = {"format": "text", "source": "s", "metadata": [("a", "b")], "names": [b"6"]}
     given["place"] = pickle.dumps(place)
-    nulls = dict.fromkeys(("repository", "revision", "license", "language"))
+    nulls = dict.fromkeys(("repository", "revision", "license", "language", "part"))
     assert as_table(items).to_pylist()[2] == given | nulls | {"number": 2}

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from factory.errors import ConfigurationError
 from factory.ingest.readers import Fields, Ingests
@@ -360,3 +361,41 @@ def test_several_folders_are_read_as_one_and_two_of_one_name_are_refused(
         ingests.files([tmp_path / "a" / "notes", tmp_path / "b" / "notes"])
     with pytest.raises(ConfigurationError, match="are both source `notes`"):
         ingests.repositories([tmp_path / "a", tmp_path / "b"])
+
+
+@pytest.mark.invariant("A file that several tasks read in parts gives the tables of the whole file.")
+def test_a_large_file_is_read_in_parts_with_the_rows_of_the_whole(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        "{}",
+        "",
+        "",
+        *(json.dumps({"text": f"text {n}"}) for n in range(300)),
+        "{",
+        '{"text": "text 7"}',
+    ]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    (tmp_path / "b.jsonl").write_text('{"text": "small"}\n')
+    fields = Fields(key="text")
+    whole, in_parts = Ingests(spark), Ingests(spark, part_bytes=500)
+    try:
+        whole_file, large_file = (readers.jsonl(tmp_path, fields) for readers in (whole, in_parts))
+        assert large_file.scan.where("doc_id IS NULL").count() > 10
+        assert rows(large_file.documents) == rows(whole_file.documents)
+        assert rows(large_file.rejected) == rows(whole_file.rejected)
+        assert large_file.count_files() == whole_file.count_files() == (2, 0)
+        for read in (in_parts, whole):
+            read.jsonl(tmp_path / "b.jsonl").documents.explain()
+            assert "ArrowEval" not in capsys.readouterr().out
+        large_file.documents.explain()
+        assert "ArrowEval" in capsys.readouterr().out
+        assert {row["reason"] for row in rows(large_file.rejected)} == {
+            "key_taken",
+            "no_text",
+            "empty",
+            "not_json",
+        }
+    finally:
+        whole.release()
+        in_parts.release()

@@ -34,7 +34,7 @@ ORIGIN = Origin("s")
 
 
 def test_a_scan_has_the_columns_of_both_tables() -> None:
-    assert set(SCAN.names) == {*RAW.names, *REJECTED.names, "file", "row", "text_at"}
+    assert set(SCAN.names) == {*RAW.names, *REJECTED.names, "file", "row", "text_at", "part_at"}
     for schema in (RAW.columns, REJECTED.columns):
         for column in schema:
             assert SCAN.field(column.name).type == column.type

@@ -18,10 +18,9 @@ from functools import lru_cache
 from typing import BinaryIO, cast
 
 from factory.errors import ConfigurationError
-from spark_udfs.ingest.place import FileState, Kind
+from spark_udfs.ingest.place import FilePart, FileState, Kind, changed_while_read, refuse_other
 from spark_udfs.ingest.remote.objects import ObjectChanged, ObjectState, RemoteObjects
 from spark_udfs.ingest.remote.range_reader import RangeReader
-from spark_udfs.ingest.rows import BadRecord
 
 _WEB = ("http", "https")
 _SECRET = re.compile("(?i)sig|token|key|secret|password|credential")
@@ -156,14 +155,16 @@ class RemoteFiles:
             yield name, _file_state(state)
 
     @contextmanager
-    def open(self, name: bytes) -> Iterator[BinaryIO]:
+    def open(self, name: bytes, part: FilePart | None = None) -> Iterator[BinaryIO]:
         """Open a file to read; see Place."""
         objects, key = self._objects(name)
-        reader = RangeReader(objects, key, self._state(name), self.display(name))
+        state = self._state(name)
+        refuse_other(part, _file_state(state))
+        reader = RangeReader(objects, key, state, self.display(name), part.end if part else state.n_bytes)
         try:
             yield cast(BinaryIO, io.BufferedReader(reader, 1 << 16))
         except ObjectChanged:
-            raise BadRecord("changed_while_read", "The file changed while it was read.") from None
+            raise changed_while_read() from None
 
     def head(self, name: bytes, n_bytes: int) -> bytes:
         """Return the first bytes of a file."""
@@ -230,4 +231,4 @@ def _folders(folder: bytes) -> Iterator[bytes]:
 
 def _file_state(state: ObjectState) -> FileState:
     version = state.e_tag or str(state.modified_ns)
-    return FileState(state.n_bytes, version, state.modified_ns, state.modified_ns)
+    return FileState(state.n_bytes, version, state.modified_ns, state.modified_ns, state.has_ranges)

@@ -22,12 +22,15 @@ MOST_BYTES = 1 << 23
 class RangeReader(io.RawIOBase):
     """The content of an object with a state, in memory of at most MOST_BYTES, or of one larger `read`.
 
-    `address` names it in errors. Reading raises FileNotFoundError, ObjectChanged, RemoteFailure and
-    ConfigurationError.
+    `address` names it in errors. A reader of a part needs little behind its `end`, so reading ahead stops
+    there. Reading raises FileNotFoundError, ObjectChanged, RemoteFailure and ConfigurationError.
     """
 
-    def __init__(self, objects: RemoteObjects, name: str, state: ObjectState, address: str) -> None:
+    def __init__(
+        self, objects: RemoteObjects, name: str, state: ObjectState, address: str, end: int | None = None
+    ) -> None:
         self._objects, self._name, self._state, self._address = objects, name, state, address
+        self._end = state.n_bytes if end is None else end
         self._position = 0
         self._range, self._begin = b"", 0
         self._next_bytes = FIRST_BYTES
@@ -54,9 +57,12 @@ class RangeReader(io.RawIOBase):
         end = self._begin + len(self._range)
         if not self._begin <= self._position < end:
             if self._state.has_ranges:
-                is_next = self._position == end
+                is_next = self._position == end != self._end
                 self._next_bytes = min(2 * self._next_bytes, MOST_BYTES) if is_next else FIRST_BYTES
-                self._fetch(max(n_bytes, self._next_bytes))
+                n_ahead = self._next_bytes
+                if self._position < self._end:
+                    n_ahead = min(n_ahead, self._end - self._position)
+                self._fetch(max(n_bytes, n_ahead))
             else:
                 self._advance()
         offset = self._position - self._begin

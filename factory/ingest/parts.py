@@ -1,0 +1,58 @@
+"""Parts of large files, so that several tasks read one file.
+
+The parts of a file follow from its size alone, so that its rows are the same on any number of cores.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from factory.ingest.listing import Work
+from spark_udfs.ingest.part_numbers import NUMBERED, OF_NUMBERS, whole_numbers
+from spark_udfs.ingest.place import FilePart, FileState
+from spark_udfs.ingest.registry import READERS
+
+PART_BYTES = 64 << 20  # at most
+
+
+def in_parts(work: Iterable[Work], states: Mapping[bytes, FileState], part_bytes: int) -> Iterator[Work]:
+    """Yield the items, with one for each part of a file that its reader reads in parts.
+
+    `states` has the large files by address.
+    """
+    for files in work:
+        state = states.get(files.place.below(files.names[0]).address) if len(files.names) == 1 else None
+        if state is None or not READERS[files.format].in_parts(os.fsdecode(files.names[0])):
+            yield files
+            continue
+        n_parts = -(-state.n_bytes // part_bytes)
+        borders = [state.n_bytes * number // n_parts for number in range(n_parts + 1)]
+        for begin, end in pairwise(borders):
+            yield replace(files, part=FilePart(begin, end, state))
+
+
+def has_own_numbers(files: Work) -> bool:
+    """Whether the rows of an item have numbers of lines of its part."""
+    return files.part is not None and READERS[files.format].numbers_of_part
+
+
+def with_numbers_of_files(scan: DataFrame) -> DataFrame:
+    """Return a scan with numbers of lines that count from the begin of each file, not of its parts."""
+    part = ["source", "file", "part_at"]
+    parts_before = (
+        Window.partitionBy("source", "file").orderBy("part_at").rowsBetween(Window.unboundedPreceding, -1)
+    )
+    n_before = F.coalesce(F.sum("row").over(parts_before), F.lit(0)).alias("n_before")
+    parts = scan.where("doc_id IS NULL").select(*part, n_before)
+    rows = scan.where("doc_id IS NOT NULL").join(F.broadcast(parts), part, "left")
+    whole = F.arrow_udf(whole_numbers, from_arrow_schema(NUMBERED))(*OF_NUMBERS, "n_before")
+    with_whole = rows.withColumn("whole", whole)
+    columns = {name: F.col(f"whole.{name}") for name in NUMBERED.names}
+    return with_whole.withColumns(columns).drop("whole", "n_before")

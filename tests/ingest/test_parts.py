@@ -1,0 +1,155 @@
+"""The parts of a file have the rows of the whole, wherever its borders are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from factory.ingest.listing import Work, as_table
+from factory.ingest.parts import PART_BYTES, in_parts
+from spark_udfs.ingest import bounds
+from spark_udfs.ingest.part_numbers import NUMBERED, OF_NUMBERS, whole_numbers
+from spark_udfs.ingest.place import FilePart, FileState
+from spark_udfs.ingest.records import Fields
+from spark_udfs.ingest.rows import SCAN, Origin
+from spark_udfs.ingest.work import read_work
+from tests.ingest.memory_files import MemoryFiles
+
+ORIGIN = Origin("web", language="en")
+NAME = b"part.jsonl"
+Rows = list[dict[str, Any]]
+
+
+def work_of(content: bytes, name: bytes = NAME, format: str = "jsonl") -> Work:
+    return Work(format, ORIGIN, MemoryFiles(b"memory:", {b"memory:/" + name: content}), (name,))
+
+
+def scan(work: Iterable[Work], options: object) -> Rows:
+    """The rows of items, with the numbers of their file, as Spark joins them."""
+    batches = list(read_work(as_table(work).to_batches(), options))
+    rows = pa.Table.from_batches(batches, schema=SCAN).to_pylist()
+    n_lines = {row["part_at"]: row["row"] for row in rows if row["doc_id"] is None}
+    before = {begin: sum(n for other, n in n_lines.items() if other < begin) for begin in n_lines if n_lines}
+    rows = [row for row in rows if row["doc_id"] is not None]
+    columns = {name: [row[name] for row in rows] for name in OF_NUMBERS}
+    columns["n_before"] = [before.get(row["part_at"]) for row in rows]
+    arrays = pa.RecordBatch.from_pydict(
+        columns, schema=pa.schema([*(SCAN.field(name) for name in OF_NUMBERS), ("n_before", pa.int64())])
+    )
+    [whole] = whole_numbers(iter([tuple(arrays.columns)]))
+    assert whole.type == pa.struct(list(NUMBERED))
+    return [{**row, **numbers, "part_at": None} for row, numbers in zip(rows, whole.to_pylist(), strict=True)]
+
+
+def parts(work: Work, borders: Sequence[int]) -> Iterator[Work]:
+    """The parts of a file between drawn places."""
+    state = work.place.state(work.names[0])
+    for begin, end in pairwise(
+        sorted({0, state.n_bytes, *(border % (state.n_bytes + 1) for border in borders)})
+    ):
+        yield replace(work, part=FilePart(begin, end, state))
+
+
+LINES = st.sampled_from(
+    [
+        b'{"text": "one"}\n',
+        '{"text": "ünï\u2028"}\r\n'.encode(),
+        b'{"text": "own", "id": "a"}\n',
+        b'{"text": "long %s"}\n' % (b"x" * 60),
+        b'{"text": ""}\n',
+        b"{broken\n",
+        b"\n",
+        b"\n\n\n",
+        b" \t\r\n",
+        b" " * 70 + b"\n",
+        b'{"text": "without a line feed"}',
+        b"   ",
+    ]
+)
+FIELDS = Fields(max_bytes=64)
+
+
+@pytest.mark.invariant("The parts of a file of JSON lines have the rows of the whole, for any borders.")
+@given(
+    st.lists(LINES, min_size=1, max_size=30).map(b"".join),
+    st.lists(st.integers(0, 3_000), max_size=12),
+    st.sampled_from([FIELDS, replace(FIELDS, key="id")]),
+)
+def test_parts_of_json_lines_have_the_rows_of_the_whole(
+    content: bytes, borders: list[int], fields: Fields
+) -> None:
+    work = work_of(content)
+    assert scan(parts(work, borders), fields) == scan([work], fields)
+
+
+@given(st.lists(LINES, min_size=1, max_size=8).map(b"".join))
+def test_parts_of_one_byte_have_the_rows_of_the_whole(content: bytes) -> None:
+    work = work_of(content)
+    assert scan(parts(work, range(len(content))), FIELDS) == scan([work], FIELDS)
+
+
+def test_a_file_has_equal_parts_of_at_most_the_given_size() -> None:
+    work = work_of(b"x" * 1_000)
+    states = {b"memory:/part.jsonl": FileState(1_000, "v", 0, 0)}
+    borders = [(part.part.begin, part.part.end) for part in in_parts([work], states, 300) if part.part]
+    assert borders == [(0, 250), (250, 500), (500, 750), (750, 1_000)]
+    archive = replace(work, names=(b"part.jsonl.gz",))
+    assert list(in_parts([archive], {b"memory:/part.jsonl.gz": FileState(1_000, "v", 0, 0)}, 300)) == [
+        archive
+    ]
+    assert list(in_parts([work], {}, 300)) == [work]
+    assert PART_BYTES > bounds.MAX_TEXT_BYTES  # most lines end in their part
+
+
+def test_a_part_of_a_file_that_changed_is_one_rejected_record() -> None:
+    work = work_of(b'{"text": "a"}\n' * 10)
+    first, second, third = parts(work, [50, 100])
+    assert second.part is not None
+    other = replace(second, part=second.part._replace(state=FileState(140, "earlier", 0, 0)))
+    rows = scan([first, other, third], FIELDS)
+    [change] = [row for row in rows if row["reason"]]
+    assert (change["reason"], change["key"], change["file"]) == (
+        "changed_while_read",
+        "part.jsonl@50",
+        "part.jsonl",
+    )
+    assert len(rows) == 7
+
+
+def test_rejected_records_share_a_row_by_part_with_numbers_of_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bounds, "MAX_OWN_ROWS", 1)
+    monkeypatch.setattr(bounds, "MAX_REJECTED_ROWS", 5)
+    lines = [b"{}\n", *[b"\n\n", b"?\n", b"\n\n", b"?\n"] * 3, *[b"?\n"] * 9, b'{"text": "last"}\n']
+    work = work_of(b"".join(lines))
+    rows = scan(parts(work, [1, len(b"".join(lines[:-2]))]), FIELDS)
+    assert [(row["location"], row["reason"], row["n_records"]) for row in rows] == [
+        ("line 1", "no_text", None),
+        ("line 2", "empty", 2),
+        ("line 4", "not_json", None),
+        ("line 5", "empty", 4),
+        ("line 7", "not_json", 2),
+        ("line 11", "too_many_rejected", None),
+        ("line 29", None, None),
+    ]
+    assert rows[3]["detail"] == (
+        "4 records from line 5 to line 8 share this row. The first: The lines 5 to 6 are empty."
+    )
+    assert rows[4]["detail"].startswith("2 records from line 7 to line 10 share this row. The first: Char")
+    assert rows[5]["key"] == "part.jsonl@1"
+
+
+def test_a_line_of_json_that_names_lines_is_not_renumbered() -> None:
+    line = json.dumps({"text": "a", "3 records from line 1 to line 2 share this row. The first: ": 1})
+    with_repetition = f'{line[:-1]}, "The lines 1 to 2 are empty.": 1, "The lines 1 to 2 are empty.": 2}}\n'
+    work = work_of(with_repetition.encode() * 3)
+    assert scan(parts(work, [10, 200]), Fields()) == scan([work], Fields())
