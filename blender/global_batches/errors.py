@@ -41,6 +41,18 @@ class OtherHistory(ConfigurationError):
     """A state belongs to another namespace, or to other batches before its step."""
 
 
+class BatchesGone(NotFound):
+    """Batches that a run or a state asks for were reclaimed, because no open run held them."""
+
+
+class RunTaken(FactoryError):
+    """Another process has opened this run, or somebody has closed it; it holds no batches for this one."""
+
+
+class CheckpointDropped(ConfigurationError):
+    """The run does not hold the batches after this checkpoint: it was dropped, or never marked."""
+
+
 class DamagedBatch(DamagedFile):
     """An object holds other bytes than its writer wrote; the message names object and slice."""
 

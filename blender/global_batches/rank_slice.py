@@ -19,6 +19,8 @@ from blender.global_batches.format.columns import Array
 from blender.global_batches.format.cut import chunks_of, joined
 from blender.global_batches.format.footer import Footer
 from blender.global_batches.json_values import Json
+from blender.global_batches.log import floors
+from blender.global_batches.log.client import Client
 from blender.global_batches.log.state import Descriptor
 from blender.global_batches.namespace import Namespace
 from blender.global_batches.store.namespace_store import NamespaceStore
@@ -117,6 +119,7 @@ def _piece(bodies: Sequence[tuple[int, memoryview]], offset: int, length: int) -
 def _read(store: NamespaceStore, batch: Descriptor, offset: int, length: int) -> memoryview:
     content = store.read(batch.name, offset, length)
     if content is None:
+        store.run(floors.require_kept(Client(), batch.step))
         raise DamagedBatch(
             f"The batch {batch.name} of step {batch.step:,} is missing. Restore the object from a copy."
         )

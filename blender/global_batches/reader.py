@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from blender.call_context import CallContext, current_context
 from blender.errors import CallCancelled, InvalidRequest, UnknownLength
@@ -25,6 +25,7 @@ from blender.global_batches.namespace import open_namespace, require_unchanged
 from blender.global_batches.rank_slice import GlobalBatchSlice
 from blender.global_batches.read_ahead import ReadAhead, held_bytes
 from blender.global_batches.store.namespace_store import open_store
+from blender.global_batches.training_run import TrainingRun
 from blender.spec.mesh import Coordinate, Mesh
 from blender.spec.step_range import StepRange
 from blender.spec.whole_number import whole_number
@@ -107,6 +108,19 @@ class BatchReader(StepSource[int]):
         steps.require_whole()
         place = self.mesh.coordinate(whole_number(share, "rank"))
         return self._prefetched(steps, place, current_context().child())
+
+    def open_run(
+        self, name: str, *, start: int | Literal["oldest"] = 0, every: int | None = None
+    ) -> TrainingRun:
+        """Open a run of this namespace, which holds the batches to which it may go back."""
+        return TrainingRun(
+            self.uri,
+            name,
+            start=start,
+            every=every,
+            settings=self._options["settings"],
+            patience_s=self._options["patience_s"],
+        )
 
     def end(self) -> int:
         """The number of steps once the producers have finished; raises UnknownLength before that."""

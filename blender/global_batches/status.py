@@ -4,7 +4,8 @@
     status.steps, status.is_ended, status.waits_for     # 812, False, "Step 812 is that of lane `1`, ..."
     status.lanes[1].figures["lost"]                     # 9 of 212 attempts
 
-It reads the newest state of the log, and no batch. The producers' own clocks give the times.
+It reads the newest state of the log and what runs hold, and no batch. The producers' own clocks give
+the times.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from blender.global_batches.held_steps import HeldSteps
 from blender.global_batches.json_values import Json
 from blender.global_batches.log import log
+from blender.global_batches.log.reclaim import reclaim
+from blender.global_batches.log.runs import Runs
 from blender.global_batches.log.state import END, LogState
 from blender.global_batches.namespace import Namespace, open_namespace
 from blender.global_batches.source import read_source
@@ -61,6 +65,19 @@ class LaneStatus:
 
 
 @dataclass(frozen=True)
+class RunStatus:
+    """An open run, and the steps that it holds."""
+
+    name: str
+    process: str
+    """The process that opened it last, as `host:process:random`."""
+    first_step: int
+    """The first step that it holds."""
+    checkpoints: Mapping[str, int]
+    """The step after each live checkpoint, by name."""
+
+
+@dataclass(frozen=True)
 class NamespaceStatus:
     """The state of a namespace at one time."""
 
@@ -81,6 +98,17 @@ class NamespaceStatus:
     content: str
     """The hash of all steps: equal for equal runs."""
     is_ended: bool
+    runs: tuple[RunStatus, ...]
+    """The open runs; the first holds the oldest step."""
+    reclaimed: int
+    """Batches of steps before it are deleted, or may be at any moment."""
+    live_bytes: int
+    """The bytes of the batches that are kept."""
+    reclaimable: int
+    """Batches that `factory batches reclaim` would delete now."""
+    reclaimable_bytes: int
+    orphans: int | None
+    """Objects that no step will ever name, which it would delete too; None if they were not counted."""
     lanes: tuple[LaneStatus, ...]
     waits_for: str | None
     """What comes next, and who owes it; None once the data have ended."""
@@ -92,14 +120,22 @@ class NamespaceStatus:
 
 
 def namespace_status(
-    uri: str | os.PathLike[str], *, settings: Settings | None = None, patience_s: float = PATIENCE_S
+    uri: str | os.PathLike[str],
+    *,
+    count_orphans: bool = True,
+    settings: Settings | None = None,
+    patience_s: float = PATIENCE_S,
 ) -> NamespaceStatus:
-    """The status of a namespace. Raises NamespaceNotFound, DamagedLog and StoreUnavailable."""
+    """The status of a namespace; to count orphans takes a LIST of all batches.
+
+    Raises NamespaceNotFound, DamagedLog and StoreUnavailable.
+    """
     store = open_store(uri, settings, patience_s=patience_s)
     namespace = open_namespace(store)
     client = namespace.client()
     state = store.run(log.load(client))
     store.run(log.require_whole(client, state))
+    garbage = store.run(reclaim(client, dry=True, count_orphans=count_orphans))
     now = time.time()
     lanes = tuple(_lane_status(namespace, state, name) for name in _lane_names(namespace, state))
     is_ended = client.order.has_ended(state)
@@ -114,6 +150,12 @@ def namespace_status(
         n_bytes=state.n_bytes,
         content=f"{state.content:032x}",
         is_ended=is_ended,
+        runs=_run_statuses(garbage.runs),
+        reclaimed=client.floor.step,
+        live_bytes=garbage.live_bytes,
+        reclaimable=garbage.batches,
+        reclaimable_bytes=garbage.n_bytes,
+        orphans=garbage.orphans if count_orphans else None,
         lanes=lanes,
         waits_for=None if is_ended else _waits_for(namespace, state, lanes, now),
     )
@@ -129,6 +171,15 @@ def ago(seconds: float) -> str:
         hours, minutes = divmod(int(seconds // 60), 60)
         return f"{hours} h {minutes:02} min"
     return f"{seconds / 86400:.0f} d"
+
+
+def _run_statuses(runs: Runs) -> tuple[RunStatus, ...]:
+    """The open runs, in the order of the first steps that they hold."""
+    opened = [
+        RunStatus(name, run.owner, run.oldest_step, HeldSteps(name, run.checkpoints).checkpoints)
+        for name, run in sorted(runs.open.items())
+    ]
+    return tuple(sorted(opened, key=lambda run: run.first_step))
 
 
 def _lane_names(namespace: Namespace, state: LogState) -> list[str]:

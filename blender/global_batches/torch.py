@@ -7,19 +7,33 @@
 
 Any run with the same dp and cp can load that state. A run that has read all steps waits for the next one,
 until the producers have finished.
+
+A named run keeps the batches to which it may go back, and lets `reclaim` delete the others:
+
+    dataset = BatchDataset(reader, run="a", every=10)   # opens it for all ranks of the job
+    dataset.held.checkpoints                            # {"ckpt-110": 110, "ckpt-120": 120}
+    dataset.load_state_dict(torch.load("ckpt-120")["data"])
+    ...
+    dataset.checkpointed("ckpt-130", keep=2)            # by all ranks, after the checkpoint is written
+    dataset.roll_back("ckpt-120")                       # its next loop begins there
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Literal
 
 import torch
+from torch.utils.data import get_worker_info
 
 from blender.errors import InvalidRequest
+from blender.global_batches.held_steps import HeldSteps
+from blender.global_batches.job_run import JobRun
 from blender.global_batches.rank_slice import GlobalBatchSlice
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.stored_rows import is_packed_rows, packed_rows
+from blender.global_batches.training_run import OLDEST
 from blender.trainer.launch import launched_rank
 from blender.trainer.step_dataset import StepDataset
 from blender.trainer.torch import FIELDS
@@ -45,18 +59,23 @@ def step_tensors(step: GlobalBatchSlice) -> dict[str, Any]:
 class BatchDataset(StepDataset[int]):
     """Every step of a namespace from `offset` on, up to `stop` or to the end of data, through `transform`.
 
-    `rank` defaults to the rank in `torch.distributed`, else the launcher's; the number of ranks must equal
-    the mesh's. Waits for steps that are not committed yet. A loop over a loader with
-    workers that is left during such a wait keeps its worker until the next step, or until the process ends.
+    With a `run` it holds the batches to which that run may go back (`TrainingRun`); a new one begins at
+    `offset`, which may be "oldest", the oldest batch that is kept, and `every` says how many steps are
+    between two checkpoints. `rank` defaults to the rank in `torch.distributed`, else the launcher's; the
+    number of ranks must equal the mesh's. Waits for steps that are not committed yet. A loop over a loader
+    with workers that is left during such a wait keeps its worker until the next step, or until the process
+    ends.
     """
 
     def __init__(
         self,
         reader: BatchReader,
         *,
-        offset: int = 0,
+        offset: int | Literal["oldest"] = 0,
         stop: int | None = None,
         rank: int | None = None,
+        run: str | None = None,
+        every: int | None = None,
         transform: Callable[[Any], Any] = step_tensors,
     ) -> None:
         launch = None
@@ -69,8 +88,58 @@ class BatchDataset(StepDataset[int]):
                     "as many, give `rank`, or open the reader with the run's mesh."
                 )
         reader.mesh.coordinate(rank)  # refuses one outside it
-        super().__init__(reader, rank, offset=offset, stop=stop, transform=transform, launch=launch)
+        if run is None and (every is not None or offset == OLDEST):
+            raise InvalidRequest("`every` and the oldest offset belong to a run. Name it: `run=`.")
+        self._run = None if run is None else JobRun(partial(reader.open_run, run, start=offset, every=every))
+        first = self.held.first_step if offset == OLDEST else offset
+        super().__init__(reader, rank, offset=first, stop=stop, transform=transform, launch=launch)
         self.reader = reader
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_run": None}  # workers and copies read, and mark nothing
+
+    @property
+    def held(self) -> HeldSteps:
+        """What the run holds. Raises InvalidRequest for a dataset without a run."""
+        return self._own_run().held
+
+    def checkpointed(self, name: str, keep: int = 2) -> None:
+        """Hold the steps after the last one taken for a checkpoint, and drop all but the last `keep`.
+
+        In a job of `torch.distributed` every rank calls it: rank 0 marks, and all ranks return or raise.
+        Call it once the checkpoint is written, and the files of the dropped ones are deleted. Raises RunTaken
+        if another process has opened the run, or somebody has closed it.
+        """
+        run = self._own_run()
+        step = int(self.state_dict()["step"])
+        run.require_agreement(step)
+        run.apply(lambda opened: opened.checkpointed(name, step, keep))
+
+    def roll_back(self, name: str) -> None:
+        """Begin the next loop at a live checkpoint, and drop those that were marked after it; by all ranks.
+
+        Raises CheckpointDropped for a checkpoint that the run does not hold, RunTaken, and, as
+        `load_state_dict` does, InvalidRequest while a loop is under way.
+        """
+        run = self._own_run()
+        step = run.held.step_of(name)
+        super().load_state_dict(self.source.state(step))
+        run.apply(lambda opened: opened.rolled_back(name))
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """As `StepDataset.load_state_dict`; raises CheckpointDropped for a step before what the run holds."""
+        if self._run is not None and get_worker_info() is None:
+            self._run.held.require(self.source.offset_of(state))
+        super().load_state_dict(state)
+
+    def close_run(self) -> None:
+        """Let go of all batches that the run holds; by all ranks, once the training is over."""
+        self._own_run().close()
+
+    def _own_run(self) -> JobRun:
+        if self._run is None:
+            raise InvalidRequest("This dataset has no run that holds batches. Name one: `run=`.")
+        return self._run
 
     @property
     def rank(self) -> int:

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from blender.global_batches.batch_description import BatchDescription
+from blender.global_batches.log.reclaim import Reclaimed
 from blender.global_batches.status import LaneStatus, NamespaceStatus, ago
 
 _MOST_SLICES = 16
@@ -45,8 +46,46 @@ def status_lines(status: NamespaceStatus) -> Lines:
         f"log        version {status.version:,}, {size(status.n_bytes)} in {batches}, {status.waiting:,} of "
         "them ahead of a missing step\n"
         f"content    {status.content}\n"
+        f"kept       {_kept(status)}\n"
     )
-    return [first, Text(head), _lanes(status), Text(), _commits(status)]
+    runs: Lines = [_runs(status), Text()] if status.runs else []
+    return [first, Text(head), *runs, _lanes(status), Text(), _commits(status)]
+
+
+def reclaimed_line(reclaimed: Reclaimed, is_dry: bool) -> str:
+    """What a reclaimer has deleted, and the run that holds the rest."""
+    verb = "would be deleted" if is_dry else "deleted"
+    batches = counted(reclaimed.batches, "batch", "batches")
+    orphans = counted(reclaimed.orphans, "orphan")
+    holder = reclaimed.runs.holder
+    if holder is None:
+        rest = f"no run is open, and {size(reclaimed.live_bytes)} are kept"
+    else:
+        first = f"{reclaimed.runs.open[holder].oldest_step:,}"
+        rest = f"run {holder} holds the steps from {first} on, and {size(reclaimed.live_bytes)} are kept"
+    return f"{batches} ({size(reclaimed.n_bytes)}) and {orphans} {verb}; {rest}."
+
+
+def _kept(status: NamespaceStatus) -> str:
+    """The bytes that are held, and by whom."""
+    orphans = "" if status.orphans is None else f", {counted(status.orphans, 'orphan')}"
+    garbage = (
+        f"{size(status.reclaimable_bytes)} in {counted(status.reclaimable, 'batch', 'batches')}{orphans} "
+        "to reclaim"
+    )
+    if not status.runs:
+        return f"{size(status.live_bytes)}, as no run is open; {garbage}"
+    first = status.runs[0]
+    return f"{size(status.live_bytes)} from step {first.first_step:,} on, for run {first.name}; {garbage}"
+
+
+def _runs(status: NamespaceStatus) -> Table:
+    """The open runs, and the checkpoints for which they hold batches."""
+    table = _table("run", ">holds from", "live checkpoints", "process")
+    for run in status.runs:
+        checkpoints = ", ".join(f"{name} ({step:,})" for name, step in run.checkpoints.items()) or "none yet"
+        table.add_row(escape(run.name), f"{run.first_step:,}", escape(checkpoints), run.process)
+    return table
 
 
 def batch_lines(batch: BatchDescription) -> Lines:

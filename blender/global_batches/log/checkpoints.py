@@ -69,11 +69,15 @@ def newest(client: Client, version: int) -> Routine[LogState | None]:
 
 
 def read_segment(client: Client, state: LogState, step: int) -> Routine[tuple[Descriptor, ...]]:
-    """The batches of the segment that holds a step; raises DamagedLog unless it is the one of the state."""
+    """The batches of the segment that holds a step.
+
+    Raises BatchesGone if it was reclaimed, and DamagedLog unless it is the one of the state.
+    """
     index = step // client.segment_steps
     name = segment_name(client, index * client.segment_steps)
     body = yield from get(name)
     if body is None:
+        yield from floors.require_kept(client, (index + 1) * client.segment_steps - 1)
         raise DamagedLog(f"{name} is missing. Restore it from a copy of the namespace.")
     batches = segment_from_bytes(body, name)
     if content_of(batches) != state.segments[index]:

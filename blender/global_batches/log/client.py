@@ -8,6 +8,7 @@ import socket
 from dataclasses import dataclass, field
 
 from blender.global_batches.log.objects import Floor
+from blender.global_batches.log.runs import Runs
 from blender.global_batches.log.state import SEGMENT_STEPS
 from blender.global_batches.log.step_order import Arrival, Order
 
@@ -16,11 +17,14 @@ CHECKPOINT_VERSIONS = 100
 
 @dataclass
 class Client:
-    """The newest record of the chain of floors that this process has read; for one thread at a time."""
+    """What this process has read of the chains of floors and marks; for one thread at a time."""
 
     floor: Floor = field(default_factory=Floor)
+    """The newest floor that it has read."""
     floor_index: int = 0
     """The index of that record; 0 before the first."""
+    runs: Runs = field(default_factory=Runs)
+    """The open runs after the marks that this process has read."""
     namespace: str | None = None
     """The id of the namespace that the process has opened; None reads the log of any."""
     order: Order = field(default_factory=Arrival)

@@ -1,4 +1,4 @@
-"""The floor: names of the log up to its version may be gone, and are never used again.
+"""The floor: log names up to its version, and batches before its step, may be gone; no name is used again.
 
 A producer that slept can recreate a deleted number: the create succeeds, and nobody reads its version.
 (Section 5.1 of the paper rules this out; it happens once versions are deleted.) So the floor rises before
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from blender.global_batches.errors import BatchesGone
 from blender.global_batches.log import chain, names
 from blender.global_batches.log.client import Client
 from blender.global_batches.log.objects import Floor, floor_from_bytes, floor_to_bytes
-from blender.global_batches.log.operations import Routine, create
+from blender.global_batches.log.operations import Routine, Verdict, create
 
 
 def current(client: Client) -> Routine[Floor]:
@@ -30,5 +31,20 @@ def raise_to(client: Client, version: int) -> Routine[Floor]:
         floor = yield from current(client)
         if floor.version >= version:
             return floor
-        raised = floor_to_bytes(replace(floor, version=version))
-        yield from create(names.floor(client.floor_index + 1), raised)
+        yield from append(client, replace(floor, version=version))
+
+
+def append(client: Client, floor: Floor) -> Routine[bool]:
+    """Create the next floor, which is as high as the last one in everything; False if another was created."""
+    verdict = yield from create(names.floor(client.floor_index + 1), floor_to_bytes(floor))
+    return verdict is Verdict.OURS
+
+
+def require_kept(client: Client, step: int) -> Routine[None]:
+    """Raise BatchesGone if the batch of a step may have been reclaimed."""
+    floor = yield from current(client)
+    if step < floor.step:
+        raise BatchesGone(
+            f"The batch of step {step:,} was reclaimed: no open run held the batches before step "
+            f"{floor.step:,}. Begin at that step or later, or at a checkpoint that an open run holds."
+        )

@@ -12,10 +12,13 @@ import re
 from factory.errors import ConfigurationError
 
 NAMESPACE, SOURCE = "namespace.json", "source.json"
-LOG, CHECKPOINTS, SEGMENTS, FLOORS, BATCHES = "log/", "checkpoint/", "segment/", "floor/", "batches/"
+LOG, CHECKPOINTS, SEGMENTS, FLOORS = "log/", "checkpoint/", "segment/", "floor/"
+MARKS, BATCHES = "marks/", "batches/"
 
 _DIGITS = 20  # names sort as their numbers do
-_NUMBER = re.compile(rf"(?:{LOG}|{CHECKPOINTS}|{FLOORS})([0-9]{{20}})")
+_NUMBER = re.compile(rf"(?:{LOG}|{CHECKPOINTS}|{FLOORS}|{MARKS})([0-9]{{20}})")
+_SEGMENT = re.compile(rf"{SEGMENTS}[0-9]{{20}}-([0-9]{{20}})")
+_BATCH = re.compile(rf"{BATCHES}([^/]+)/([0-9]+)/([0-9]+)-[^/]*")
 _LANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -39,6 +42,11 @@ def floor(index: int) -> str:
     return f"{FLOORS}{index:0{_DIGITS}}"
 
 
+def mark(index: int) -> str:
+    """A record of the chain of marks; the first has index 1."""
+    return f"{MARKS}{index:0{_DIGITS}}"
+
+
 def batch(lane: str, epoch: int, sequence: int, nonce: str) -> str:
     """A batch of a lane; `nonce` tells the writers of one epoch apart."""
     return f"{BATCHES}{lane}/{epoch}/{sequence}-{nonce}"
@@ -50,8 +58,20 @@ def parts_of_batch(name: str) -> tuple[str, int, int]:
     return lane, int(epoch), int(rest.partition("-")[0])
 
 
+def listed_batch(name: str) -> tuple[str, int, int] | None:
+    """`parts_of_batch` of a name that was listed; None if it is not that of a batch."""
+    match = _BATCH.fullmatch(name)
+    return (match[1], int(match[2]), int(match[3])) if match else None
+
+
+def last_of_segment(name: str) -> int | None:
+    """The last step of a segment that was listed; None for any other name."""
+    match = _SEGMENT.fullmatch(name)
+    return int(match[1]) if match else None
+
+
 def number(name: str) -> int | None:
-    """The version or index in a name of the log, the checkpoints or the floors; None for any other name."""
+    """The version or index in a name of the log, checkpoints, floors or marks; None for any other name."""
     match = _NUMBER.fullmatch(name)
     return int(match[1]) if match else None
 

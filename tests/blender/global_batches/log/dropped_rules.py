@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeAlias
 
-from blender.global_batches.log import checkpoints, floors, log
+from blender.global_batches.log import checkpoints, floors, log, marks, reclaim, runs
 
 Changes: TypeAlias = tuple[tuple[ModuleType, str, str], ...]
 """Modules, with lines of each and what stands there instead."""
@@ -115,7 +115,7 @@ RULES = {
     "floor as a chain": Rule(
         seed=2,
         changes=(
-            (floors, "import Routine, create\n", "import Put, Routine, get\n"),
+            (floors, "import Routine, Verdict, create\n", "import Put, Routine, Verdict, get\n"),
             (
                 floors,
                 "index, body = yield from chain.head(names.floor, client.floor_index)",
@@ -123,8 +123,90 @@ RULES = {
             ),
             (
                 floors,
-                "yield from create(names.floor(client.floor_index + 1), raised)",
-                "yield Put(names.floor(1), raised)",
+                "    verdict = yield from create(names.floor(client.floor_index + 1), floor_to_bytes(floor))",
+                "    verdict = Verdict.OURS\n    yield Put(names.floor(1), floor_to_bytes(floor))",
+            ),
+        ),
+    ),
+}
+
+LIFECYCLE_RULES = {
+    "marks read again after the floor": Rule(
+        seed=27,
+        changes=(
+            (reclaim, "return state, floor, (yield from marks.current(client))", "return state, floor, runs"),
+        ),
+    ),
+    "floor read after a run opens": Rule(
+        seed=1, changes=((marks, "if floor.step > min(held.values()):", "if False:"),)
+    ),
+    "floor not asked again at a takeover": Rule(
+        seed=49, changes=((marks, "if before is None or not before.is_accepted:", "if True:"),)
+    ),
+    "a takeover inherits": Rule(
+        seed=46,
+        changes=(
+            (
+                marks,
+                "held = before.checkpoints if before is not None else {START: start}",
+                "held = {START: start}",
+            ),
+        ),
+    ),
+    "marks of a replaced process count for nothing": Rule(
+        seed=4,
+        changes=(
+            (runs, "elif before is not None and before.owner == mark.owner:", "elif before is not None:"),
+            (marks, "if run.owner != owner:", "if False:"),
+        ),
+    ),
+    "a refused run closes itself": Rule(
+        seed=1, changes=((marks, "yield from close(client, name, owner)  # or", "pass  # or"),)
+    ),
+    "floors that never fall": Rule(
+        seed=1,
+        changes=(
+            (
+                floors,
+                "yield from append(client, replace(floor, version=version))",
+                "yield from append(client, replace(floor, version=version, step=0))",
+            ),
+        ),
+    ),
+    "orphans by epoch": Rule(
+        seed=1, changes=((reclaim, "is_past = known.closed or sequence < known.sequence", "is_past = True"),)
+    ),
+    "marks as a chain": Rule(
+        seed=17,
+        changes=(
+            (
+                marks,
+                "import Routine, Verdict, create, get_all",
+                "import Put, Routine, Verdict, create, get, get_all",
+            ),
+            (
+                marks,
+                "    if client.runs.marks < client.floor.marks:\n",
+                "    last = {}\n"
+                "    for run in ('a', 'b', 'c0', 'c1', 'c2', 'c3'):\n"
+                "        body = yield from get(f'mark/{run}')\n"
+                "        mark = None if body is None else mark_from_bytes(body, run)\n"
+                "        if mark is not None and mark.kind != 'close':\n"
+                "            last[run] = Run(mark.owner, mark.checkpoints, mark.kind == 'hold')\n"
+                "    client.runs = Runs(0, last)\n"
+                "    return client.runs\n"
+                "    if client.runs.marks < client.floor.marks:\n",
+            ),
+            (
+                marks,
+                "    verdict = yield from create(names.mark(client.runs.marks + 1), mark_to_bytes(mark))\n",
+                "    yield Put(f'mark/{mark.run}', mark_to_bytes(mark))\n"
+                "    index = 10**12 + __import__('zlib').crc32(mark_to_bytes(mark))\n"
+                "    yield from create(names.mark(index), mark_to_bytes(mark))\n"
+                "    held = {mark.run: Run(mark.owner, mark.checkpoints)}\n"
+                "    client.runs = Runs(0, {**client.runs.open, **held})\n"
+                "    return True\n"
+                "    verdict = Verdict.OURS\n",
             ),
         ),
     ),

@@ -155,7 +155,7 @@ class World:
             floor = floor_from_bytes(body, name)
             if floor.version < self.floor:
                 self.broken["the floor fell"] += 1
-            if names.checkpoint(floor.version) not in self.objects:
+            if floor.version and names.checkpoint(floor.version) not in self.objects:
                 self.broken["a floor without its checkpoint"] += 1
             self.floor = max(self.floor, floor.version)
             self.floor_turns[name] = self.turn

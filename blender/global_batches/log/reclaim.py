@@ -1,0 +1,157 @@
+"""Delete what no training run can ask for: batches before the oldest live checkpoint, and what nobody names.
+
+    reclaimed = yield from reclaim(client)
+    reclaimed.step, reclaimed.batches, reclaimed.n_bytes, reclaimed.orphans     # 120, 40, 128000000, 3
+
+First the floor rises to the oldest step that an open run holds, then the marks are read again, and only
+batches that neither reading holds are deleted (section 5.3 of the paper, without its assumption that a
+watermark is never late). Many processes may do so at once, and each may be stopped anywhere.
+
+The LIST only finds garbage: orphans of fenced producers, and names that a late request created again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from blender.global_batches.errors import BatchesGone, DamagedLog
+from blender.global_batches.log import checkpoints, floors, log, marks, names
+from blender.global_batches.log.client import Client
+from blender.global_batches.log.objects import Floor
+from blender.global_batches.log.operations import Routine, delete, list_names
+from blender.global_batches.log.runs import Runs, runs_to_json
+from blender.global_batches.log.state import Descriptor, LogState
+
+
+@dataclass(frozen=True, slots=True)
+class Reclaimed:
+    """What a reclaimer has deleted, or would delete."""
+
+    step: int
+    """No batch of a step before it is left."""
+    batches: int
+    n_bytes: int
+    """The bytes of these batches."""
+    orphans: int
+    """Objects of batches that no version of the log names, and none can name any more."""
+    live_bytes: int
+    """The bytes of all other committed batches."""
+    runs: Runs
+    """The open runs."""
+
+
+def reclaim(
+    client: Client, *, without_runs: bool = False, dry: bool = False, count_orphans: bool = True
+) -> Routine[Reclaimed]:
+    """Delete the batches before the oldest step that an open run holds, and orphans.
+
+    If no run is open no batch is deleted but orphans, or, `without_runs`, every visible batch. A `dry` call
+    deletes nothing, and tells what would be deleted; `count_orphans=False` leaves orphans alone.
+    """
+    state, floor, runs = yield from _raised(client, without_runs, dry)
+    step = max(floor.step, _step(state, runs, without_runs)) if dry else floor.step
+    held = runs.watermark
+    stop = min(step, state.steps, step if held is None else held)
+    gone, _ = yield from _between(client, state, floor.deleted, stop)
+    live, are_all_known = yield from _between(client, state, stop, state.steps)
+    named = {batch.name for batch in (*live, *state.waiting)}
+    listed: set[str] = set()
+    if are_all_known and count_orphans:
+        batches = yield from list_names(names.BATCHES)
+        listed = {name for name in batches if _is_garbage(state, named, name)} - {b.name for b in gone}
+    if not dry:
+        for batch in gone:
+            yield from delete(batch.name)
+        for name in listed:
+            yield from delete(name)
+        yield from _delete_segments(stop)
+        yield from checkpoints.trim(client, state.version - state.version % client.checkpoint_versions)
+        yield from _record(client, stop)
+    return Reclaimed(
+        step=stop,
+        batches=len(gone),
+        n_bytes=sum(batch.n_bytes for batch in gone),
+        orphans=len(listed),
+        live_bytes=sum(batch.n_bytes for batch in (*live, *state.waiting)),
+        runs=runs,
+    )
+
+
+def _raised(client: Client, without_runs: bool, dry: bool) -> Routine[tuple[LogState, Floor, Runs]]:
+    """The newest state, the floor at the step that runs hold, and the runs, read after that floor."""
+    while True:
+        state = yield from log.load(client)
+        floor = yield from floors.current(client)
+        runs = yield from marks.current(client)
+        step = _step(state, runs, without_runs)
+        if dry or step <= floor.step:
+            return state, floor, runs
+        raised = replace(floor, step=step, marks=runs.marks, runs=runs_to_json(runs))
+        if (yield from floors.append(client, raised)):
+            floor = yield from floors.current(client)
+            return state, floor, (yield from marks.current(client))
+
+
+def _step(state: LogState, runs: Runs, without_runs: bool) -> int:
+    """The step before which nobody asks for a batch."""
+    watermark = runs.watermark
+    if watermark is None:
+        return state.steps if without_runs else 0
+    return min(watermark, state.steps)
+
+
+def _between(
+    client: Client, state: LogState, first: int, stop: int
+) -> Routine[tuple[list[Descriptor], bool]]:
+    """The batches of the steps from `first` to before `stop`, and whether no segment of them is deleted."""
+    batches: list[Descriptor] = []
+    are_all_known = True
+    in_segments = len(state.segments) * client.segment_steps
+    for step in range(first - first % client.segment_steps, min(stop, in_segments), client.segment_steps):
+        try:
+            batches += yield from checkpoints.read_segment(client, state, step)
+        except BatchesGone:  # by another reclaimer
+            yield from _require_unheld(client, step)
+            are_all_known = False
+    batches += state.tail[: max(0, stop - in_segments)]
+    return [batch for batch in batches if first <= batch.step < stop], are_all_known
+
+
+def _require_unheld(client: Client, first: int) -> Routine[None]:
+    """Raise DamagedLog if a run that knows its batches to be there holds a step of a missing segment."""
+    runs = yield from marks.current(client)
+    last = first + client.segment_steps - 1
+    if any(run.is_accepted and run.oldest_step <= last for run in runs.open.values()):
+        raise DamagedLog(
+            f"{checkpoints.segment_name(client, first)} is missing. Restore it from a copy of the namespace."
+        )
+
+
+def _is_garbage(state: LogState, named: set[str], name: str) -> bool:
+    """Whether an object that was listed after the state was read can be of no visible step, now or later.
+
+    A producer commits a batch under the epoch of its claim, in the order of the sequence.
+    """
+    parts = names.listed_batch(name)
+    if parts is None or name in named:
+        return False
+    lane, epoch, sequence = parts
+    known = state.lane(lane)
+    is_past = known.closed or sequence < known.sequence
+    return state.is_ended or epoch < known.epoch or (epoch == known.epoch and is_past)
+
+
+def _delete_segments(stop: int) -> Routine[None]:
+    """Delete the segments of deleted batches."""
+    for name in (yield from list_names(names.SEGMENTS)):
+        last = names.last_of_segment(name)
+        if last is not None and last < stop:
+            yield from delete(name)
+
+
+def _record(client: Client, stop: int) -> Routine[None]:
+    """Record that the batches before a step are deleted, so that nobody deletes them again."""
+    floor = yield from floors.current(client)
+    while floor.deleted < stop:
+        yield from floors.append(client, replace(floor, deleted=stop))
+        floor = yield from floors.current(client)

@@ -1,0 +1,45 @@
+"""Runs, marks and reclaimers under any interleaving: what all rules keep, and what breaks without each.
+
+`make test-batches SEEDS=30000` runs more worlds than the suite.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from blender.global_batches.log.step_order import Arrival, Assigned
+from tests.blender.global_batches.log.dropped_rules import LIFECYCLE_RULES, Rule, without
+from tests.blender.global_batches.log.lifecycle import LifecycleWorld
+
+WORLDS = 300
+EVENTS = {
+    *("fenced", "late", "ghost", "lost request", "lost answer", "replaced", "stalled"),
+    *("refused", "taken over"),
+}
+
+
+@pytest.mark.invariant(
+    "Reclaiming deletes no batch that an open run may ask for, under crashes, takeovers, rollbacks, zombies "
+    "and lost, repeated or delayed requests: the floor never falls, a restart is never refused what its run "
+    "held, and a quiet reclaimer leaves only live batches. No rule of the protocol can be left out."
+)
+def test_no_interleaving_deletes_a_live_batch(batch_seeds: int) -> None:
+    broken, events = {}, set()
+    for seed in range(max(WORLDS, batch_seeds)):
+        world = LifecycleWorld(seed, Arrival() if seed % 4 < 2 else Assigned(3))  # odd seeds forget names
+        if kinds := world.run():
+            broken[seed] = dict(kinds)
+        events |= {kind for kind, count in world.events.items() if count}
+    assert not broken
+    assert events >= EVENTS
+
+
+@pytest.mark.invariant(
+    "Reclaiming deletes no batch that an open run may ask for, under crashes, takeovers, rollbacks, zombies "
+    "and lost, repeated or delayed requests: the floor never falls, a restart is never refused what its run "
+    "held, and a quiet reclaimer leaves only live batches. No rule of the protocol can be left out."
+)
+@pytest.mark.parametrize("rule", LIFECYCLE_RULES.values(), ids=LIFECYCLE_RULES)
+def test_every_rule_of_the_life_cycle_is_needed(rule: Rule) -> None:
+    with without(rule.changes):
+        assert LifecycleWorld(rule.seed).run()

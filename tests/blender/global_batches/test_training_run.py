@@ -1,0 +1,139 @@
+"""Runs of a real namespace: what they hold, what reclaiming deletes, and what a restart finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from blender.global_batches.errors import BatchesGone, CheckpointDropped, RunTaken
+from blender.global_batches.reader import BatchReader
+from blender.global_batches.reclamation import reclaim_batches
+from blender.global_batches.status import namespace_status
+from blender.global_batches.training_run import TrainingRun, close_run
+from blender.spec.step_range import StepRange
+from factory.errors import ConfigurationError, NotFound
+from tests.blender.global_batches.written import Lane, batch, new_namespace, small_log
+
+STEPS = 30
+
+
+@pytest.fixture
+def uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A namespace of thirty steps, in segments of eight."""
+    small_log(monkeypatch, checkpoint_versions=4, segment_steps=8)
+    address = new_namespace(tmp_path / "run")
+    lane = Lane(address)
+    for number in range(STEPS):
+        lane.put(batch(number))
+    return address
+
+
+def stored(uri: str, kind: str = "batches") -> int:
+    return sum(path.is_file() for path in Path(uri, kind).rglob("*"))
+
+
+def read(uri: str, first: int, n: int = 3) -> list[int]:
+    return [int(step.ids[0]) // 1_000 for step in BatchReader(uri).read(StepRange(first, n), 0)]
+
+
+def test_batches_before_the_oldest_live_checkpoint_are_deleted(uri: str) -> None:
+    run = TrainingRun(uri, "a")
+    assert reclaim_batches(uri).batches == 0
+    for step in (10, 15, 20):
+        run.checkpointed(f"ckpt-{step}", step, keep=2)
+    assert run.held.checkpoints == {"ckpt-15": 15, "ckpt-20": 20}
+    dry = reclaim_batches(uri, dry=True)
+    assert (dry.step, dry.batches, stored(uri)) == (15, 15, STEPS)
+    assert reclaim_batches(uri).batches == 15
+    assert (stored(uri), stored(uri, "segment")) == (STEPS - 15, 2)
+    assert read(uri, 15) == [15, 16, 17]
+    assert reclaim_batches(uri).batches == 0
+    status = namespace_status(uri)
+    assert (status.reclaimed, status.reclaimable, status.orphans) == (15, 0, 0)
+    assert [(run.name, run.first_step) for run in status.runs] == [("a", 15)]
+    assert status.n_bytes // 3 < status.live_bytes < status.n_bytes * 2 // 3
+
+
+@pytest.mark.parametrize("step", [0, 9, 14], ids=["a deleted segment", "a kept segment", "the one before"])
+def test_a_step_that_was_reclaimed_is_named_with_the_first_one_that_is_left(uri: str, step: int) -> None:
+    TrainingRun(uri, "a").checkpointed("ckpt", 15)
+    reclaim_batches(uri)
+    with pytest.raises(BatchesGone, match=f"step ({step:,}|7) was reclaimed.*before step 15"):
+        read(uri, step)
+    with pytest.raises(BatchesGone, match="begins at step 3, and the batches before step 15"):
+        TrainingRun(uri, "b", start=3)
+    assert [run.name for run in namespace_status(uri).runs] == ["a"]
+    assert TrainingRun(uri, "b", start="oldest").held.first_step == 15
+
+
+def test_a_restart_finds_what_its_run_held_and_its_zombie_holds_nothing_more(uri: str) -> None:
+    zombie = TrainingRun(uri, "a")
+    zombie.checkpointed("ckpt-10", 10)
+    run = TrainingRun(uri, "a")
+    assert run.held.checkpoints == {"ckpt-10": 10}
+    with pytest.raises(RunTaken, match="has opened run `a`"):
+        zombie.checkpointed("ckpt-25", 25)
+    zombie.close()
+    assert [held.first_step for held in namespace_status(uri).runs] == [10]
+    assert reclaim_batches(uri).step == 10
+
+
+def test_a_run_goes_back_to_a_live_checkpoint_and_no_further(uri: str) -> None:
+    run = TrainingRun(uri, "a")
+    for step in (5, 10, 15):
+        run.checkpointed(f"ckpt-{step}", step)
+    with pytest.raises(
+        CheckpointDropped, match=r"`ckpt-5`.*Live checkpoints: `ckpt-10` \(step 10\), `ckpt-15`"
+    ):
+        run.rolled_back("ckpt-5")
+    with pytest.raises(CheckpointDropped, match="never marked"):
+        run.rolled_back("ckpt-12")
+    assert run.rolled_back("ckpt-10").checkpoints == {"ckpt-10": 10}
+    with pytest.raises(CheckpointDropped, match="holds the steps from 10 on, and step 9"):
+        run.checkpointed("ckpt-9", 9)
+
+
+def test_two_runs_hold_the_older_of_their_steps_until_one_is_closed(uri: str) -> None:
+    first, second = TrainingRun(uri, "a"), TrainingRun(uri, "b")
+    second.checkpointed("ckpt", 20)
+    assert reclaim_batches(uri).step == 0
+    first.checkpointed("ckpt", 12)
+    assert reclaim_batches(uri).step == 12
+    assert close_run(uri, "a") == 12
+    with pytest.raises(RunTaken, match="was closed"):
+        first.checkpointed("ckpt", 14)
+    assert reclaim_batches(uri).step == 20
+    with pytest.raises(NotFound, match="no open run `a`. Open runs: `b`"):
+        close_run(uri, "a")
+
+
+def test_without_a_run_nothing_is_deleted_unless_all_is(uri: str) -> None:
+    run = TrainingRun(uri, "a")
+    with pytest.raises(ConfigurationError, match="Open runs hold batches of .*: `a`"):
+        reclaim_batches(uri, without_runs=True)
+    run.close()
+    assert reclaim_batches(uri).batches == 0
+    assert reclaim_batches(uri, without_runs=True).batches == STEPS
+    assert stored(uri) == 0
+
+
+def test_an_orphan_is_counted_and_deleted_once_its_producer_is_replaced(uri: str) -> None:
+    lane = Lane(uri, "b")
+    lane.put(batch(0))
+    [name] = [path for path in Path(uri, "batches", "b").rglob("*") if path.is_file()]
+    orphan = name.with_name("1-dead")
+    orphan.write_bytes(name.read_bytes())
+    assert namespace_status(uri).orphans == 0  # its producer may still commit it
+    Lane(uri, "b")
+    assert namespace_status(uri).orphans == 1
+    assert namespace_status(uri, count_orphans=False).orphans is None
+    assert reclaim_batches(uri).orphans == 1
+    assert not orphan.exists()
+    assert name.exists()
+
+
+@pytest.mark.parametrize("name", ["", " a", "a b", "x" * 129])
+def test_a_name_that_no_run_can_have_is_refused(uri: str, name: str) -> None:
+    with pytest.raises(ConfigurationError, match="cannot name a run"):
+        TrainingRun(uri, name)
