@@ -91,7 +91,8 @@ class ProducedLane:
 class Producer:
     """Writes some `lanes` of a namespace, by default all, each in a thread of its own.
 
-    Opening it takes the lanes over; `policy` makes the policy of each. Raises InvalidRequest for lanes that
+    Opening it takes the lanes over; `policy` makes the policy of each, and `max_lag`
+    is that of `BatchWriter`. Raises InvalidRequest for lanes that
     the namespace lacks, what `Production.require_fit` raises, and NamespaceDiffers if the namespace is filled
     from another source.
     """
@@ -104,6 +105,7 @@ class Producer:
         *,
         settings: Settings | None = None,
         policy: Callable[[], Policy] = AdaptiveCommit,
+        max_lag: int | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
         self.production = production
@@ -119,7 +121,14 @@ class Producer:
         self._ended: SimpleQueue[ProducedLane | None] = SimpleQueue()
         with ExitStack() as opened:
             for number in numbers:
-                writer = BatchWriter(uri, number, settings=settings, policy=policy(), patience_s=patience_s)
+                writer = BatchWriter(
+                    uri,
+                    number,
+                    settings=settings,
+                    policy=policy(),
+                    max_lag=max_lag,
+                    patience_s=patience_s,
+                )
                 opened.callback(stop_writers, [writer])
                 self.lanes.append(ProducedLane(f"{number}", writer, has_ended=writer.is_finished))
             opened.pop_all()

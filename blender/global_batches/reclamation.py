@@ -30,8 +30,8 @@ def reclaim_batches(
     """Delete the batches before the oldest live checkpoint of all open runs, and what no version names.
 
     Without an open run only orphans are deleted, or, `without_runs`, every visible batch. A `dry` call
-    deletes nothing. Raises ConfigurationError for `without_runs` while runs are open, NamespaceNotFound, DamagedLog
-    and StoreUnavailable.
+    deletes nothing. Raises ConfigurationError for `without_runs` while runs are open, NamespaceNotFound,
+    DamagedLog and StoreUnavailable.
     """
     store = open_store(uri, settings, patience_s=patience_s)
     client = open_namespace(store).client()

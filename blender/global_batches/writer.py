@@ -28,6 +28,7 @@ from blender.global_batches.errors import InvalidBatch, LaneClosed, WriterClosed
 from blender.global_batches.format.columns import Array
 from blender.global_batches.format.slices import EncodedBatch, Slices, encode
 from blender.global_batches.json_values import Json, small_json
+from blender.global_batches.lag import LagLimit
 from blender.global_batches.log import checkpoints, log, names
 from blender.global_batches.log.client import incarnation_of_process
 from blender.global_batches.log.operations import put as put_object
@@ -35,15 +36,19 @@ from blender.global_batches.log.state import Descriptor
 from blender.global_batches.namespace import open_namespace, require_unchanged
 from blender.global_batches.policies import AdaptiveCommit, Policy
 from blender.global_batches.store.namespace_store import PATIENCE_S, open_store
+from blender.spec.whole_number import whole_number
 from factory.settings import Settings
 
 
 class BatchWriter:
     """The producer of one lane of a namespace, for one thread; opening it takes the lane over.
 
-    `policy` decides how often batches are committed. The writer waits up to `patience_s` for a store that
-    does not answer. Raises NamespaceNotFound, NamespaceDiffers if the namespace has no such lane, Fenced if
-    another process opens the lane at this moment, and UnsafeStore if the store hides a new object.
+    `policy` decides how often batches are committed. With `max_lag`, `put` waits while the batch is that many
+    steps ahead of the oldest step that an open run holds, or, in assigned order, of the step that readers
+    wait for; the wait ends with the call that this thread works for. The writer waits up to `patience_s` for
+    a store that does not answer. Raises NamespaceNotFound, NamespaceDiffers if the namespace has no such
+    lane, Fenced if another process opens the lane at this moment, and UnsafeStore if the store hides a new
+    object.
     """
 
     def __init__(
@@ -53,12 +58,17 @@ class BatchWriter:
         *,
         settings: Settings | None = None,
         policy: Policy | None = None,
+        max_lag: int | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
         self.lane = lane = names.checked_lane(str(lane) if isinstance(lane, int) else lane)
         self._store = open_store(uri, settings, patience_s=patience_s)
         self.namespace = open_namespace(self._store)
         client = self.namespace.client()
+        self._lag = None
+        if max_lag is not None:
+            max_lag = whole_number(max_lag, "max_lag", least=1)
+            self._lag = LagLimit(self._store, self.namespace, lane, max_lag)
         self.figures = CommitFigures()
         """What the attempts of this writer came to."""
         report = self.figures.report()
@@ -113,6 +123,7 @@ class BatchWriter:
         committer = self._open_committer()
         committer.require_open()
         offset = small_json(offset, "offset")
+        self._wait_for_room(committer)
         encoded = encode(self._checked(slices), origin)
         # A name for each try: of a put that failed, or was interrupted, a request may still arrive.
         nonce = secrets.token_hex(4)
@@ -158,6 +169,17 @@ class BatchWriter:
             stop_writers([self])  # whoever interrupts does not wait for a store that may be away
         else:
             self.close()
+
+    def _wait_for_room(self, committer: Committer) -> None:
+        """Wait while the next batch is too far ahead."""
+        if self._lag is None:
+            return
+
+        def require_open() -> None:
+            self._open_committer()  # another thread may have stopped this writer
+            committer.require_open()
+
+        self._lag.wait(self.sequence, self.committed, require_open)
 
     def _open_committer(self) -> Committer:
         if self._committer is None or self.is_finished:

@@ -101,6 +101,14 @@ def produce(
     metrics_port: Annotated[
         int | None, typer.Option(min=1, max=65_535, help="Port to answer Prometheus on.")
     ] = None,
+    max_lag: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Wait while the next step is so many ahead of the oldest checkpoint that an open run holds, "
+            "or of the step that readers wait for.",
+        ),
+    ] = None,
 ) -> None:
     """Write a blend to lanes of a namespace until it ends; restarted, it resumes its lanes.
 
@@ -116,7 +124,7 @@ def produce(
     from factory.cli.batches_produce import ProduceOptions, run
 
     options = ProduceOptions(
-        uri, blend, lanes, chunking, server, strategy, microbatches, model, transform, metrics_port
+        uri, blend, lanes, chunking, server, strategy, microbatches, model, transform, metrics_port, max_lag
     )
     run(settings(), options, _console())
 

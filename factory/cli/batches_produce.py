@@ -50,12 +50,13 @@ class ProduceOptions:
     model: str
     transform: str | None
     metrics_port: int | None
+    max_lag: int | None
 
 
 def run(own: Settings, options: ProduceOptions, console: Console) -> None:
     """Write until the blend ends; an interrupt says how far the lanes have come."""
     production, namespace = _production(own, options)
-    producer = Producer(options.uri, production, options.lanes, settings=own)
+    producer = Producer(options.uri, production, options.lanes, settings=own, max_lag=options.max_lag)
     if options.server is None:
         register_namespace(own, namespace.id, options.uri, options.blend)
     if options.metrics_port is not None:

@@ -104,13 +104,13 @@ def test_two_runs_hold_the_older_of_their_steps_until_one_is_closed(uri: str) ->
     with pytest.raises(RunTaken, match="was closed"):
         first.checkpointed("ckpt", 14)
     assert reclaim_batches(uri).step == 20
-    with pytest.raises(NotFound, match="no open run `a`. Open runs: `b`"):
+    with pytest.raises(NotFound, match=r"no open run `a`\. Open runs: `b`"):
         close_run(uri, "a")
 
 
 def test_without_a_run_nothing_is_deleted_unless_all_is(uri: str) -> None:
     run = TrainingRun(uri, "a")
-    with pytest.raises(ConfigurationError, match="Open runs hold batches of .*: `a`"):
+    with pytest.raises(ConfigurationError, match=r"Open runs hold batches of .*: `a`"):
         reclaim_batches(uri, without_runs=True)
     run.close()
     assert reclaim_batches(uri).batches == 0

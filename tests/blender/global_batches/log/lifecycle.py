@@ -8,9 +8,12 @@ reads on, or is closed. Two reclaimers raise the floor and delete, stall, and di
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 from blender.global_batches.errors import BatchesGone, DamagedLog, RunTaken
 from blender.global_batches.log import log, marks, names, reclaim
+from blender.global_batches.log.client import Client
 from blender.global_batches.log.objects import floor_from_bytes
 from blender.global_batches.log.operations import Get, Routine
 from blender.global_batches.log.runs import START, mark_from_bytes
@@ -98,12 +101,12 @@ class LifecycleWorld(World):
         except RunTaken:
             self.events["taken over"] += 1
 
-    def checkpoints_of(self, run: str, held: dict[str, int]) -> dict[str, int]:
+    def checkpoints_of(self, run: str, held: Mapping[str, int]) -> dict[str, int]:
         """The checkpoints on the disk of a run that it holds: looked for after the takeover."""
         oldest = min(held.values())
         return {name: step for name, step in self.disks[run].items() if step >= oldest}
 
-    def train(self, knows: object, run: str, owner: str, live: dict[str, int]) -> Routine[None]:
+    def train(self, knows: Client, run: str, owner: str, live: dict[str, int]) -> Routine[None]:
         """Read, mark, go back, and close."""
         state = yield from log.load(knows)
         step, since, returns = self.random.choice(sorted(live.values())), 0, 0
@@ -128,7 +131,7 @@ class LifecycleWorld(World):
         self.accepted.discard(run)
         yield from marks.close(knows, run, owner)
 
-    def read_step(self, knows: object, state: LogState, step: int, run: str, owner: str) -> Routine[bool]:
+    def read_step(self, knows: Client, state: LogState, step: int, run: str, owner: str) -> Routine[bool]:
         """Whether a step is there; one that is held must be."""
         is_held = self.newest[run] == owner
         try:
@@ -206,7 +209,7 @@ class LifecycleWorld(World):
                 found.add(name)
         return found
 
-    def perform_all(self, routine: Routine[object]) -> object:
+    def perform_all(self, routine: Routine[Any]) -> Any:
         """Run a routine on a store that works."""
         answer = None
         while True:

@@ -1,0 +1,121 @@
+"""The distance that a producer keeps to the trainers: it waits instead of filling the store.
+
+    limit = LagLimit(store, namespace, lane="0", max_lag=80)
+    limit.wait(sequence=812, committed=810, require_open=...)   # until the batch is fewer than 80 steps ahead
+
+Ahead of two things: the oldest step that an open run holds, so that the store holds a bounded number of
+batches (the paper's max lag, section 5.3); and, in assigned order, the step that readers wait for, so that a
+lane without a producer does not let the others run on. In reinforcement learning it bounds how stale a
+rollout may be.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from functools import partial
+
+from blender.call_context import current_context
+from blender.global_batches.log import log, marks
+from blender.global_batches.log.runs import Run, Runs
+from blender.global_batches.log.state import LogState
+from blender.global_batches.log.step_order import Assigned
+from blender.global_batches.namespace import Namespace
+from blender.global_batches.store.namespace_store import NamespaceStore
+from factory.counted import counted
+from factory.errors import ConfigurationError
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 1.0
+_WARN_S = 60.0
+_LOG = logging.getLogger(__name__)
+
+
+class LagLimit:
+    """The limit of one lane, for the thread that puts its batches.
+
+    Raises ConfigurationError if `max_lag` lets no run come to its next checkpoint.
+    """
+
+    def __init__(self, store: NamespaceStore, namespace: Namespace, lane: str, max_lag: int) -> None:
+        self._store, self._lane, self._max_lag = store, lane, max_lag
+        self._client = namespace.client()
+        self._state = LogState()
+        self._runs = Runs()
+        self._look()
+
+    def wait(self, sequence: int, committed: int, require_open: Callable[[], None]) -> None:
+        """Wait until a batch of the lane, of which so many are committed, is near enough.
+
+        Raises Stalled at the deadline of the call, with the reason, and what `require_open` raises.
+        """
+        if self._state.lane(self._lane).sequence < committed:
+            self._look()
+        pause_s, started, is_said = _FIRST_PAUSE_S, time.monotonic(), False
+        while self._is_far(self._step(sequence)):
+            require_open()
+            self._look()
+            step = self._step(sequence)
+            if not self._is_far(step):
+                return
+            if not is_said and time.monotonic() - started > _WARN_S:
+                is_said = True
+                _LOG.warning("%s", self._reason(step))
+            current_context().wait(pause_s * random.uniform(0.5, 1.0), partial(self._reason, step))
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _step(self, sequence: int) -> int:
+        """The step of a batch of the lane; in arrival order the earliest that it can get."""
+        if isinstance(self._client.order, Assigned):
+            return self._client.order.step(self._lane, sequence)
+        return self._state.steps + sequence - self._state.lane(self._lane).sequence
+
+    def _is_far(self, step: int) -> bool:
+        first = self._first
+        return first is not None and step >= first + self._max_lag
+
+    @property
+    def _first(self) -> int | None:
+        """The step from which the distance counts; None if nothing bounds it."""
+        watermark = self._runs.watermark
+        if not isinstance(self._client.order, Assigned):
+            return watermark
+        return self._state.steps if watermark is None else min(watermark, self._state.steps)
+
+    def _look(self) -> None:
+        """Read the newest commits and marks."""
+        is_new = self._state.version == 0
+        routine = log.load(self._client) if is_new else log.advance(self._client, self._state)
+        self._state = self._store.run(routine)
+        self._runs = self._store.run(marks.current(self._client))
+        for name, run in self._runs.open.items():
+            self._require_room(name, run)
+
+    def _require_room(self, name: str, run: Run) -> None:
+        """Raise ConfigurationError if a run needs steps before its next checkpoint that may not come."""
+        if run.every is None:
+            return
+        needed = max(run.checkpoints.values()) + run.every - run.oldest_step
+        if needed > self._max_lag:
+            raise ConfigurationError(
+                f"Run `{name}` holds the steps from {run.oldest_step:,} on and marks its next checkpoint "
+                f"{counted(needed, 'step')} later, and `max_lag` is {self._max_lag:,}: producer and trainer "
+                f"would wait for each other forever. Give at least {needed:,}."
+            )
+
+    def _reason(self, step: int) -> str:
+        """What the lane waits for."""
+        watermark, holder = self._runs.watermark, self._runs.holder
+        if watermark is not None and step >= watermark + self._max_lag:
+            return (
+                f"Lane `{self._lane}` of {self._store.uri} is at step {step:,}, {step - watermark:,} ahead of step "
+                f"{watermark:,}, which run `{holder}` holds, and `max_lag` is {self._max_lag:,}. It goes on "
+                "after the run's next checkpoint; close the run if its process is gone."
+            )
+        owing = ", ".join(self._client.order.owing(self._state)) or "none"
+        return (
+            f"Lane `{self._lane}` of {self._store.uri} is at step {step:,}, {step - self._state.steps:,} ahead of "
+            f"step {self._state.steps:,}, and `max_lag` is {self._max_lag:,}. It waits for the lane "
+            f"that owes that step: {owing}."
+        )
