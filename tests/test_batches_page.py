@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -44,10 +45,12 @@ def test_the_page_leads_from_a_blend_to_a_trainer_that_goes_on_after_its_death(t
 
 def check_numpy_reader(folder: Path, lines: list[str]) -> None:
     """The reader of the page runs where torch is missing, and goes on after its last state."""
-    (folder / "reader.json").unlink()
+    reader = BatchReader(str(folder / "runs/first"))
+    kept = N_STEPS - 1  # the page has reclaimed the others
+    (folder / "reader.json").write_text(json.dumps(reader.state(kept)))
     without_torch = "import sys; sys.modules['torch'] = None; exec(open('read.py').read())"
     run = python(folder, without_torch)
-    assert run.splitlines() == lines  # those of the trainer
+    assert run.splitlines() == lines[kept:]  # those of the trainer
     assert python(folder, without_torch) == ""
 
 

@@ -21,7 +21,12 @@ with its last batch. A trainer reads from any step on while producers write:
     for batch in BlendLoader(BatchDataset(reader)):
         train(batch["tokens"])                      # state_dict(): namespace, step, content before it
 
-    for step in reader.read(StepRange(offset=812), rank):       # the same without torch
+A run holds the batches to which it may go back; `reclaim_batches` deletes the others:
+
+    dataset = BatchDataset(reader, run="a")
+    dataset.checkpointed("ckpt-120", keep=2)        # after it is written, by all ranks
+
+    for step in reader.read(StepRange(offset=812), rank):       # without torch; TrainingRun holds batches
         train(step.tokens)
 
 Any number of processes write the steps of a blend, without a loop of your own:
@@ -51,9 +56,12 @@ if TYPE_CHECKING:
     from blender.global_batches.producer import Producer as Producer
     from blender.global_batches.rank_slice import GlobalBatchSlice as GlobalBatchSlice
     from blender.global_batches.reader import BatchReader as BatchReader
+    from blender.global_batches.reclamation import reclaim_batches as reclaim_batches
     from blender.global_batches.stored_rows import packed_rows as packed_rows
     from blender.global_batches.stored_rows import packed_slices as packed_slices
     from blender.global_batches.torch import BatchDataset as BatchDataset
+    from blender.global_batches.training_run import TrainingRun as TrainingRun
+    from blender.global_batches.training_run import close_run as close_run
     from blender.global_batches.writer import BatchWriter as BatchWriter
     from blender.spec.mesh import Mesh as Mesh
     from blender.spec.step_range import StepRange as StepRange
@@ -81,5 +89,8 @@ else:
             "GlobalBatchSlice": "blender.global_batches.rank_slice",
             "StepRange": "blender.spec.step_range",
             "BatchDataset": "blender.global_batches.torch",
+            "TrainingRun": "blender.global_batches.training_run",
+            "close_run": "blender.global_batches.training_run",
+            "reclaim_batches": "blender.global_batches.reclamation",
         },
     )

@@ -69,6 +69,11 @@ class Follower:
         return self._state.steps
 
     @property
+    def first_kept(self) -> int:
+        """The step before which batches were reclaimed, or may be at any moment, at the last poll."""
+        return self._client.floor.step
+
+    @property
     def has_ended(self) -> bool:
         """Whether the producers had finished at the last poll."""
         return self._client.order.has_ended(self._state)

@@ -10,7 +10,7 @@ import torch
 from blender.errors import InvalidRequest
 from blender.global_batches.held_steps import HeldSteps
 from blender.global_batches.training_run import TrainingRun
-from blender.trainer.launch import distributed_rank
+from blender.trainer.launch import distributed_rank, launched_rank
 from factory.errors import FactoryError
 
 
@@ -22,6 +22,11 @@ class JobRun:
 
     def __init__(self, open_run: Callable[[], TrainingRun]) -> None:
         self._run: TrainingRun | None = None
+        if distributed_rank() is None and launched_rank().ranks > 1:
+            raise InvalidRequest(
+                f"This is one of {launched_rank().ranks:,} processes of a job, and each would take the run "
+                "over from the others. Call `torch.distributed.init_process_group` first."
+            )
 
         def opened() -> HeldSteps:
             self._run = open_run()

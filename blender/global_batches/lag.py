@@ -107,15 +107,15 @@ class LagLimit:
     def _reason(self, step: int) -> str:
         """What the lane waits for."""
         watermark, holder = self._runs.watermark, self._runs.holder
+        behind = f"Lane `{self._lane}` of {self._store.uri} is at step {step:,}, "
+        limit = f"and `max_lag` is {self._max_lag:,}. "
         if watermark is not None and step >= watermark + self._max_lag:
             return (
-                f"Lane `{self._lane}` of {self._store.uri} is at step {step:,}, {step - watermark:,} ahead of step "
-                f"{watermark:,}, which run `{holder}` holds, and `max_lag` is {self._max_lag:,}. It goes on "
-                "after the run's next checkpoint; close the run if its process is gone."
+                f"{behind}{step - watermark:,} ahead of step {watermark:,}, held by run `{holder}`, {limit}"
+                "It goes on after the run's next checkpoint; close the run if its process is gone."
             )
         owing = ", ".join(self._client.order.owing(self._state)) or "none"
         return (
-            f"Lane `{self._lane}` of {self._store.uri} is at step {step:,}, {step - self._state.steps:,} ahead of "
-            f"step {self._state.steps:,}, and `max_lag` is {self._max_lag:,}. It waits for the lane "
-            f"that owes that step: {owing}."
+            f"{behind}{step - self._state.steps:,} ahead of step {self._state.steps:,}, {limit}It waits for "
+            f"the lane that owes that step: {owing}."
         )

@@ -79,7 +79,8 @@ def _add_steps_of(
         if serving.blend == registered.blend
     }
     steps: dict[tuple[str, int], int] = {}
-    for step in _candidates(namespace.order == "assigned", wanted, lanes, follower.steps):
+    kept = range(follower.first_kept, follower.steps)
+    for step in _candidates(namespace.order == "assigned", wanted, lanes, kept):
         lane, _, sequence = names.parts_of_batch(follower.batch(step).name)
         if (lane, sequence) in wanted:
             steps[lane, sequence] = step
@@ -91,13 +92,13 @@ def _add_steps_of(
 
 
 def _candidates(
-    is_assigned: bool, wanted: Iterable[tuple[str, int]], lanes: int, n_steps: int
+    is_assigned: bool, wanted: Iterable[tuple[str, int]], lanes: int, kept: range
 ) -> Iterable[int]:
-    """The steps that may hold the batches of some lanes: in arrival order any."""
+    """The kept steps that may hold the batches of some lanes: in arrival order any."""
     if not is_assigned:
-        return range(n_steps)
+        return kept
     steps = (int(lane) + lanes * sequence for lane, sequence in wanted)
-    return sorted(step for step in steps if step < n_steps)
+    return sorted(step for step in steps if step in kept)
 
 
 def _with_variants(traces: Iterable[DocumentTrace]) -> Iterable[DocumentTrace]:

@@ -17,7 +17,7 @@ import pytest
 
 from blender.catalog.blends import open_blends
 from blender.catalog.namespaces import registered_namespaces
-from blender.global_batches import BatchReader, BatchWriter, StepRange
+from blender.global_batches import BatchReader, BatchWriter, StepRange, TrainingRun
 from blender.global_batches.stored_rows import packed_rows
 from blender.records import Source
 from blender.trainer.local import open_blend
@@ -107,6 +107,32 @@ def test_arrival_order_ends_with_its_lanes_or_by_a_word(lake: tuple[Settings, st
     run(lake, "create", f"{uri}-2", "--mesh", "dp=2", "--order", "arrival", "--lanes", "2")
     run(lake, "produce", f"{uri}-2", "--blend", lake[1])
     assert run(lake, "status", f"{uri}-2").startswith(f"Ended: {N_STEPS} steps")
+
+
+def test_runs_are_seen_reclaimed_for_and_closed(lake: tuple[Settings, str], uri: str) -> None:
+    run(lake, "create", uri, "--mesh", "dp=2")
+    run(lake, "produce", uri, "--blend", lake[1])
+    assert "no run is open" in run(lake, "reclaim", uri)
+    training = TrainingRun(uri, "a", settings=lake[0])
+    training.checkpointed("ckpt-10", 10)
+    training.checkpointed("ckpt-14", 14)
+    status = run(lake, "status", uri)
+    assert re.search(
+        r"^kept .* KB from step 10 on, for run a; .* KB in 10 batches, 0 orphans to", status, re.M
+    )
+    assert re.search(r"^a +10 +ckpt-10 \(10\), ckpt-14 \(14\) +\S+$", status, re.MULTILINE)
+    assert "10 batches (" in run(lake, "reclaim", uri, "--dry-run")
+    assert "would be deleted; run a holds the steps from 10 on" in run(lake, "reclaim", uri, "--dry-run")
+    assert "0 orphans deleted; run a holds" in run(lake, "reclaim", uri)
+    assert "was reclaimed: no open run held" in run(lake, "show", uri, "9", code=8)
+    assert run(lake, "show", uri, "10").startswith("step 10 of ")
+    assert "Open runs hold batches of" in run(lake, "reclaim", uri, "--all", code=2)
+    assert "has no open run `b`. Open runs: `a`." in run(lake, "close", uri, "--run", "b", code=8)
+    assert run(lake, "close", uri, "--run", "a") == (
+        f"Run a of {uri} is closed; it held the steps from 10 on.\n"
+    )
+    assert "14 batches (" in run(lake, "reclaim", uri, "--all")
+    assert json.loads(run(lake, "status", uri, "--json"))["live_bytes"] == 0
 
 
 def test_a_probe_leaves_nothing_behind(lake: tuple[Settings, str], tmp_path: Path) -> None:

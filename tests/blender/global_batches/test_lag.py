@@ -41,7 +41,7 @@ def test_a_producer_waits_for_the_checkpoint_of_the_run_that_is_behind(
         put(writer, 5)
         writer.flush()
         ahead.checkpointed("ckpt", 4)
-        with pytest.raises(Stalled, match=r"is at step 5, 5 ahead of step 0, which run `a` holds"):
+        with pytest.raises(Stalled, match=r"is at step 5, 5 ahead of step 0, held by run `a`"):
             put(writer, 1, timeout_s=0.3)
         run.checkpointed("ckpt", 3)
         put(writer, 3)
