@@ -46,11 +46,11 @@ def test_the_page_leads_from_a_blend_to_a_trainer_that_goes_on_after_its_death(t
 def check_numpy_reader(folder: Path, lines: list[str]) -> None:
     """The reader of the page runs where torch is missing, and goes on after its last state."""
     reader = BatchReader(str(folder / "runs/first"))
-    kept = N_STEPS - 1  # the page has reclaimed the others
-    (folder / "reader.json").write_text(json.dumps(reader.state(kept)))
+    first = N_STEPS - 1  # the page has reclaimed the others
+    (folder / "reader.json").write_text(json.dumps(reader.state(first)))
     without_torch = "import sys; sys.modules['torch'] = None; exec(open('read.py').read())"
     run = python(folder, without_torch)
-    assert run.splitlines() == lines[kept:]  # those of the trainer
+    assert run.splitlines() == lines[first:]  # those of the trainer
     assert python(folder, without_torch) == ""
 
 

@@ -11,7 +11,7 @@ from blender.global_batches.log.runs import START
 
 @dataclass(frozen=True)
 class HeldSteps:
-    """What a run holds: the steps from its oldest live checkpoint on."""
+    """The steps of a run from its oldest live checkpoint on."""
 
     run: str
     marks: Mapping[str, int]
@@ -32,7 +32,7 @@ class HeldSteps:
         if name not in self.checkpoints:
             raise CheckpointDropped(
                 f"Run `{self.run}` does not hold the batches after checkpoint `{name}`: it was dropped, or "
-                f"never marked. Live checkpoints: {self._named()}."
+                f"never marked. Live checkpoints: {self._listing()}."
             )
         return self.marks[name]
 
@@ -41,13 +41,13 @@ class HeldSteps:
         if step < self.first_step:
             raise CheckpointDropped(
                 f"Run `{self.run}` holds the steps from {self.first_step:,} on, and step {step:,} was asked "
-                f"for: the checkpoint there was dropped. Live checkpoints: {self._named()}."
+                f"for: the checkpoint there was dropped. Live checkpoints: {self._listing()}."
             )
 
     def with_checkpoint(self, name: str, step: int, keep: int) -> HeldSteps:
         """After one more checkpoint, with the last `keep`; raises CheckpointDropped for an earlier step."""
         self.require(step)
-        earlier = [(other, at) for other, at in self.checkpoints.items() if other != name]
+        earlier = [entry for entry in self.checkpoints.items() if entry[0] != name]
         return HeldSteps(self.run, dict([*earlier, (name, step)][-keep:]))
 
     def until(self, name: str) -> HeldSteps:
@@ -56,6 +56,6 @@ class HeldSteps:
         names = list(self.marks)
         return HeldSteps(self.run, {other: self.marks[other] for other in names[: names.index(name) + 1]})
 
-    def _named(self) -> str:
-        named = ", ".join(f"`{name}` (step {step:,})" for name, step in self.checkpoints.items())
-        return named or "none yet"
+    def _listing(self) -> str:
+        listing = ", ".join(f"`{name}` (step {step:,})" for name, step in self.checkpoints.items())
+        return listing or "none yet"

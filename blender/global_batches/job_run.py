@@ -17,7 +17,7 @@ from factory.errors import FactoryError
 class JobRun:
     """A `TrainingRun` in rank 0 of `torch.distributed`, or in this process if that is not initialized.
 
-    Every method is for all ranks at once, and raises in all what rank 0 raises.
+    Every rank calls every method, and each raises the error of rank 0.
     """
 
     def __init__(self, open_run: Callable[[], TrainingRun]) -> None:
@@ -28,16 +28,16 @@ class JobRun:
                 "over from the others. Call `torch.distributed.init_process_group` first."
             )
 
-        def opened() -> HeldSteps:
+        def opening() -> HeldSteps:
             self._run = open_run()
-            return self._run.held
+            return self._run.held_steps
 
-        self.held: HeldSteps = self._shared(opened)
-        """What the run holds."""
+        self.held_steps: HeldSteps = self._shared(opening)
+        """The steps that the run holds."""
 
     def apply(self, action: Callable[[TrainingRun], HeldSteps]) -> None:
-        """Change what the run holds."""
-        self.held = self._shared(lambda: action(self._opened()))
+        """Change the steps that the run holds."""
+        self.held_steps = self._shared(lambda: action(self._opened()))
 
     def close(self) -> None:
         """Let go of everything."""
@@ -51,9 +51,9 @@ class JobRun:
         steps: list[Any] = [None] * rank.ranks
         torch.distributed.all_gather_object(steps, step)
         if len(set(steps)) > 1:
-            listed = ", ".join(f"{step:,}" for step in sorted(set(steps)))
+            numbers = ", ".join(f"{step:,}" for step in sorted(set(steps)))
             raise InvalidRequest(
-                f"The ranks are at different steps: {listed}. Mark a checkpoint after the same step in all."
+                f"The ranks are at different steps: {numbers}. Mark a checkpoint after the same step in all."
             )
 
     def _opened(self) -> TrainingRun:

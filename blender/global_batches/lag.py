@@ -1,7 +1,7 @@
 """The distance that a producer keeps to the trainers: it waits instead of filling the store.
 
     limit = LagLimit(store, namespace, lane="0", max_lag=80)
-    limit.wait(sequence=812, committed=810, require_open=...)   # until the batch is fewer than 80 steps ahead
+    limit.wait(sequence=812, n_committed=810, require_open=...)   # until it is fewer than 80 steps ahead
 
 Ahead of two things: the oldest step that an open run holds, so that the store holds a bounded number of
 batches (the paper's max lag, section 5.3); and, in assigned order, the step that readers wait for, so that a
@@ -45,21 +45,21 @@ class LagLimit:
         self._runs = Runs()
         self._look()
 
-    def wait(self, sequence: int, committed: int, require_open: Callable[[], None]) -> None:
-        """Wait until a batch of the lane, of which so many are committed, is near enough.
+    def wait(self, sequence: int, n_committed: int, require_open: Callable[[], None]) -> None:
+        """Wait until a batch of the lane is near enough; `n_committed` batches of the lane are committed.
 
-        Raises Stalled at the deadline of the call, with the reason, and what `require_open` raises.
+        Raises Stalled at the deadline of the call, with the reason, and the errors of `require_open`.
         """
-        if self._state.lane(self._lane).sequence < committed:
+        if self._state.lane(self._lane).sequence < n_committed:
             self._look()
-        pause_s, started, is_said = _FIRST_PAUSE_S, time.monotonic(), False
+        pause_s, start_s, is_said = _FIRST_PAUSE_S, time.monotonic(), False
         while self._is_far(self._step(sequence)):
             require_open()
             self._look()
             step = self._step(sequence)
             if not self._is_far(step):
                 return
-            if not is_said and time.monotonic() - started > _WARN_S:
+            if not is_said and time.monotonic() - start_s > _WARN_S:
                 is_said = True
                 _LOG.warning("%s", self._reason(step))
             current_context().wait(pause_s * random.uniform(0.5, 1.0), partial(self._reason, step))
@@ -77,7 +77,7 @@ class LagLimit:
 
     @property
     def _first(self) -> int | None:
-        """The step from which the distance counts; None if nothing bounds it."""
+        """The first step of the distance; None if nothing bounds it."""
         watermark = self._runs.watermark
         if not isinstance(self._client.order, Assigned):
             return watermark
@@ -96,16 +96,16 @@ class LagLimit:
         """Raise ConfigurationError if a run needs steps before its next checkpoint that may not come."""
         if run.every is None:
             return
-        needed = max(run.checkpoints.values()) + run.every - run.oldest_step
-        if needed > self._max_lag:
+        room = max(run.checkpoints.values()) + run.every - run.oldest_step
+        if room > self._max_lag:
             raise ConfigurationError(
                 f"Run `{name}` holds the steps from {run.oldest_step:,} on and marks its next checkpoint "
-                f"{counted(needed, 'step')} later, and `max_lag` is {self._max_lag:,}: producer and trainer "
-                f"would wait for each other forever. Give at least {needed:,}."
+                f"{counted(room, 'step')} later, and `max_lag` is {self._max_lag:,}: producer and trainer "
+                f"would wait for each other forever. Give at least {room:,}."
             )
 
     def _reason(self, step: int) -> str:
-        """What the lane waits for."""
+        """The run or the lane that this one waits for, in a sentence."""
         watermark, holder = self._runs.watermark, self._runs.holder
         behind = f"Lane `{self._lane}` of {self._store.uri} is at step {step:,}, "
         limit = f"and `max_lag` is {self._max_lag:,}. "

@@ -91,8 +91,8 @@ class ProducedLane:
 class Producer:
     """Writes some `lanes` of a namespace, by default all, each in a thread of its own.
 
-    Opening it takes the lanes over; `policy` makes the policy of each, and `max_lag`
-    is that of `BatchWriter`. Raises InvalidRequest for lanes that
+    Opening it takes the lanes over; `policy` makes the policy of each, and each
+    writer gets `max_lag`. Raises InvalidRequest for lanes that
     the namespace lacks, what `Production.require_fit` raises, and NamespaceDiffers if the namespace is filled
     from another source.
     """

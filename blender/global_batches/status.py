@@ -4,7 +4,7 @@
     status.steps, status.is_ended, status.waits_for     # 812, False, "Step 812 is that of lane `1`, ..."
     status.lanes[1].figures["lost"]                     # 9 of 212 attempts
 
-It reads the newest state of the log and what runs hold, and no batch. The producers' own clocks give
+It reads the newest state of the log and the marks of runs, and no batch. The producers' own clocks give
 the times.
 """
 
@@ -100,8 +100,8 @@ class NamespaceStatus:
     is_ended: bool
     runs: tuple[RunStatus, ...]
     """The open runs; the first holds the oldest step."""
-    reclaimed: int
-    """Batches of steps before it are deleted, or may be at any moment."""
+    first_kept: int
+    """Batches of the steps before it are deleted, or may be at any moment."""
     live_bytes: int
     """The bytes of the batches that are kept."""
     reclaimable: int
@@ -151,7 +151,7 @@ def namespace_status(
         content=f"{state.content:032x}",
         is_ended=is_ended,
         runs=_run_statuses(garbage.runs),
-        reclaimed=client.floor.step,
+        first_kept=client.floor.step,
         live_bytes=garbage.live_bytes,
         reclaimable=garbage.batches,
         reclaimable_bytes=garbage.n_bytes,
@@ -175,11 +175,11 @@ def ago(seconds: float) -> str:
 
 def _run_statuses(runs: Runs) -> tuple[RunStatus, ...]:
     """The open runs, in the order of the first steps that they hold."""
-    opened = [
+    statuses = [
         RunStatus(name, run.owner, run.oldest_step, HeldSteps(name, run.checkpoints).checkpoints)
         for name, run in sorted(runs.open.items())
     ]
-    return tuple(sorted(opened, key=lambda run: run.first_step))
+    return tuple(sorted(statuses, key=lambda run: run.first_step))
 
 
 def _lane_names(namespace: Namespace, state: LogState) -> list[str]:

@@ -11,7 +11,7 @@ until the producers have finished.
 A named run keeps the batches to which it may go back, and lets `reclaim` delete the others:
 
     dataset = BatchDataset(reader, run="a", every=10)   # opens it for all ranks of the job
-    dataset.held.checkpoints                            # {"ckpt-110": 110, "ckpt-120": 120}
+    dataset.held_steps.checkpoints                            # {"ckpt-110": 110, "ckpt-120": 120}
     dataset.load_state_dict(torch.load("ckpt-120")["data"])
     ...
     dataset.checkpointed("ckpt-130", keep=2)            # by all ranks, after the checkpoint is written
@@ -91,7 +91,7 @@ class BatchDataset(StepDataset[int]):
         if run is None and (every is not None or offset == OLDEST):
             raise InvalidRequest("`every` and the oldest offset belong to a run. Name it: `run=`.")
         self._run = None if run is None else JobRun(partial(reader.open_run, run, start=offset, every=every))
-        first = self.held.first_step if offset == OLDEST else offset
+        first = self.held_steps.first_step if offset == OLDEST else offset
         super().__init__(reader, rank, offset=first, stop=stop, transform=transform, launch=launch)
         self.reader = reader
 
@@ -99,9 +99,9 @@ class BatchDataset(StepDataset[int]):
         return super().__getstate__() | {"_run": None}  # workers and copies read, and mark nothing
 
     @property
-    def held(self) -> HeldSteps:
-        """What the run holds. Raises InvalidRequest for a dataset without a run."""
-        return self._own_run().held
+    def held_steps(self) -> HeldSteps:
+        """The steps that the run holds. Raises InvalidRequest for a dataset without a run."""
+        return self._own_run().held_steps
 
     def checkpointed(self, name: str, keep: int = 2) -> None:
         """Hold the steps after the last one taken for a checkpoint, and drop all but the last `keep`.
@@ -113,23 +113,23 @@ class BatchDataset(StepDataset[int]):
         run = self._own_run()
         step = int(self.state_dict()["step"])
         run.require_agreement(step)
-        run.apply(lambda opened: opened.checkpointed(name, step, keep))
+        run.apply(lambda own: own.checkpoint(name, step, keep))
 
     def roll_back(self, name: str) -> None:
-        """Begin the next loop at a live checkpoint, and drop those that were marked after it; by all ranks.
+        """Begin the next loop at a live checkpoint, and drop the later ones; by all ranks.
 
         Raises CheckpointDropped for a checkpoint that the run does not hold, RunTaken, and, as
         `load_state_dict` does, InvalidRequest while a loop is under way.
         """
         run = self._own_run()
-        step = run.held.step_of(name)
+        step = run.held_steps.step_of(name)
         super().load_state_dict(self.source.state(step))
-        run.apply(lambda opened: opened.rolled_back(name))
+        run.apply(lambda own: own.rolled_back(name))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """As `StepDataset.load_state_dict`; raises CheckpointDropped for a step before what the run holds."""
+        """As `StepDataset.load_state_dict`; raises CheckpointDropped for a step that its run dropped."""
         if self._run is not None and get_worker_info() is None:
-            self._run.held.require(self.source.offset_of(state))
+            self._run.held_steps.require(self.source.offset_of(state))
         super().load_state_dict(state)
 
     def close_run(self) -> None:

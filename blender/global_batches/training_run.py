@@ -1,8 +1,8 @@
 """A training run's hold on the batches to which it may go back.
 
-    run = TrainingRun("s3://bucket/run7", "a")          # takes the run over, with what it held
-    run.held.checkpoints                                # {"ckpt-110": 110, "ckpt-120": 120}
-    run.checkpointed("ckpt-130", step=130, keep=2)      # lets go of the steps before 120
+    run = TrainingRun("s3://bucket/run7", "a")          # takes the run over, with its checkpoints
+    run.held_steps.checkpoints                                # {"ckpt-110": 110, "ckpt-120": 120}
+    run.checkpoint("ckpt-130", step=130, keep=2)      # lets go of the steps before 120
     run.rolled_back("ckpt-120").first_step              # 120
     run.close()                                         # holds nothing any more
 
@@ -69,24 +69,24 @@ class TrainingRun:
                 if start != OLDEST:
                     raise
         self._is_open = True
-        self.held = HeldSteps(name, run.checkpoints)
-        """What the run holds."""
+        self.held_steps = HeldSteps(name, run.checkpoints)
+        """The steps that the run holds."""
 
-    def checkpointed(self, name: str, step: int, keep: int = 2) -> HeldSteps:
+    def checkpoint(self, name: str, step: int, keep: int = 2) -> HeldSteps:
         """Hold the steps from `step` on for a checkpoint, and let go of all but the last `keep` checkpoints.
 
         Raises RunTaken if another process has opened the run, or somebody has closed it.
         """
         _checked(name, "a checkpoint")
         keep = whole_number(keep, "keep", least=1)
-        return self._hold(self.held.with_checkpoint(name, whole_number(step, "step"), keep))
+        return self._hold(self.held_steps.with_checkpoint(name, whole_number(step, "step"), keep))
 
     def rolled_back(self, name: str) -> HeldSteps:
-        """Drop the checkpoints that were marked after one, at which the run goes on.
+        """Drop the checkpoints that were marked after one, to train again from there.
 
         Raises CheckpointDropped unless it is live, and RunTaken.
         """
-        return self._hold(self.held.until(name))
+        return self._hold(self.held_steps.until(name))
 
     def close(self) -> None:
         """Let go of all batches; a second call, or one of a run that was taken over, does nothing."""
@@ -95,10 +95,10 @@ class TrainingRun:
             with suppress(RunTaken):  # its successor holds them
                 self._store.run(marks.close(self._client, self.name, self._owner))
 
-    def _hold(self, held: HeldSteps) -> HeldSteps:
-        self._store.run(marks.hold(self._client, self.name, self._owner, held.marks))
-        self.held = held
-        return held
+    def _hold(self, held_steps: HeldSteps) -> HeldSteps:
+        self._store.run(marks.hold(self._client, self.name, self._owner, held_steps.marks))
+        self.held_steps = held_steps
+        return held_steps
 
 
 def close_run(
@@ -108,14 +108,14 @@ def close_run(
     settings: Settings | None = None,
     patience_s: float = PATIENCE_S,
 ) -> int:
-    """Close a run whose process is gone; the first step that it held. Raises NotFound for any other run."""
+    """Close a run without a process; the first step that it held. Raises NotFound for any other run."""
     store = open_store(uri, settings, patience_s=patience_s)
     client = open_namespace(store).client()
     while True:
         runs = store.run(marks.current(client)).open
         if name not in runs:
-            opened = ", ".join(f"`{run}`" for run in sorted(runs)) or "none"
-            raise NotFound(f"{store.uri} has no open run `{name}`. Open runs: {opened}.")
+            names = ", ".join(f"`{run}`" for run in sorted(runs)) or "none"
+            raise NotFound(f"{store.uri} has no open run `{name}`. Open runs: {names}.")
         try:
             store.run(marks.close(client, name, runs[name].owner))
         except RunTaken:
@@ -123,10 +123,10 @@ def close_run(
         return runs[name].oldest_step
 
 
-def _checked(name: str, of: str) -> str:
+def _checked(name: str, owner: str) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ConfigurationError(
-            f"`{name}` cannot name {of}. Use up to 128 letters, digits, dots, dashes, slashes and "
+            f"`{name}` cannot name {owner}. Use up to 128 letters, digits, dots, dashes, slashes and "
             "underscores, beginning with a letter or digit."
         )
     return name

@@ -186,30 +186,28 @@ def reclaim(
     every: Annotated[
         float | None, typer.Option(min=1, help="Do it again after so many seconds, until Ctrl-C.")
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be deleted, and delete nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count, and delete nothing.")] = False,
     without_runs: Annotated[
         bool, typer.Option("--all", help="Delete every readable batch, if no run is open.")
     ] = False,
 ) -> None:
-    """Delete the batches before the oldest checkpoint that an open run holds, and what no step names."""
+    """Delete batches before the oldest checkpoint that an open run holds, and objects that no step names."""
     from blender.global_batches.reclamation import reclaim_batches
     from factory.cli.batches_tables import reclaimed_line
 
     while True:
-        reclaimed = reclaim_batches(
+        reclamation = reclaim_batches(
             uri, without_runs=without_runs, dry=dry_run, settings=settings(), patience_s=_PATIENCE_S
         )
-        _console().print(reclaimed_line(reclaimed, dry_run), soft_wrap=True, markup=False)
+        _console().print(reclaimed_line(reclamation, dry_run), soft_wrap=True, markup=False)
         if every is None:
             return
         time.sleep(every)
 
 
 @batches_app.command("close")
-def close(uri: Address, run: Annotated[str, typer.Option(help="A run whose process is gone.")]) -> None:
-    """Close a run whose process is gone: it holds no batches any more."""
+def close(uri: Address, run: Annotated[str, typer.Option(help="A run without a process.")]) -> None:
+    """Close a run without a process: it holds no batches any more."""
     from blender.global_batches.training_run import close_run
 
     first_step = close_run(uri, run, settings=settings(), patience_s=_PATIENCE_S)

@@ -52,18 +52,18 @@ def status_lines(status: NamespaceStatus) -> Lines:
     return [first, Text(head), *runs, _lanes(status), Text(), _commits(status)]
 
 
-def reclaimed_line(reclaimed: Reclaimed, is_dry: bool) -> str:
-    """What a reclaimer has deleted, and the run that holds the rest."""
+def reclaimed_line(reclamation: Reclaimed, is_dry: bool) -> str:
+    """The batches that a reclaimer has deleted, and the run that holds the rest."""
     verb = "would be deleted" if is_dry else "deleted"
-    batches = counted(reclaimed.batches, "batch", "batches")
-    orphans = counted(reclaimed.orphans, "orphan")
-    holder = reclaimed.runs.holder
+    batches = counted(reclamation.batches, "batch", "batches")
+    orphans = counted(reclamation.orphans, "orphan")
+    holder = reclamation.runs.holder
     if holder is None:
-        rest = f"no run is open, and {size(reclaimed.live_bytes)} are kept"
+        rest = f"no run is open, and {size(reclamation.live_bytes)} are kept"
     else:
-        first = f"{reclaimed.runs.open[holder].oldest_step:,}"
-        rest = f"run {holder} holds the steps from {first} on, and {size(reclaimed.live_bytes)} are kept"
-    return f"{batches} ({size(reclaimed.n_bytes)}) and {orphans} {verb}; {rest}."
+        first = f"{reclamation.runs.open[holder].oldest_step:,}"
+        rest = f"run {holder} holds the steps from {first} on, and {size(reclamation.live_bytes)} are kept"
+    return f"{batches} ({size(reclamation.n_bytes)}) and {orphans} {verb}; {rest}."
 
 
 def _kept(status: NamespaceStatus) -> str:

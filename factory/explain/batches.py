@@ -79,8 +79,8 @@ def _add_steps_of(
         if serving.blend == registered.blend
     }
     steps: dict[tuple[str, int], int] = {}
-    kept = range(follower.first_kept, follower.steps)
-    for step in _candidates(namespace.order == "assigned", wanted, lanes, kept):
+    stored_steps = range(follower.first_kept, follower.steps)
+    for step in _candidates(namespace.order == "assigned", wanted, lanes, stored_steps):
         lane, _, sequence = names.parts_of_batch(follower.batch(step).name)
         if (lane, sequence) in wanted:
             steps[lane, sequence] = step
@@ -92,13 +92,13 @@ def _add_steps_of(
 
 
 def _candidates(
-    is_assigned: bool, wanted: Iterable[tuple[str, int]], lanes: int, kept: range
+    is_assigned: bool, wanted: Iterable[tuple[str, int]], lanes: int, stored_steps: range
 ) -> Iterable[int]:
     """The kept steps that may hold the batches of some lanes: in arrival order any."""
     if not is_assigned:
-        return kept
+        return stored_steps
     steps = (int(lane) + lanes * sequence for lane, sequence in wanted)
-    return sorted(step for step in steps if step in kept)
+    return sorted(step for step in steps if step in stored_steps)
 
 
 def _with_variants(traces: Iterable[DocumentTrace]) -> Iterable[DocumentTrace]:

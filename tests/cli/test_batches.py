@@ -114,8 +114,8 @@ def test_runs_are_seen_reclaimed_for_and_closed(lake: tuple[Settings, str], uri:
     run(lake, "produce", uri, "--blend", lake[1])
     assert "no run is open" in run(lake, "reclaim", uri)
     training = TrainingRun(uri, "a", settings=lake[0])
-    training.checkpointed("ckpt-10", 10)
-    training.checkpointed("ckpt-14", 14)
+    training.checkpoint("ckpt-10", 10)
+    training.checkpoint("ckpt-14", 14)
     status = run(lake, "status", uri)
     assert re.search(
         r"^kept .* KB from step 10 on, for run a; .* KB in 10 batches, 0 orphans to", status, re.M

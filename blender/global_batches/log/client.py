@@ -17,7 +17,7 @@ CHECKPOINT_VERSIONS = 100
 
 @dataclass
 class Client:
-    """What this process has read of the chains of floors and marks; for one thread at a time."""
+    """The floors and marks that this process has read; for one thread at a time."""
 
     floor: Floor = field(default_factory=Floor)
     """The newest floor that it has read."""

@@ -1,12 +1,12 @@
-"""What training runs hold: a run is opened, moves its marks with its checkpoints, and is closed.
+"""The marks of training runs: a run is opened, moves its marks with its checkpoints, and is closed.
 
     run = yield from open_run(client, "a", me, start=0)         # from here on its batches are kept
     yield from hold(client, "a", me, {"ckpt-120": 120})
     yield from close(client, "a", me)
 
-To open a run is to take it over: the mark names a new owner and inherits what the run held, so that a process
-that was replaced holds nothing more. A new run reads the floor after its first mark and marks once more if
-its batches are there; a reclaimer reads the marks after its floor. So one of the two sees the other.
+To open a run is to take it over: the mark names a new owner and inherits the live checkpoints, so that a
+process that was replaced holds nothing more. A new run reads the floor after its first mark and marks once
+more if its batches are there; a reclaimer reads the marks after its floor. So one of the two sees the other.
 """
 
 from __future__ import annotations
@@ -53,24 +53,24 @@ def current(client: Client) -> Routine[Runs]:
 
 
 def open_run(client: Client, name: str, owner: str, start: int = 0, every: int | None = None) -> Routine[Run]:
-    """Take a run over with what it holds; a new one holds the steps from `start` on.
+    """Take a run over with its live checkpoints; a new one holds the steps from `start` on.
 
     Raises BatchesGone if these were reclaimed, and RunTaken if another process opens the run meanwhile.
     """
     while True:
         before = (yield from current(client)).open.get(name)
-        held = before.checkpoints if before is not None else {START: start}
-        if (yield from _append(client, Mark(name, owner, "open", held, every))):
+        checkpoints = before.checkpoints if before is not None else {START: start}
+        if (yield from _append(client, Mark(name, owner, "open", checkpoints, every))):
             break
     if before is None or not before.is_accepted:
         floor = yield from floors.current(client)
-        if floor.step > min(held.values()):
+        if floor.step > min(checkpoints.values()):
             yield from close(client, name, owner)  # or it would hold the rest forever
             raise BatchesGone(
-                f"Run `{name}` begins at step {min(held.values()):,}, and the batches before step "
+                f"Run `{name}` begins at step {min(checkpoints.values()):,}, and the batches before step "
                 f"{floor.step:,} were reclaimed. Begin at that step or later."
             )
-    runs = yield from hold(client, name, owner, held)
+    runs = yield from hold(client, name, owner, checkpoints)
     return runs.open[name]
 
 
@@ -94,8 +94,7 @@ def _own_run(runs: Runs, name: str, owner: str) -> Run:
     run = runs.open.get(name)
     if run is None:
         raise RunTaken(
-            f"Run `{name}` was closed, so its batches may be gone. Open it again, from a checkpoint whose "
-            "batches are there."
+            f"Run `{name}` was closed, so its batches may be gone. Open it again, from a step that is there."
         )
     if run.owner != owner:
         raise RunTaken(

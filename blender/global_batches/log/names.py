@@ -59,7 +59,7 @@ def parts_of_batch(name: str) -> tuple[str, int, int]:
 
 
 def listed_batch(name: str) -> tuple[str, int, int] | None:
-    """`parts_of_batch` of a name that was listed; None if it is not that of a batch."""
+    """`parts_of_batch` of a name that was listed; None for any other name."""
     match = _BATCH.fullmatch(name)
     return (match[1], int(match[2]), int(match[3])) if match else None
 

@@ -1,4 +1,4 @@
-"""Delete what no training run can ask for: batches before the oldest live checkpoint, and what nobody names.
+"""Delete batches before the oldest live checkpoint of all runs, and objects that no version names.
 
     reclaimed = yield from reclaim(client)
     reclaimed.step, reclaimed.batches, reclaimed.n_bytes, reclaimed.orphans     # 120, 40, 128000000, 3
@@ -25,7 +25,7 @@ from blender.global_batches.log.state import Descriptor, LogState
 
 @dataclass(frozen=True, slots=True)
 class Reclaimed:
-    """What a reclaimer has deleted, or would delete."""
+    """The batches that a reclaimer has deleted, or would delete."""
 
     step: int
     """No batch of a step before it is left."""
@@ -46,32 +46,34 @@ def reclaim(
     """Delete the batches before the oldest step that an open run holds, and orphans.
 
     If no run is open no batch is deleted but orphans, or, `without_runs`, every visible batch. A `dry` call
-    deletes nothing, and tells what would be deleted; `count_orphans=False` leaves orphans alone.
+    deletes nothing, and counts; `count_orphans=False` leaves orphans alone.
     """
     state, floor, runs = yield from _raised(client, without_runs, dry)
     step = max(floor.step, _step(state, runs, without_runs)) if dry else floor.step
-    held = runs.watermark
-    stop = min(step, state.steps, step if held is None else held)
-    gone, _ = yield from _between(client, state, floor.deleted, stop)
+    watermark = runs.watermark
+    stop = min(step, state.steps, step if watermark is None else watermark)
+    dead, _ = yield from _between(client, state, floor.deleted, stop)
     live, are_all_known = yield from _between(client, state, stop, state.steps)
-    named = {batch.name for batch in (*live, *state.waiting)}
-    listed: set[str] = set()
+    live_names = {batch.name for batch in (*live, *state.waiting)}
+    orphans: set[str] = set()
     if are_all_known and count_orphans:
         batches = yield from list_names(names.BATCHES)
-        listed = {name for name in batches if _is_garbage(state, named, name)} - {b.name for b in gone}
+        orphans = {name for name in batches if _is_garbage(state, live_names, name)} - {
+            batch.name for batch in dead
+        }
     if not dry:
-        for batch in gone:
+        for batch in dead:
             yield from delete(batch.name)
-        for name in listed:
+        for name in orphans:
             yield from delete(name)
         yield from _delete_segments(stop)
         yield from checkpoints.trim(client, state.version - state.version % client.checkpoint_versions)
         yield from _record(client, stop)
     return Reclaimed(
         step=stop,
-        batches=len(gone),
-        n_bytes=sum(batch.n_bytes for batch in gone),
-        orphans=len(listed),
+        batches=len(dead),
+        n_bytes=sum(batch.n_bytes for batch in dead),
+        orphans=len(orphans),
         live_bytes=sum(batch.n_bytes for batch in (*live, *state.waiting)),
         runs=runs,
     )
@@ -86,8 +88,8 @@ def _raised(client: Client, without_runs: bool, dry: bool) -> Routine[tuple[LogS
         step = _step(state, runs, without_runs)
         if dry or step <= floor.step:
             return state, floor, runs
-        raised = replace(floor, step=step, marks=runs.marks, runs=runs_to_json(runs))
-        if (yield from floors.append(client, raised)):
+        higher = replace(floor, step=step, marks=runs.marks, runs=runs_to_json(runs))
+        if (yield from floors.append(client, higher)):
             floor = yield from floors.current(client)
             return state, floor, (yield from marks.current(client))
 
@@ -127,18 +129,18 @@ def _require_unheld(client: Client, first: int) -> Routine[None]:
         )
 
 
-def _is_garbage(state: LogState, named: set[str], name: str) -> bool:
+def _is_garbage(state: LogState, live_names: set[str], name: str) -> bool:
     """Whether an object that was listed after the state was read can be of no visible step, now or later.
 
     A producer commits a batch under the epoch of its claim, in the order of the sequence.
     """
     parts = names.listed_batch(name)
-    if parts is None or name in named:
+    if parts is None or name in live_names:
         return False
     lane, epoch, sequence = parts
-    known = state.lane(lane)
-    is_past = known.closed or sequence < known.sequence
-    return state.is_ended or epoch < known.epoch or (epoch == known.epoch and is_past)
+    progress = state.lane(lane)
+    is_past = progress.closed or sequence < progress.sequence
+    return state.is_ended or epoch < progress.epoch or (epoch == progress.epoch and is_past)
 
 
 def _delete_segments(stop: int) -> Routine[None]:

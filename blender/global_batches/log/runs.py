@@ -26,7 +26,7 @@ START = ""
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A record of the chain: what a run holds from here on, said by the process that has the run."""
+    """A record of the chain: the checkpoints of a run from here on, by the process that has the run."""
 
     run: str
     owner: str
@@ -34,7 +34,7 @@ class Mark:
     kind: Literal["open", "hold", "close"]
     """A process takes the run over; moves its marks; or ends it."""
     checkpoints: Mapping[str, int]
-    """The step after each live checkpoint, by name. Who opens a run inherits what it held."""
+    """The step after each live checkpoint, by name. Who opens a run inherits them."""
     every: int | None = None
     """Steps between two checkpoints, if the run has said so."""
     namespace: str | None = None
@@ -75,7 +75,7 @@ class Runs:
         return min(self.open, key=lambda name: (self.open[name].oldest_step, name), default=None)
 
     def after(self, mark: Mark) -> Runs:
-        """The runs with one more mark; those of a process that does not have the run count for nothing."""
+        """The runs with one more mark; a mark by a process without the run counts for nothing."""
         before = self.open.get(mark.run)
         runs = dict(self.open)
         if mark.kind == "open":

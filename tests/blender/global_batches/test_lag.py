@@ -1,4 +1,4 @@
-"""Producers that wait for trainers and for a lane that is behind, and what they say meanwhile."""
+"""Producers that wait for trainers and for a lane that is behind, and their sentences meanwhile."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def test_a_producer_waits_for_the_checkpoint_of_the_run_that_is_behind(
     with BatchWriter(uri, max_lag=5) as writer:
         put(writer, 5)
         writer.flush()
-        ahead.checkpointed("ckpt", 4)
+        ahead.checkpoint("ckpt", 4)
         with pytest.raises(Stalled, match=r"is at step 5, 5 ahead of step 0, held by run `a`"):
             put(writer, 1, timeout_s=0.3)
-        run.checkpointed("ckpt", 3)
+        run.checkpoint("ckpt", 3)
         put(writer, 3)
         with pytest.raises(Stalled, match="8, 5 ahead of step 3"):
             put(writer, 1, timeout_s=0.3)
@@ -95,7 +95,7 @@ def test_a_max_lag_that_lets_no_run_come_to_its_next_checkpoint_is_refused(tmp_p
     with BatchWriter(uri, max_lag=15) as writer:
         put(writer, 15)
         writer.flush()
-        run.checkpointed("ckpt-10", 10, keep=2)
+        run.checkpoint("ckpt-10", 10, keep=2)
         put(writer, 1)
     run = TrainingRun(uri, "b", every=20)
     with pytest.raises(ConfigurationError, match="`b`"):

@@ -43,7 +43,7 @@ def dataset(uri: str, rank: int | None = 0, **options: Any) -> BatchDataset:
     return BatchDataset(BatchReader(uri), rank=rank, run="a", **options)
 
 
-def taken(steps: BatchDataset, n: int) -> list[int]:
+def read_steps(steps: BatchDataset, n: int) -> list[int]:
     return [step["offset"] for step in islice(steps, n)]
 
 
@@ -51,19 +51,19 @@ def test_a_run_goes_on_at_a_checkpoint_after_a_restart_and_in_the_process(uri: s
     steps = dataset(uri)
     states = {}
     for name in ("one", "two", "three"):
-        assert len(taken(steps, 3)) == 3
+        assert len(read_steps(steps, 3)) == 3
         states[name] = steps.state_dict()
         steps.checkpointed(name, keep=2)
-    assert steps.held.checkpoints == {"two": 6, "three": 9}
+    assert steps.held_steps.checkpoints == {"two": 6, "three": 9}
     steps.roll_back("two")
-    assert taken(steps, 2) == [6, 7]
+    assert read_steps(steps, 2) == [6, 7]
     assert reclaim_batches(uri).step == 6
     again = dataset(uri)
-    assert again.held.checkpoints == {"two": 6}
+    assert again.held_steps.checkpoints == {"two": 6}
     with pytest.raises(CheckpointDropped, match="step 3 was asked for"):
         again.load_state_dict(states["one"])
     again.load_state_dict(states["two"])
-    assert taken(again, 10) == [6, 7, 8, 9, 10, 11]
+    assert read_steps(again, 10) == [6, 7, 8, 9, 10, 11]
     with pytest.raises(RunTaken):
         steps.checkpointed("four")
     again.close_run()
@@ -72,14 +72,14 @@ def test_a_run_goes_on_at_a_checkpoint_after_a_restart_and_in_the_process(uri: s
 
 def test_steps_before_the_held_ones_are_refused_by_a_sentence(uri: str) -> None:
     run = TrainingRun(uri, "b")
-    run.checkpointed("ckpt", 5)
+    run.checkpoint("ckpt", 5)
     reclaim_batches(uri)
     with pytest.raises(BatchesGone, match="step 0, and the batches before step 5"):
         dataset(uri)
     with pytest.raises(BatchesGone, match="step 4 was reclaimed"):
         next(iter(BatchDataset(BatchReader(uri), rank=0, offset=4)))
     steps = dataset(uri, offset="oldest")
-    assert taken(steps, 2) == [5, 6]
+    assert read_steps(steps, 2) == [5, 6]
 
 
 def test_a_loop_under_way_is_not_rolled_back_and_marks_nothing(uri: str) -> None:
@@ -89,7 +89,7 @@ def test_a_loop_under_way_is_not_rolled_back_and_marks_nothing(uri: str) -> None
     steps.checkpointed("ckpt")
     with pytest.raises(InvalidRequest, match="under way"):
         steps.roll_back("ckpt")
-    assert steps.held.checkpoints == {"ckpt": 1}
+    assert steps.held_steps.checkpoints == {"ckpt": 1}
 
 
 def test_workers_and_copies_read_and_hold_nothing(uri: str) -> None:
@@ -99,7 +99,7 @@ def test_workers_and_copies_read_and_hold_nothing(uri: str) -> None:
     with pytest.raises(InvalidRequest, match="has no run"):
         copy.copy(steps).checkpointed("ckpt")
     steps.checkpointed("ckpt")
-    assert steps.held.checkpoints == {"ckpt": 1}
+    assert steps.held_steps.checkpoints == {"ckpt": 1}
 
 
 @pytest.mark.parametrize("options", [{"every": 3}, {"offset": "oldest"}])
@@ -125,10 +125,10 @@ def _train(rank: int, uri: str, folder: str, outcomes: Any) -> None:
     )
     try:
         steps = dataset(uri, rank=None, every=3)
-        offsets = taken(steps, 3)
+        offsets = read_steps(steps, 3)
         steps.checkpointed("one")
-        held = steps.held.checkpoints
-        taken(steps, 1 + rank)
+        checkpoints = steps.held_steps.checkpoints
+        read_steps(steps, 1 + rank)
         try:
             steps.checkpointed("two")
         except InvalidRequest as error:
@@ -136,11 +136,11 @@ def _train(rank: int, uri: str, folder: str, outcomes: Any) -> None:
         if rank == 0:
             TrainingRun(uri, "a")  # another process takes the run over
         torch.distributed.barrier()
-        taken(steps, 1 - rank)
+        read_steps(steps, 1 - rank)
         try:
             steps.checkpointed("two")
         except FactoryError as error:
-            outcomes.put((rank, offsets, held, difference, type(error).__name__))
+            outcomes.put((rank, offsets, checkpoints, difference, type(error).__name__))
     finally:
         torch.distributed.destroy_process_group()
 
@@ -154,8 +154,8 @@ def test_the_ranks_of_a_job_hold_batches_by_one_mark(uri: str, tmp_path: Path) -
     ]
     for process in ranks:
         process.start()
-    found = sorted(outcomes.get(timeout=120) for _ in ranks)
+    from_ranks = sorted(outcomes.get(timeout=120) for _ in ranks)
     for process in ranks:
         process.join(30)
     sentence = "The ranks are at different steps: 4, 5. Mark a checkpoint after the same step in all."
-    assert found == [(rank, [0, 1, 2], {"one": 3}, sentence, "RunTaken") for rank in range(2)]
+    assert from_ranks == [(rank, [0, 1, 2], {"one": 3}, sentence, "RunTaken") for rank in range(2)]

@@ -1,4 +1,4 @@
-"""Runs of a real namespace: what they hold, what reclaiming deletes, and what a restart finds."""
+"""Runs of a real namespace: the steps they hold, the batches that reclaiming deletes, and restarts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return address
 
 
-def stored(uri: str, kind: str = "batches") -> int:
+def n_objects(uri: str, kind: str = "batches") -> int:
     return sum(path.is_file() for path in Path(uri, kind).rglob("*"))
 
 
@@ -41,48 +41,48 @@ def test_batches_before_the_oldest_live_checkpoint_are_deleted(uri: str) -> None
     run = TrainingRun(uri, "a")
     assert reclaim_batches(uri).batches == 0
     for step in (10, 15, 20):
-        run.checkpointed(f"ckpt-{step}", step, keep=2)
-    assert run.held.checkpoints == {"ckpt-15": 15, "ckpt-20": 20}
+        run.checkpoint(f"ckpt-{step}", step, keep=2)
+    assert run.held_steps.checkpoints == {"ckpt-15": 15, "ckpt-20": 20}
     dry = reclaim_batches(uri, dry=True)
-    assert (dry.step, dry.batches, stored(uri)) == (15, 15, STEPS)
+    assert (dry.step, dry.batches, n_objects(uri)) == (15, 15, STEPS)
     assert reclaim_batches(uri).batches == 15
-    assert (stored(uri), stored(uri, "segment")) == (STEPS - 15, 2)
+    assert (n_objects(uri), n_objects(uri, "segment")) == (STEPS - 15, 2)
     assert read(uri, 15) == [15, 16, 17]
     assert reclaim_batches(uri).batches == 0
     status = namespace_status(uri)
-    assert (status.reclaimed, status.reclaimable, status.orphans) == (15, 0, 0)
+    assert (status.first_kept, status.reclaimable, status.orphans) == (15, 0, 0)
     assert [(run.name, run.first_step) for run in status.runs] == [("a", 15)]
     assert status.n_bytes // 3 < status.live_bytes < status.n_bytes * 2 // 3
 
 
 @pytest.mark.parametrize("step", [0, 9, 14], ids=["a deleted segment", "a kept segment", "the one before"])
 def test_a_step_that_was_reclaimed_is_named_with_the_first_one_that_is_left(uri: str, step: int) -> None:
-    TrainingRun(uri, "a").checkpointed("ckpt", 15)
+    TrainingRun(uri, "a").checkpoint("ckpt", 15)
     reclaim_batches(uri)
     with pytest.raises(BatchesGone, match=f"step ({step:,}|7) was reclaimed.*before step 15"):
         read(uri, step)
     with pytest.raises(BatchesGone, match="begins at step 3, and the batches before step 15"):
         TrainingRun(uri, "b", start=3)
     assert [run.name for run in namespace_status(uri).runs] == ["a"]
-    assert TrainingRun(uri, "b", start="oldest").held.first_step == 15
+    assert TrainingRun(uri, "b", start="oldest").held_steps.first_step == 15
 
 
 def test_a_restart_finds_what_its_run_held_and_its_zombie_holds_nothing_more(uri: str) -> None:
     zombie = TrainingRun(uri, "a")
-    zombie.checkpointed("ckpt-10", 10)
+    zombie.checkpoint("ckpt-10", 10)
     run = TrainingRun(uri, "a")
-    assert run.held.checkpoints == {"ckpt-10": 10}
+    assert run.held_steps.checkpoints == {"ckpt-10": 10}
     with pytest.raises(RunTaken, match="has opened run `a`"):
-        zombie.checkpointed("ckpt-25", 25)
+        zombie.checkpoint("ckpt-25", 25)
     zombie.close()
-    assert [held.first_step for held in namespace_status(uri).runs] == [10]
+    assert [entry.first_step for entry in namespace_status(uri).runs] == [10]
     assert reclaim_batches(uri).step == 10
 
 
 def test_a_run_goes_back_to_a_live_checkpoint_and_no_further(uri: str) -> None:
     run = TrainingRun(uri, "a")
     for step in (5, 10, 15):
-        run.checkpointed(f"ckpt-{step}", step)
+        run.checkpoint(f"ckpt-{step}", step)
     with pytest.raises(
         CheckpointDropped, match=r"`ckpt-5`.*Live checkpoints: `ckpt-10` \(step 10\), `ckpt-15`"
     ):
@@ -91,18 +91,18 @@ def test_a_run_goes_back_to_a_live_checkpoint_and_no_further(uri: str) -> None:
         run.rolled_back("ckpt-12")
     assert run.rolled_back("ckpt-10").checkpoints == {"ckpt-10": 10}
     with pytest.raises(CheckpointDropped, match="holds the steps from 10 on, and step 9"):
-        run.checkpointed("ckpt-9", 9)
+        run.checkpoint("ckpt-9", 9)
 
 
 def test_two_runs_hold_the_older_of_their_steps_until_one_is_closed(uri: str) -> None:
     first, second = TrainingRun(uri, "a"), TrainingRun(uri, "b")
-    second.checkpointed("ckpt", 20)
+    second.checkpoint("ckpt", 20)
     assert reclaim_batches(uri).step == 0
-    first.checkpointed("ckpt", 12)
+    first.checkpoint("ckpt", 12)
     assert reclaim_batches(uri).step == 12
     assert close_run(uri, "a") == 12
     with pytest.raises(RunTaken, match="was closed"):
-        first.checkpointed("ckpt", 14)
+        first.checkpoint("ckpt", 14)
     assert reclaim_batches(uri).step == 20
     with pytest.raises(NotFound, match=r"no open run `a`\. Open runs: `b`"):
         close_run(uri, "a")
@@ -115,7 +115,7 @@ def test_without_a_run_nothing_is_deleted_unless_all_is(uri: str) -> None:
     run.close()
     assert reclaim_batches(uri).batches == 0
     assert reclaim_batches(uri, without_runs=True).batches == STEPS
-    assert stored(uri) == 0
+    assert n_objects(uri) == 0
 
 
 def test_an_orphan_is_counted_and_deleted_once_its_producer_is_replaced(uri: str) -> None:

@@ -138,7 +138,7 @@ LIFECYCLE_RULES = {
         ),
     ),
     "floor read after a run opens": Rule(
-        seed=1, changes=((marks, "if floor.step > min(held.values()):", "if False:"),)
+        seed=1, changes=((marks, "if floor.step > min(checkpoints.values()):", "if False:"),)
     ),
     "floor not asked again at a takeover": Rule(
         seed=49, changes=((marks, "if before is None or not before.is_accepted:", "if True:"),)
@@ -148,8 +148,8 @@ LIFECYCLE_RULES = {
         changes=(
             (
                 marks,
-                "held = before.checkpoints if before is not None else {START: start}",
-                "held = {START: start}",
+                "checkpoints = before.checkpoints if before is not None else {START: start}",
+                "checkpoints = {START: start}",
             ),
         ),
     ),
@@ -174,7 +174,8 @@ LIFECYCLE_RULES = {
         ),
     ),
     "orphans by epoch": Rule(
-        seed=1, changes=((reclaim, "is_past = known.closed or sequence < known.sequence", "is_past = True"),)
+        seed=1,
+        changes=((reclaim, "is_past = progress.closed or sequence < progress.sequence", "is_past = True"),),
     ),
     "marks as a chain": Rule(
         seed=17,

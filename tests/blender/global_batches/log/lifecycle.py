@@ -80,7 +80,7 @@ class LifecycleWorld(World):
         if is_first:  # at the oldest batch that is kept
             self.disks[run] = {START: self.floor_step if self.random.random() < 0.7 else 0}
         try:
-            opened = yield from marks.open_run(knows, run, owner, start=min(self.disks[run].values()))
+            own = yield from marks.open_run(knows, run, owner, start=min(self.disks[run].values()))
         except BatchesGone:
             self.events["refused"] += 1
             self.refused.add(owner)
@@ -92,7 +92,7 @@ class LifecycleWorld(World):
             return
         if self.newest[run] == owner:
             self.accepted.add(run)
-        live = self.checkpoints_of(run, opened.checkpoints)
+        live = self.checkpoints_of(run, own.checkpoints)
         if not live:
             self.broken["a run holds none of its checkpoints"] += 1
             return
@@ -101,9 +101,9 @@ class LifecycleWorld(World):
         except RunTaken:
             self.events["taken over"] += 1
 
-    def checkpoints_of(self, run: str, held: Mapping[str, int]) -> dict[str, int]:
+    def checkpoints_of(self, run: str, checkpoints: Mapping[str, int]) -> dict[str, int]:
         """The checkpoints on the disk of a run that it holds: looked for after the takeover."""
-        oldest = min(held.values())
+        oldest = min(checkpoints.values())
         return {name: step for name, step in self.disks[run].items() if step >= oldest}
 
     def train(self, knows: Client, run: str, owner: str, live: dict[str, int]) -> Routine[None]:
@@ -126,7 +126,7 @@ class LifecycleWorld(World):
                 yield from marks.hold(knows, run, owner, live)
             if returns < 2 and is_newest and self.random.random() < 0.06:
                 step, returns = min(live.values()), returns + 1
-                live = {name: kept for name, kept in live.items() if kept <= step}
+                live = {name: mark for name, mark in live.items() if mark <= step}
                 self.disks[run] = dict(live)
         self.accepted.discard(run)
         yield from marks.close(knows, run, owner)
@@ -156,8 +156,8 @@ class LifecycleWorld(World):
         for reclaimer in ("x", "y"):
             self.spawn("reclaimer", reclaimer)
         self.spawn("trainer", "a")
-        wanted = {*LANES, "a", "b"}
-        while not (wanted <= self.done and not self.later) and self.turn < LAST_TURN and not self.broken:
+        goals = {*LANES, "a", "b"}
+        while not (goals <= self.done and not self.later) and self.turn < LAST_TURN and not self.broken:
             self.turn += 1
             self.deliver_late()
             for entry in [entry for entry in self.later if entry[0] <= self.turn]:
@@ -167,7 +167,7 @@ class LifecycleWorld(World):
             if ready:
                 self.step(self.random.choice(ready))
         if not self.broken:
-            self.check_end(wanted)
+            self.check_end(goals)
         if not self.broken:
             try:
                 self.check_quiet_reclaim()
@@ -176,7 +176,7 @@ class LifecycleWorld(World):
         return self.broken
 
     def check_quiet_reclaim(self) -> None:
-        """Let every open run go on holding, reclaim alone on a store that works, and look what is left."""
+        """Let every open run go on holding, reclaim alone on a store that works, and look at the rest."""
         self.forgetful = False
         self.processes.clear()
         self.late.clear()
@@ -186,28 +186,28 @@ class LifecycleWorld(World):
         runs = self.perform_all(marks.current(knows)).open.values()
         if any(run.owner in self.refused for run in runs):
             self.broken["a refused run holds batches"] += 1
-        held = min([self.floor_step, *(run.oldest_step for run in runs if run.is_accepted)])
-        kept = {batch.name for batch in self.steps[held:]}
-        left = {name for name in self.objects if name.startswith(names.BATCHES)}
-        if not kept <= left:
+        first = min([self.floor_step, *(run.oldest_step for run in runs if run.is_accepted)])
+        live_names = {batch.name for batch in self.steps[first:]}
+        stored_names = {name for name in self.objects if name.startswith(names.BATCHES)}
+        if not live_names <= stored_names:
             self.broken["a quiet reclaimer deleted a live batch"] += 1
         segments = [name for name in self.objects if name.startswith(names.SEGMENTS)]
-        if all(run.is_accepted for run in runs):  # one that died before holds what it had not been given
-            if not left <= kept | self.uncommitted():
+        if all(run.is_accepted for run in runs):  # one that died before holds steps that may be gone
+            if not stored_names <= live_names | self.uncommitted_names():
                 self.broken["a quiet reclaimer left an orphan"] += 1
-            if any(names.last_of_segment(name) < held for name in segments):
+            if any(names.last_of_segment(name) < first for name in segments):
                 self.broken["a quiet reclaimer left a segment"] += 1
-        self.events["left over"] += len(left - kept)
+        self.events["left over"] += len(stored_names - live_names)
 
-    def uncommitted(self) -> set[str]:
-        """Batches of lanes whose process died, which the next process of the lane makes orphans."""
+    def uncommitted_names(self) -> set[str]:
+        """Batches that a lane has not committed, which its next process makes orphans."""
         state = LogState().after(*self.log)
-        found = set()
+        loose = set()
         for name in self.objects:
             parts = names.listed_batch(name)
             if parts and not state.lane(parts[0]).closed and parts[1] >= state.lane(parts[0]).epoch:
-                found.add(name)
-        return found
+                loose.add(name)
+        return loose
 
     def perform_all(self, routine: Routine[Any]) -> Any:
         """Run a routine on a store that works."""
