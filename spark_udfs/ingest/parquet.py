@@ -3,6 +3,9 @@
 Each row is one record and yields exactly one row: a document, or a rejected record with `row N` (from 0). A
 file that cannot be opened, or has no text column, is one rejected record. So is the rest of a row group from
 its first damaged row; the row groups behind it are read.
+
+A part of a file has the row groups with the middle byte in it, and the first part records the faults of the
+file.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from spark_udfs.ingest.parquet_columns import (
     is_text,
 )
 from spark_udfs.ingest.parquet_schema import refuse_deep_columns, refuse_deep_footer
-from spark_udfs.ingest.place import size_of
+from spark_udfs.ingest.place import FilePart, size_of
 from spark_udfs.ingest.records import Fields, FirstRecords, record
 from spark_udfs.ingest.rows import BATCH_BYTES, BATCH_ROWS, SAMPLE_BYTES, BadRecord, Origin, Row, rejection
 
@@ -57,30 +60,81 @@ def parquet_file(source: Input, fields: Fields, *, registered: bool = False) -> 
                 text_at = TextLocation(
                     source.place.location(source.name), fields.text, -1, n_bytes, modified_ns
                 )
-            refuse_deep_footer(file)
             try:
-                parquet = open_parquet(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
-                schema = parquet.schema_arrow
-            except _UNREADABLE as error:
-                raise _broken(error) from None
-            refuse_deep_columns(schema)
-            columns = declared_columns(schema, fields)
-            first, budget = 0, most_bytes(n_bytes)
-            for group in range(parquet.num_row_groups):
-                following = first + max(0, parquet.metadata.row_group(group).num_rows)
-                for number, row in _row_group(source, fields, parquet, group, columns, first, n_bytes):
-                    budget -= _ROW_BYTES + (row["n_bytes"] if "reason" not in row else 0)
-                    if budget < 0:
-                        raise bomb(f"row {number}")
-                    if text_at is not None and "reason" not in row:
-                        row["text_at"] = text_at._replace(row=number)._asdict()
-                    yield row
-                    following = max(following, number + 1)
-                first = following
-            if not first:
-                raise BadRecord("empty", "The file holds no row.", "row 0")
+                refuse_deep_footer(file)
+                try:
+                    parquet = open_parquet(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
+                    schema = parquet.schema_arrow
+                except _UNREADABLE as error:
+                    raise _broken(error) from None
+                refuse_deep_columns(schema)
+                columns = declared_columns(schema, fields)
+            except BadRecord as bad:
+                if bad.reason == "unreadable" or source.part is None or not source.part.begin:
+                    raise
+                return  # the first part records it
+            for row in _rows(source, fields, parquet, columns, n_bytes):
+                if text_at is not None and "reason" not in row:
+                    row["text_at"] = text_at._replace(row=row["row"])._asdict()
+                yield row
     except BadRecord as bad:
-        yield rejection(source.origin, source.key, bad, n_bytes)
+        yield rejection(source.origin, source.fault_key, bad, n_bytes)
+
+
+def _rows(
+    source: Input, fields: Fields, parquet: pq.ParquetFile, columns: Sequence[PathColumn], n_bytes: int
+) -> Iterator[Row]:
+    """Yield the rows of a file or of a part; raises BadRecord `bomb`, and `empty` for a file without row."""
+    groups = [parquet.metadata.row_group(group) for group in range(parquet.num_row_groups)]
+    own = {group for group, facts in enumerate(groups) if _is_own(source.part, facts, n_bytes)}
+    allowance = n_bytes
+    if source.part is not None:
+        n_own = sum(_place_of(groups[group], n_bytes)[1] for group in own)
+        allowance = max(source.part.end - source.part.begin, min(n_own, n_bytes))
+    first, budget = 0, most_bytes(allowance)
+    for group, facts in enumerate(groups):
+        following = first + max(0, facts.num_rows)
+        if group in own:
+            for number, row in _row_group(source, fields, parquet, group, columns, first, allowance):
+                if source.part is not None and number >= following:
+                    yield _behind_last_row(source, row, first, number)
+                    break
+                budget -= _ROW_BYTES + (row["n_bytes"] if "reason" not in row else 0)
+                if budget < 0:
+                    raise bomb(f"row {number}")
+                yield row
+                following = max(following, number + 1)
+        first = following
+    if not first and not (source.part and source.part.begin):
+        raise BadRecord("empty", "The file holds no row.", "row 0")
+
+
+def _is_own(part: FilePart | None, facts: pq.RowGroupMetaData, n_bytes: int) -> bool:
+    if part is None:
+        return True
+    begin, length = _place_of(facts, n_bytes)
+    return part.begin <= min(begin + length // 2, n_bytes - 1) < part.end
+
+
+def _place_of(facts: pq.RowGroupMetaData, n_bytes: int) -> tuple[int, int]:
+    """Return the first byte and the length of a row group; zeros if a damaged footer does not tell."""
+    try:
+        chunks = [facts.column(number) for number in range(facts.num_columns)]
+        begins = [chunk.dictionary_page_offset or chunk.data_page_offset for chunk in chunks]
+        length = sum(chunk.total_compressed_size for chunk in chunks)
+    except _UNREADABLE:
+        return 0, 0
+    return max(0, min([*begins, n_bytes])), max(0, length)
+
+
+def _behind_last_row(source: Input, row: Row, first: int, number: int) -> Row:
+    """Return the rejected record for bytes behind the rows that the footer tells of.
+
+    The next row group, which another part may have, has a row of this number.
+    """
+    detail = row.get("detail") or "The row group holds more rows than the footer of the file tells."
+    bad = BadRecord("corrupt", detail, f"row {number}")
+    return rejection(source.origin, f"{source.key}:{first}-{number}", bad, row["n_bytes"])
 
 
 def _broken(error: Exception) -> BadRecord:

@@ -73,8 +73,16 @@ READERS: dict[str, FileReader] = {  # in the order in which formats are guessed
     "description": FileReader(_without_options(description_file), many_records=False),
     "topics": FileReader(_without_options(topics_file), many_records=False),
     "html": FileReader(html_file, many_records=False, options=WebPages, of_text=html_text, of_pages=True),
-    "parquet": FileReader(parquet_file, many_records=True, patterns=_endings("parquet"), options=Fields),
-    "registered": FileReader(partial(parquet_file, registered=True), many_records=True, options=Fields),
+    "parquet": FileReader(
+        parquet_file,
+        many_records=True,
+        patterns=_endings("parquet"),
+        options=Fields,
+        in_parts=lambda _: True,
+    ),
+    "registered": FileReader(
+        partial(parquet_file, registered=True), many_records=True, options=Fields, in_parts=lambda _: True
+    ),
     "jsonl": FileReader(
         jsonl_file,
         many_records=True,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -153,3 +155,56 @@ def test_a_line_of_json_that_names_lines_is_not_renumbered() -> None:
     with_repetition = f'{line[:-1]}, "The lines 1 to 2 are empty.": 1, "The lines 1 to 2 are empty.": 2}}\n'
     work = work_of(with_repetition.encode() * 3)
     assert scan(parts(work, [10, 200]), Fields()) == scan([work], Fields())
+
+
+def parquet_of(texts: Sequence[str | None], rows_of_group: int) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"text": texts}), sink, row_group_size=rows_of_group, compression="none")
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.invariant("The parts of a Parquet file have the rows of the whole, for any borders.")
+@given(
+    st.lists(st.none() | st.text(max_size=20), max_size=40),
+    st.integers(1, 9),
+    st.lists(st.integers(0, 3_000), max_size=12),
+    st.sampled_from(["parquet", "registered"]),
+)
+def test_parts_of_parquet_have_the_rows_of_the_whole(
+    values: list[str | None], rows_of_group: int, borders: list[int], format: str
+) -> None:
+    texts = [text and text.replace("\0", "") for text in values]
+    work = work_of(parquet_of(texts, rows_of_group), b"a.parquet", format)
+    assert scan(parts(work, borders), Fields()) == scan([work], Fields())
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_parts_of_damaged_parquet_have_each_row_once(seed: int) -> None:
+    draw = random.Random(seed)
+    content = bytearray(parquet_of([f"text {n}" for n in range(60)], 7))
+    begin = 4 if seed % 2 else len(content) - 600  # the rows, or the footer
+    for _ in range(3):
+        content[draw.randrange(begin, len(content) - 8)] = draw.randrange(256)
+    work = work_of(bytes(content), b"a.parquet", "parquet")
+    rows = scan(parts(work, [draw.randrange(len(content)) for _ in range(4)]), Fields())
+    whole = scan([work], Fields())
+    assert len({row["doc_id"] for row in rows}) == len(rows)
+    assert {row["text"] for row in rows if row["text"]} == {row["text"] for row in whole if row["text"]}
+    assert {row["reason"] for row in rows} == {row["reason"] for row in whole}
+
+
+def test_a_file_that_is_no_parquet_is_one_rejected_record_however_many_parts() -> None:
+    for content in (b"PAR1" + b"x" * 100, parquet_of(["a"] * 9, 2)[:-20], parquet_of([], 2)):
+        work = work_of(content, b"a.parquet", "parquet")
+        assert len(whole := scan([work], Fields())) == 1
+        assert scan(parts(work, [10, 20, 30]), Fields()) == whole
+    work = work_of(parquet_of(["a"] * 9, 2), b"a.parquet", "parquet")
+    assert [row["reason"] for row in scan(parts(work, [10, 20]), Fields(text="body"))] == ["no_text"]
+
+
+def test_the_bound_of_expansion_holds_for_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "FREE_BYTES", 0)
+    work = work_of(parquet_of([f"{n} " * 20 for n in range(30)], 10), b"a.parquet", "parquet")
+    assert not [row for row in scan(parts(work, [100, 200]), Fields()) if row["reason"]]
+    monkeypatch.setattr(bounds, "MAX_EXPANSION", 0)
+    assert {row["reason"] for row in scan(parts(work, [100, 200]), Fields())} == {"bomb"}

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from factory.errors import ConfigurationError
 from factory.ingest.readers import Fields, Ingests
@@ -396,6 +397,24 @@ def test_a_large_file_is_read_in_parts_with_the_rows_of_the_whole(
             "empty",
             "not_json",
         }
+    finally:
+        whole.release()
+        in_parts.release()
+
+
+def test_row_groups_are_read_in_parts_and_registered(spark: SparkSession, tmp_path: Path) -> None:
+    texts = pa.table({"text": [f"text {n}" if n % 50 else None for n in range(1_000)]})
+    pq.write_table(texts, tmp_path / "a.parquet", row_group_size=30)
+    whole, in_parts = Ingests(spark), Ingests(spark, part_bytes=3_000)
+    try:
+        whole_file, large_file = (readers.parquet(tmp_path) for readers in (whole, in_parts))
+        assert len(large_file.scan.select(F.spark_partition_id()).distinct().collect()) > 1
+        assert rows(large_file.documents) == rows(whole_file.documents)
+        assert rows(large_file.rejected) == rows(whole_file.rejected)
+        assert whole_file.registered is not None
+        assert large_file.registered is not None
+        assert rows(large_file.registered.rows) == rows(whole_file.registered.rows)
+        assert large_file.count_files() == (1, 0)
     finally:
         whole.release()
         in_parts.release()

@@ -57,12 +57,11 @@ class RangeReader(io.RawIOBase):
         end = self._begin + len(self._range)
         if not self._begin <= self._position < end:
             if self._state.has_ranges:
-                is_next = self._position == end != self._end
+                is_before, was_before = self._position < self._end, self._begin < self._end
+                is_next = self._position == end and is_before == was_before
                 self._next_bytes = min(2 * self._next_bytes, MOST_BYTES) if is_next else FIRST_BYTES
-                n_ahead = self._next_bytes
-                if self._position < self._end:
-                    n_ahead = min(n_ahead, self._end - self._position)
-                self._fetch(max(n_bytes, n_ahead))
+                most = self._end - self._position if is_before else self._next_bytes
+                self._fetch(max(n_bytes, min(self._next_bytes, most)))
             else:
                 self._advance()
         offset = self._position - self._begin
