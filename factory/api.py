@@ -15,9 +15,11 @@
     >>> len(definitions(ASSETS, settings()).resolve_all_asset_keys())
     25
 
-The last call makes them a Dagster code location of their own. `TextRule`, `Text` and the limits declare a
-filter rule of your own (`docs/filters.md`), `classifier`, `TableRule` and `TableName` one that reads a table
-(`docs/models.md`). `Lake` opens the tables for other libraries (`docs/tables.md`).
+The last call makes them a Dagster code location of their own; `factory materialize -f FILE` takes a file with
+such `ASSETS`. `table_asset` declares a table of any DataFrame (`docs/your-own-assets.md`). `TextRule`, `Text`
+and the limits declare a filter rule of your own (`docs/filters.md`), `classifier`, `TableRule` and
+`TableName` one that reads a table (`docs/models.md`). `Lake` opens the tables for other libraries
+(`docs/tables.md`).
 """
 
 from factory.filters.limits import AtLeast, AtMost, Between, Bottom, Top
@@ -35,6 +37,7 @@ from factory.orchestration.chain.models.classifier import classifier
 from factory.orchestration.chain.models.tokenizer import tokenizer, tokenizer_from
 from factory.orchestration.chain.refine import refine, variant
 from factory.orchestration.host.definitions import definitions
+from factory.orchestration.table.own_table import own_table as table_asset
 from factory.settings import settings
 
 __all__ = [
@@ -58,6 +61,7 @@ __all__ = [
     "refine",
     "settings",
     "source",
+    "table_asset",
     "tokenizer",
     "tokenizer_from",
     "variant",

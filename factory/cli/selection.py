@@ -31,7 +31,7 @@ _OF_DATASETS = ("raw", "filtered", "deduplicated")  # namespaces whose tables ha
 class AssetGroup:
     """The assets of a dataset, of a dedup group or of the models, upstream first."""
 
-    kind: str  # "dataset", "dedup group" or "models"
+    kind: str  # "dataset", "dedup group", "models" or "own tables"
     name: str
     keys: tuple[AssetKey, ...]
 
@@ -76,7 +76,7 @@ def spelled_tables(selection: str, keys: Iterable[AssetKey]) -> list[TableName]:
 
 
 def by_dataset(definitions: dg.Definitions) -> list[AssetGroup]:
-    """Return every asset in its group: datasets and variants by name, dedup groups, then the models."""
+    """Return every asset in its group: datasets and variants by name, dedup groups, models and own tables."""
     graph = definitions.resolve_asset_graph()
     keys = [key for layer in graph.toposorted_asset_keys_by_level for key in sorted(layer)]
     tables = [table_of(key) for key in keys if _is_table(key)]
@@ -94,6 +94,8 @@ def by_dataset(definitions: dg.Definitions) -> list[AssetGroup]:
     for table in tables:
         if table.namespace == "models":
             place = ("models", "")
+        elif table.namespace == names.OWN:
+            place = ("own tables", "")
         elif table.namespace == "dedup":
             place = ("dedup group", _longest(table.name, dedup_groups))
         else:

@@ -20,11 +20,13 @@ from factory.suggestions import unknown_name
 
 INGEST, FILTERS, CLUSTERS, DEDUP = "ingest", "filters", "clusters", "dedup"
 DEPSORT, MODELS, PACKING = "depsort", "models", "packing"
+OWN = "own"  # the namespace of the tables that users declare, and the name in place of their stage
 
 STAGE_OF_NAMESPACE = {
     "raw": INGEST,
     "registered": INGEST,
     "facts": INGEST,
+    OWN: OWN,
     "signals": FILTERS,
     "filtered": FILTERS,
     "clusters": CLUSTERS,

@@ -185,7 +185,7 @@ class Lake:
                 f"Table {name} is partitioned by {_listed(partitioned_by)}, its declaration by "
                 f"{_listed(schema.partition_by)}. Declare it as the table is, or write a new table."
             )
-        if _plain(existing) != _plain(declared):
+        if plain_type(existing) != plain_type(declared):
             with table.update_schema() as update:
                 update.union_by_name(schema.columns)
         missing = {name: it for name, it in schema.properties.items() if name not in table.properties}
@@ -353,27 +353,27 @@ def _differences(existing: pa.DataType, declared: pa.DataType, at: str = "") -> 
             yield f"may have nulls in column `{column}`, which is declared as having none"
         elif pa.types.is_struct(before.type) and pa.types.is_struct(now.type):
             yield from _differences(before.type, now.type, f"{column}.")
-        elif pa.types.is_list(_plain(before.type)) and pa.types.is_list(now.type):
+        elif pa.types.is_list(plain_type(before.type)) and pa.types.is_list(now.type):
             was, declared_as = (pa.struct([of.type.value_field.with_name("element")]) for of in (before, now))
             yield from _differences(was, declared_as, f"{column}.")
-        elif _plain(before.type) != _plain(now.type):
-            yield f"has column `{column}` as {_plain(before.type)}, which is declared as {_plain(now.type)}"
+        elif (old := plain_type(before.type)) != (new := plain_type(now.type)):
+            yield f"has column `{column}` as {old}, which is declared as {new}"
     for added in columns.values():
         if not added.nullable:
             yield f"has no column `{at}{added.name}`, which is declared as having no nulls"
 
 
-def _plain(kind: pa.DataType) -> pa.DataType:
+def plain_type(kind: pa.DataType) -> pa.DataType:
     """Return the type without details that differ between engines: wide offsets, element names, metadata."""
     if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
         return pa.string() if pa.types.is_large_string(kind) else pa.binary()
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         element = kind.value_field
-        return pa.list_(pa.field("element", _plain(element.type), element.nullable))
+        return pa.list_(pa.field("element", plain_type(element.type), element.nullable))
     if pa.types.is_map(kind):
-        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
+        return pa.map_(plain_type(kind.key_type), plain_type(kind.item_type))
     if pa.types.is_struct(kind):
-        return pa.struct([pa.field(of.name, _plain(of.type), of.nullable) for of in kind])
+        return pa.struct([pa.field(of.name, plain_type(of.type), of.nullable) for of in kind])
     return kind
 
 

@@ -24,9 +24,10 @@ class TableSchema:
 
     `key` identifies a row; `partition_by` are identity partition columns; `sort_by` is the order in which
     files and rows are written; `properties` are default Iceberg table properties. With `may_shrink` a
-    nullable column that is no longer declared stays in the table, null in new rows. `about` and
-    `descriptions` describe the rows and each column; no table depends on their wording. `chart` and `figures`
-    name what Dagster shows of the rows (`factory.orchestration.table.charts`).
+    nullable column that is no longer declared stays in the table, null in new rows. An `is_open` schema takes
+    its columns from the rows of a run. `about` and `descriptions` describe the rows and each column; no table
+    depends on their wording. `chart` and `figures` name what Dagster shows of the rows
+    (`factory.orchestration.table.charts`).
     """
 
     columns: pa.Schema
@@ -35,13 +36,14 @@ class TableSchema:
     sort_by: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)
     may_shrink: bool = False
+    is_open: bool = field(default=False, repr=False, compare=False)
     about: str = field(default="", repr=False, compare=False)
     descriptions: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     chart: str = field(default="", repr=False, compare=False)
     figures: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in (*self.key, *self.partition_by, *self.sort_by):
+        for name in () if self.is_open else (*self.key, *self.partition_by, *self.sort_by):
             assert name in self.columns.names, f"{name} is not a column of {self.columns.names}"
 
     @property

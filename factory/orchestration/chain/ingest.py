@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any
 
 import dagster as dg
 from pydantic import BaseModel
 from pyspark.sql import DataFrame
 
+from factory.ingest.frame import documents_of_frame
 from factory.ingest.readers import Ingested
 from factory.lake import names
+from factory.lake.names import TableName
 from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.orchestration.chain.link import Chain
 from factory.orchestration.groups import dataset_group
 from factory.orchestration.table.checks import Check
 from factory.orchestration.table.declaration import FilesOf
+from factory.orchestration.table.own_table import require_frame
 from factory.orchestration.table.table_asset import table_asset
 
 
@@ -40,11 +44,16 @@ def source(
     files: FilesOf | None = None,
     input_bytes: Callable[[], int] | None = None,
     checks: Sequence[Check] = (),
-) -> Callable[[Callable[..., Ingested]], dg.AssetsDefinition]:
+    upstream: Mapping[str, TableName] | None = None,
+    max_rejected: float | None = None,
+) -> Callable[[Callable[..., Ingested | DataFrame]], dg.AssetsDefinition]:
     """Declare the decorated function as the source of dataset `name`, by default the function's name.
 
     The function takes `ingests`, the readers of raw material, and with `partitions_def` also `partition`, the
-    key to read. Its documents become `raw.<name>`, its bad records `raw.<name>_rejected`. `config` holds
+    key to read. It returns the result of a reader, or a DataFrame with the columns of `raw` by name and any
+    others (`spark_udfs.ingest.frame`); its other arguments are upstream tables, as `own_articles` for
+    `own.articles`, or as `upstream` maps them. Its documents become `raw.<name>`, its bad records
+    `raw.<name>_rejected`; a run fails if more than the share `max_rejected` is bad. `config` holds
     everything but the code that decides which documents are read. `owners` are mail addresses and
     `team:name`s. `files` returns the files and folders that the function reads, for a partition if there are
     any, so that `--changed` keeps the dataset while they are unchanged. Without `files`, `input_bytes`
@@ -53,10 +62,19 @@ def source(
     Raises ConfigurationError at decoration for an invalid name.
     """
 
-    def declare(function: Callable[..., Ingested]) -> dg.AssetsDefinition:
+    def declare(function: Callable[..., Ingested | DataFrame]) -> dg.AssetsDefinition:
         dataset = name or function.__name__
+
+        @wraps(function)
+        def documents(**arguments: Any) -> Ingested:
+            rows = function(**arguments)
+            if not isinstance(rows, Ingested):
+                rows = documents_of_frame(require_frame(rows, f"The function of `{dataset}`"), dataset)
+            return rows if max_rejected is None else rows.limited(max_rejected)
+
         return _raw_asset(
             dataset,
+            upstream=upstream or {},
             config=config,
             description=description,
             owners=owners,
@@ -64,7 +82,7 @@ def source(
             files=files,
             input_bytes=input_bytes,
             checks=checks,
-        )(function)
+        )(documents)
 
     return declare
 

@@ -27,6 +27,7 @@ from factory.orchestration.datasets.empty_fields import empty_field_checks
 from factory.orchestration.datasets.file import read_declared
 from factory.orchestration.datasets.no_files import files_to_read, no_file_to_read
 from factory.orchestration.datasets.preview import preview
+from factory.orchestration.datasets.python_file import ENDING, python_corpus
 from factory.orchestration.datasets.upstream_checks import check_upstream
 from factory.orchestration.declare.blend import BlendSection
 from factory.orchestration.declare.ingest_dataset import Dataset
@@ -38,7 +39,9 @@ from spark_udfs.ingest.place import Place
 
 
 def corpus(path: Path) -> Corpus:
-    """The corpus of a file; raises ConfigurationError with a sentence per error."""
+    """The corpus of a file, YAML or Python; raises ConfigurationError with a sentence per error."""
+    if path.suffix == ENDING:
+        return python_corpus(path)
     file = read_declared(path)
     with file.located.naming_places():
         return _corpus(file)

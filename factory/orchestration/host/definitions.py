@@ -12,6 +12,7 @@ from factory.orchestration.host.graph import with_acyclic_groups
 from factory.orchestration.host.input_size import input_bytes
 from factory.orchestration.host.resources import resources
 from factory.settings import Settings
+from factory.suggestions import suggestion
 
 
 @dg.configured(
@@ -50,14 +51,22 @@ def definitions(
 
 
 def require_writers(assets: Iterable[dg.AssetsDefinition]) -> None:
-    """Raise ConfigurationError unless every upstream table is written by one of `assets`."""
+    """Raise ConfigurationError if two of `assets` write a table, or none writes an upstream table."""
     declared = list(assets)
-    written = {key for asset in declared for key in asset.keys}
+    outputs: set[dg.AssetKey] = set()
+    for asset in declared:
+        if common := outputs & asset.keys:
+            raise ConfigurationError(
+                f"Two assets write {min(common).to_user_string()}. Give one of them another `name`, or list "
+                "it once."
+            )
+        outputs |= asset.keys
     for asset in declared:
         for argument, key in asset.keys_by_input_name.items():
-            if key not in written:
+            if key not in outputs:
                 table, reader = (of.to_user_string() for of in (key, min(asset.keys)))
+                writers = sorted(of.to_user_string() for of in outputs)
                 raise ConfigurationError(
                     f"Asset {reader} reads {table} (argument `{argument}`), which no asset writes. "
-                    f"Tables with a writer: {', '.join(sorted(of.to_user_string() for of in written))}."
+                    f"{suggestion(table, writers)}"
                 )

@@ -112,8 +112,8 @@ def _remark(name: str, table: Table, snapshot_id: int) -> list[str]:
 
 
 def checks_of(schema: TableSchema, checks: Sequence[Check] = ()) -> list[Check]:
-    """Return the uniqueness check of the schema's key, followed by `checks`."""
-    return [unique(*schema.key), *checks]
+    """Return the uniqueness check of the schema's key, if it has one, followed by `checks`."""
+    return [unique(*schema.key), *checks] if schema.key else list(checks)
 
 
 def repeated(rows: DataFrame, schema: TableSchema, n: int = 3) -> str:

@@ -56,7 +56,7 @@ def _source(function: Callable[..., Any]) -> bytes:
 
 
 def _name_of(function: Callable[..., Any]) -> str:
-    path = Path(inspect.getfile(function))
+    path = Path(inspect.getfile(inspect.unwrap(function)))
     file = path.relative_to(_ROOT).as_posix() if path.is_relative_to(_ROOT) else path.name
     return f"{file}:{function.__name__}"
 

@@ -48,6 +48,7 @@ from factory.orchestration.table.declaration import (
     PartitionSelection,
     Tables,
 )
+from factory.orchestration.table.frame_columns import with_columns
 from factory.orchestration.table.materialization import leave_out, results, shown_of
 from factory.orchestration.table.partition_groups import PartitionGroup, call
 from factory.orchestration.table.progress import emit
@@ -119,8 +120,9 @@ def materialize(
         return
     try:
         tables, groups = call(function, made, declared)
+        declaration, groups = with_columns(run.lake, declared, groups)
         published, written, rejected = yield from _write_audit_publish(
-            spark, run, declared, made, tables, groups, upstream, listings
+            spark, run, declaration, made, tables, groups, upstream, listings
         )
     except BaseException:
         emit(str(declared.table), "failed")
@@ -128,7 +130,7 @@ def materialize(
     seconds = time.monotonic() - began
     shown = [
         shown_of(output, rows, run.lake.table(output.table).properties)
-        for output, rows in zip(declared.outputs, written, strict=True)
+        for output, rows in zip(declaration.outputs, written, strict=True)
     ]
     note = "; ".join(filter(None, [tables.note, *(str(figures.get(NOTE, "")) for figures in shown)]))
     emit(str(declared.table), "published", published[-1].rows, rejected.get("rejected"), phrase(found), note)

@@ -34,7 +34,7 @@ from pyspark.sql import functions as F
 
 from factory.errors import ConfigurationError, FactoryError
 from factory.ingest.state import total_bytes
-from factory.lake.names import INGEST, TableName
+from factory.lake.names import INGEST, OWN, TableName
 from factory.lake.schemas.base import TableSchema
 from factory.lake_spark.read import read_at
 from factory.orchestration.groups import diagnostics
@@ -166,7 +166,7 @@ def table_asset(
             for output in outputs
         ]
         _DECLARED[key_of(table)] = function, declaration
-        if table.stage == INGEST and not declaration.upstream:
+        if table.stage in (INGEST, OWN) and not declaration.upstream:
             declare_source(key_of(table), _source_bytes(files, input_bytes))
         return dg.multi_asset(
             name=f"{table.namespace}__{table.name}",
@@ -356,7 +356,7 @@ def _require_partitions(
 
 
 def _require_columns(output: Output) -> None:
-    for check in output.checks:
+    for check in output.checks if not output.schema.is_open else ():
         for column in check.columns:
             if column not in output.schema.names:
                 raise ConfigurationError(

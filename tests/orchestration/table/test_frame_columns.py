@@ -1,0 +1,103 @@
+"""The columns of own tables: a table takes those of a DataFrame, or refuses them by name and type."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import types as T
+
+from factory.errors import ConfigurationError
+from factory.lake.names import TableName
+from factory.lake.schemas.base import TableSchema, columns, list_of
+from factory.orchestration.table.frame_columns import frame_columns, require_declared, union
+
+TABLE = TableName("own", "books")
+
+
+def of_frame(**types: T.DataType) -> pa.Schema:
+    return frame_columns(TABLE, T.StructType([T.StructField(name, kind) for name, kind in types.items()]))
+
+
+def test_every_type_of_iceberg_is_taken_and_every_column_may_be_null() -> None:
+    parts = T.StructType([T.StructField("a", T.ArrayType(T.ShortType()), nullable=False)])
+    schema = of_frame(
+        n=T.ByteType(), t=T.TimestampType(), local=T.TimestampNTZType(), m=T.MapType(T.StringType(), parts)
+    )
+    assert schema.field("n").type == pa.int32()
+    assert schema.field("t").type == pa.timestamp("us", tz="UTC")
+    assert schema.field("local").type == pa.timestamp("us")
+    assert schema.field("m").type == pa.map_(pa.string(), pa.struct([("a", list_of(pa.int32()))]))
+    assert all(field.nullable for field in schema)
+
+
+def test_the_partition_of_upstream_rows_is_no_column_of_the_table() -> None:
+    assert of_frame(a=T.LongType(), partition=T.StringType()).names == ["a"]
+
+
+@pytest.mark.parametrize(
+    "fields, sentence",
+    [
+        ({}, "have no column. Return"),
+        ({"a b": T.LongType()}, "have a column named `a b`. Use letters"),
+        ({"a.b": T.LongType()}, "have a column named `a.b`"),
+        ({"1a": T.LongType()}, "have a column named `1a`"),
+        ({"id": T.LongType(), "ID": T.StringType()}, "have the columns `id` and `ID`"),
+        ({"Partition": T.StringType()}, "have a column `Partition`, which every table keeps"),
+        ({"partition": T.LongType()}, "have a column `partition`"),
+        ({"text_at": T.StringType()}, "have a column `text_at`"),
+        (
+            {"x": T.NullType()},
+            "Column `x` of own.books is void, which the lake does not store. All its values",
+        ),
+        ({"x": T.DayTimeIntervalType()}, "is interval day to second, which the lake does not store. Cast it"),
+        (
+            {"x": T.DecimalType(10, 2)},
+            'is decimal(10,2), which the lake does not store. Cast it: `F.col("x")',
+        ),
+        (
+            {"x": T.ArrayType(T.MapType(T.StringType(), T.NullType()))},
+            "Column `x.element.value` of own.books",
+        ),
+        ({"x": T.StructType([T.StructField("a-b", T.LongType())])}, "has a field named `a-b`"),
+        ({"x": T.StructType([])}, "Column `x` of own.books is struct<>"),
+    ],
+)
+def test_what_no_table_can_have_is_refused_by_column(fields: dict[str, T.DataType], sentence: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        of_frame(**fields)
+    assert sentence in str(caught.value)
+    assert "own.books" in str(caught.value)
+
+
+def test_a_table_grows_by_new_columns_keeps_old_ones_and_takes_narrower_numbers() -> None:
+    before = [pa.field("a", pa.int64()), pa.field("b", pa.string())]
+    rows = pa.schema({"c": pa.date32(), "a": pa.int32()})
+    assert union(TABLE, before, rows) == [*before, pa.field("c", pa.date32())]
+    assert union(TABLE, [], rows) == list(rows)
+
+
+@pytest.mark.parametrize(
+    "before, after", [(pa.int32(), pa.int64()), (pa.string(), pa.int64()), (pa.float64(), pa.int64())]
+)
+def test_another_type_is_refused_with_both(before: pa.DataType, after: pa.DataType) -> None:
+    sentence = f"Table own.books has column `a` as {before}, and its function returns {after}. Cast it"
+    with pytest.raises(ConfigurationError, match=sentence):
+        union(TABLE, [pa.field("a", before)], pa.schema({"a": after}))
+
+
+def test_a_declared_schema_is_neither_more_nor_less() -> None:
+    schema = TableSchema(columns(pa.field("id", pa.int64()), pa.field("title", pa.large_string())), ())
+    require_declared(TABLE, pa.schema({"title": pa.string(), "id": pa.int32()}), schema)
+    for rows, sentence in (
+        ({"id": pa.int64()}, "lack column `title`, which its schema declares. Select"),
+        (
+            {"id": pa.int64(), "title": pa.string(), "x": pa.string()},
+            "have column `x`, which its schema does not",
+        ),
+        (
+            {"id": pa.string(), "title": pa.string()},
+            "have column `id` as string, and its schema declares int64",
+        ),
+    ):
+        with pytest.raises(ConfigurationError, match=sentence):
+            require_declared(TABLE, pa.schema(rows), schema)

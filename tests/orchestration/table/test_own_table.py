@@ -1,0 +1,245 @@
+"""Tables of users: declared with the public `table_asset`, made on a real lake, refused in one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from factory.api import source, table_asset
+from factory.errors import ConfigurationError
+from factory.lake.names import TableName
+from factory.lake.tables import Lake
+from factory.orchestration.host.definitions import require_writers
+from factory.orchestration.table.table_asset import declaration_of
+from factory.settings import Settings
+from tests.orchestration.runs import failure, run
+
+LANGUAGES = dg.StaticPartitionsDefinition(["de", "en"])
+
+
+def own(name: str, *columns: Any, n: int = 2, **options: Any) -> dg.AssetsDefinition:
+    """A table of `n` rows with the number `id` and further columns."""
+
+    @table_asset(name=name, **options)
+    def rows(pyspark: Any) -> DataFrame:
+        frame: DataFrame = pyspark.spark_session.range(n).select("id", *columns)
+        return frame
+
+    return rows
+
+
+def rows_of(settings: Settings, name: str, *columns: str) -> list[tuple[Any, ...]]:
+    rows = Lake(settings).read(TableName("own", name), columns).to_pylist()
+    return sorted((tuple(row[column] for column in columns) for row in rows), key=str)
+
+
+@pytest.mark.spark
+def test_the_example_makes_one_partition_at_a_time(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    @table_asset(name=unique, group_name="nl", partitions_def=LANGUAGES)
+    def example_asset(context, pyspark, ingests, partition) -> DataFrame:  # type: ignore[no-untyped-def]
+        df = pyspark.spark_session.range(3).withColumn("language", F.lit(partition))
+        return df.filter("id > 0")
+
+    assert run(lake_settings, example_asset, partition_key="de").success
+    assert run(lake_settings, example_asset, partition_key="en").success
+    assert run(lake_settings, example_asset, partition_key="de").success
+    partitions = [(1, "de", "de"), (1, "en", "en"), (2, "de", "de"), (2, "en", "en")]
+    assert rows_of(lake_settings, unique, "id", "language", "partition") == partitions
+    assert {spec.group_name for spec in example_asset.specs} == {"nl"}
+    table = Lake(lake_settings).table(TableName("own", unique))
+    assert [field.name for field in table.spec().fields] == ["partition"]
+
+
+@pytest.mark.spark
+def test_a_table_without_a_schema_grows_and_is_reused(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    parts = F.struct(F.lit("a").alias("a"), F.array(F.lit(1.5)).alias("b")).alias("nested")
+    plain = own(unique, key="id")
+
+    @table_asset(name=f"{unique}_down", upstream={"rows": f"own.{unique}"})
+    def down(rows: DataFrame) -> DataFrame:
+        return rows.where("id > 0")
+
+    assert run(lake_settings, plain, down).success
+    assert run(lake_settings, own(unique, parts, key="id"), down).success
+    assert rows_of(lake_settings, unique, "id", "nested") == [
+        (0, {"a": "a", "b": [1.5]}),
+        (1, {"a": "a", "b": [1.5]}),
+    ]
+    rerun = run(lake_settings, own(unique, parts, key="id"), down, reuse=True)
+    [event] = rerun.asset_materializations_for_node(f"own__{unique}_down")
+    assert event.metadata["reused"].value is True
+    # The column stays, because older snapshots have it.
+    assert run(lake_settings, own(unique, key="id"), down).success
+    assert rows_of(lake_settings, unique, "id", "nested") == [(0, None), (1, None)]
+    other_type = run(lake_settings, own(unique, F.lit(1).alias("nested")))
+    assert f"Table own.{unique} has column `nested` as struct<" in failure(other_type)
+
+
+@pytest.mark.spark
+def test_every_type_is_written_read_and_fingerprinted(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    columns = [
+        F.lit(None).cast("double").alias("nothing"),
+        F.expr("CASE WHEN id = 0 THEN double('NaN') ELSE double('inf') END").alias("odd"),
+        F.expr("tinyint(id)").alias("small"),
+        F.expr("float(id)").alias("single"),
+        F.expr("date '2024-02-29'").alias("day"),
+        F.expr("timestamp '2024-02-29 10:00:00'").alias("instant"),
+        F.expr("timestamp_ntz '2024-02-29 10:00:00'").alias("local"),
+        F.expr("map('a', array(named_struct('b', map(1, true))))").alias("deep"),
+        F.expr("unhex('ff')").alias("content"),
+        F.lit(1).alias("größe"),
+    ]
+    assert run(lake_settings, own(unique, *columns)).success
+    table = Lake(lake_settings).published(TableName("own", unique))
+    [first, _] = sorted(Lake(lake_settings).read(table.table).to_pylist(), key=lambda row: row["id"])
+    assert (first["small"], first["content"], first["größe"]) == (0, b"\xff", 1)
+    assert first["deep"] == [("a", [{"b": [(1, True)]}])]
+    assert run(lake_settings, own(unique, *columns)).success
+    assert Lake(lake_settings).published(table.table).lineage.content == table.lineage.content
+
+
+@pytest.mark.spark
+def test_a_declared_schema_and_a_key_hold(spark: SparkSession, lake_settings: Settings, unique: str) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("word", pa.string())])
+    word = F.lit("w").alias("word")
+    assert run(lake_settings, own(unique, word, schema=schema, key="id")).success
+    twice = run(lake_settings, own(unique, word, schema=schema, key="word"))
+    assert f"own.{unique}: unique_word (1 violation, for example w" in failure(twice)
+    lacking = failure(run(lake_settings, own(unique, schema=schema)))
+    assert lacking.startswith(f"The rows of own.{unique} lack column `word`, which its schema declares.")
+    assert "have no column `isbn`, which its key" in failure(
+        run(lake_settings, own(f"{unique}b", key="isbn"))
+    )
+
+
+@pytest.mark.spark
+def test_the_error_of_a_function_in_a_worker_is_seen(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    def year(_: int) -> int:
+        raise ValueError('no year in "n. d."')
+
+    udf = F.udf(year, "int")("id").alias("year")
+    assert failure(run(lake_settings, own(unique, udf))) == 'ValueError: no year in "n. d."'
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "rows, sentence",
+    [
+        (lambda _: None, "returns nothing. End it with `return` and a DataFrame."),
+        (lambda frame: frame.toPandas(), "Return `pyspark.spark_session.createDataFrame(frame)`."),
+        (lambda frame: frame.toArrow(), "Return `pyspark.spark_session.createDataFrame(frame)`."),
+        (lambda _: [1], "returns builtins.list. Return a DataFrame of Spark."),
+        (lambda frame: frame.select("id", "id"), "have the columns `id` and `id`"),
+    ],
+)
+def test_other_results_are_one_sentence(
+    spark: SparkSession, lake_settings: Settings, unique: str, rows: Any, sentence: str
+) -> None:
+    @table_asset(name=unique)
+    def odd(pyspark: Any) -> Any:
+        return rows(pyspark.spark_session.range(1))
+
+    assert sentence in failure(run(lake_settings, odd))
+
+
+@pytest.mark.spark
+def test_an_own_table_is_a_dataset_by_way_of_a_source(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    @source(name=unique, upstream={"rows": TableName("own", unique)})
+    def texts(rows: DataFrame) -> DataFrame:
+        return rows.selectExpr("id AS key", "if(id = 0, '', 'a text') AS text", "id * 2 AS twice")
+
+    assert run(lake_settings, own(unique, n=3), texts).success
+    rows = Lake(lake_settings).read(TableName("raw", unique), ["key", "metadata"]).to_pylist()
+    assert sorted((row["key"], row["metadata"]) for row in rows) == [
+        ("1", [("twice", "2")]),
+        ("2", [("twice", "4")]),
+    ]
+    assert Lake(lake_settings).published(TableName("raw", f"{unique}_rejected")).rows == 1
+
+    @source(name=unique, upstream={"rows": TableName("own", unique)}, max_rejected=0.1)
+    def strict(rows: DataFrame) -> DataFrame:
+        return rows.selectExpr("id AS key", "if(id = 0, null, 'a text') AS text")
+
+    assert "1 of 3 rows are rejected" in failure(run(lake_settings, own(unique, n=3), strict))
+
+
+def frame() -> DataFrame:
+    raise AssertionError("declared, never called")
+
+
+@pytest.mark.parametrize(
+    "options, sentence",
+    [
+        ({"name": "Books"}, "`Books` is not a table name"),
+        ({"name": "packed.web"}, "`packed.web` is not a table name"),
+        ({"group_name": "a b"}, "`a b` is not a group"),
+        ({"schema": {"id": "long"}}, "The schema of own.frame is dict. Give a schema of pyarrow"),
+        (
+            {"schema": pa.schema({"id": pa.int64()}), "key": "key"},
+            "The key of own.frame is `key`, which is not",
+        ),
+        ({"schema": pa.schema({"a b": pa.int64()})}, "have a column named `a b`"),
+        ({"schema": pa.schema({"t": pa.time64("us")})}, "Column `t` of own.frame is time(6), which the lake"),
+        ({"schema": pa.schema({"t": pa.dictionary(pa.int8(), pa.month_day_nano_interval())})}, "Spark lacks"),
+        ({"upstream": {"rows": "own.rows"}}, "`upstream` names `rows`, which is not an argument"),
+    ],
+)
+def test_a_wrong_declaration_is_one_sentence(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        table_asset(**options)(frame)
+    assert sentence in str(caught.value)
+
+
+def test_arguments_are_upstream_tables_or_refused() -> None:
+    @table_asset()
+    def both(own_books: DataFrame, raw_web: DataFrame, pyspark: Any) -> DataFrame:
+        return own_books
+
+    assert declaration_of(both).upstream == {
+        "own_books": TableName("own", "books"),
+        "raw_web": TableName("raw", "web"),
+    }
+    with pytest.raises(ConfigurationError, match="takes a `partition` and is declared without partitions"):
+
+        @table_asset()
+        def of_language(partition: str) -> DataFrame:
+            return frame()
+
+    with pytest.raises(ConfigurationError, match="Argument `books` names no table"):
+
+        @table_asset()
+        def unknown(books: DataFrame) -> DataFrame:
+            return books
+
+
+def test_two_tables_of_one_name_and_a_missing_table_are_named() -> None:
+    books, again = own("books"), own("books")
+    with pytest.raises(ConfigurationError, match=r"Two assets write own\.books"):
+        require_writers([books, again])
+
+    @table_asset()
+    def down(own_boks: DataFrame) -> DataFrame:
+        return own_boks
+
+    with pytest.raises(ConfigurationError, match=r"reads own\.boks .* Did you mean `own\.books`"):
+        require_writers([books, down])
+
+
+def test_the_files_of_a_table_are_its_size_and_its_reason(tmp_path: Path) -> None:
+    assert declaration_of(own("books", files=lambda _: [tmp_path])).files is not None
