@@ -39,6 +39,7 @@ from factory.lake.servers import BucketMissing
 from factory.settings import Settings
 from tests.blender.global_batches.killed_blend_producers import LANES, MESH, check_blend_run, state_of
 from tests.blender.global_batches.killed_processes import check_run
+from tests.blender.global_batches.killed_runs import check_retention
 from tests.blender.global_batches.store.creators import check_one_winner_each
 from tests.blender.global_batches.store.proxy import Proxy, proxy_of
 from tests.blender.lakes import CODE, make_lake
@@ -337,3 +338,16 @@ def test_every_batch_arrives_once_whoever_is_killed(
     notes = tmp_path / "notes"
     notes.mkdir()
     check_run(uri, notes, batch_kills, batch_seed, settings, **settings.environment())
+
+
+@pytest.mark.invariant(
+    "Reclaiming deletes no batch that an open run may ask for, under crashes, takeovers, rollbacks, zombies "
+    "and lost, repeated or delayed requests: the floor never falls, a restart is never refused what its run "
+    "held, and a quiet reclaimer leaves only live batches. No rule of the protocol can be left out."
+)
+def test_no_live_batch_is_deleted_whoever_is_killed(
+    settings: Settings, uri: str, tmp_path: Path, batch_kills: int, batch_seed: int
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    check_retention(uri, notes, batch_kills, batch_seed, settings, **settings.environment())

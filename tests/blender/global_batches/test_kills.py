@@ -15,6 +15,7 @@ from blender.trainer.local import LocalBlender, open_blend
 from factory.settings import Settings
 from tests.blender.global_batches.killed_blend_producers import LANES, MESH, check_blend_run, state_of
 from tests.blender.global_batches.killed_processes import check_run
+from tests.blender.global_batches.killed_runs import check_retention
 from tests.blender.lakes import CODE, make_lake
 
 pytestmark = pytest.mark.process
@@ -34,6 +35,19 @@ def test_every_batch_arrives_once_whoever_is_killed(
     notes = tmp_path / "notes"
     notes.mkdir()
     check_run(f"{tmp_path}/run", notes, batch_kills, batch_seed, Settings(home=tmp_path))
+
+
+@pytest.mark.invariant(
+    "Reclaiming deletes no batch that an open run may ask for, under crashes, takeovers, rollbacks, zombies "
+    "and lost, repeated or delayed requests: the floor never falls, a restart is never refused what its run "
+    "held, and a quiet reclaimer leaves only live batches. No rule of the protocol can be left out."
+)
+def test_no_live_batch_is_deleted_whoever_is_killed(
+    tmp_path: Path, batch_kills: int, batch_seed: int
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    check_retention(f"{tmp_path}/run", notes, batch_kills, batch_seed, Settings(home=tmp_path))
 
 
 @pytest.mark.invariant(
