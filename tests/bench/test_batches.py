@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bench.batches import commits, slices, start, stores
+from bench.batches import commits, retention, slices, start, stores
 from bench.batches.objects import Calls
 from blender.global_batches.log import names
 from blender.global_batches.log.client import Client
@@ -66,3 +66,11 @@ def test_producers_commit_until_they_have_their_attempts_and_the_log_has_what_th
     assert outcome.n_bytes % outcome.batches == 0
     assert min(outcome.seconds, outcome.lag_s, outcome.window_s, outcome.batches) > 0
     assert 0 < outcome.success <= 1
+
+
+def test_the_bytes_that_a_run_holds_stay_within_its_max_lag(tmp_path: Path) -> None:
+    first_run = retention.train(tmp_path / "run", steps=200, batch_bytes=4_096, keep=2, max_lag=30)
+    whole = retention.train(tmp_path / "whole", steps=200, batch_bytes=4_096, keep=2, max_lag=None)
+    assert (first_run.is_whole, whole.is_whole) == (True, True)
+    assert (first_run.n_deleted, whole.n_deleted) == (200 - retention.EVERY, 0)
+    assert first_run.peak <= (30 + retention.EVERY + 1) * whole.n_bytes[-1] / 200

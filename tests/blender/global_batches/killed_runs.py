@@ -72,8 +72,8 @@ def train(uri: str, run: str, folder: Path) -> None:
     dice = random.Random()
     own = TrainingRun(uri, run, every=STEPS_BETWEEN)
     reader = BatchReader(uri)
-    saved = folder / f"checkpoints-{run}"
-    on_disk = json.loads(saved.read_text()) if saved.exists() else {}  # looked for after the takeover
+    file = folder / f"checkpoints-{run}"
+    on_disk = json.loads(file.read_text()) if file.exists() else {}  # looked for after the takeover
     live = {name: step for name, step in on_disk.items() if step >= own.held_steps.first_step}
     step = max(live.values(), default=own.held_steps.first_step)
     with (folder / f"trained-{run}").open("a") as notes:
@@ -90,9 +90,9 @@ def train(uri: str, run: str, folder: Path) -> None:
                 own.checkpoint("zombie", step)  # a process that was replaced learns it here
                 raise
             live = dict([*live.items(), (f"at-{step}", step)][-KEPT:])
-            draft = saved.with_suffix(f".{dice.getrandbits(32)}")
+            draft = file.with_suffix(f".{dice.getrandbits(32)}")
             draft.write_text(json.dumps(live))
-            draft.replace(saved)  # by a zombie too: its successor finds none that it holds
+            draft.replace(file)  # by a zombie too: its successor finds none that it holds
             own.checkpoint(f"at-{step}", step, keep=KEPT)
             if dice.random() < 0.2:
                 name = dice.choice(list(own.held_steps.checkpoints))
@@ -169,8 +169,8 @@ def _compare_objects(uri: str, settings: Settings) -> None:
         reclaim_batches(uri, settings=settings)
     status = namespace_status(uri, settings=settings)
     first = status.runs[0].first_step
-    left = open_store(uri, settings).run(list_names(names.BATCHES))
-    assert (status.reclaimable, status.orphans, len(left)) == (0, 0, status.steps - first)
+    stored_names = open_store(uri, settings).run(list_names(names.BATCHES))
+    assert (status.reclaimable, status.orphans, len(stored_names)) == (0, 0, status.steps - first)
     assert [step.offset for step in BatchReader(uri, settings=settings).read(StepRange(first), 0)] == list(
         range(first, status.steps)
     )
