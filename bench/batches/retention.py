@@ -35,8 +35,8 @@ SETTINGS = ((2, 80), (20, 280))
 """Live checkpoints and `max_lag`: the default, and as the paper's peak suggests."""
 DATA = f"`retention`: {STEPS:,} batches of 32 x 100 KiB, a checkpoint every {EVERY} steps"
 CAVEATS = (
-    "`retention`: the peak is predicted from `max_lag` alone, and one batch in flight. Between a mark and the "
-    f"end of the reclaimer the producer may write up to {EVERY} more; the bytes are counted then, too.",
+    "`retention`: the peak is predicted from `max_lag` alone, and one batch in flight. Between a mark and "
+    f"the end of the reclaimer the producer may write up to {EVERY} more; the bytes are counted then, too.",
     f"`retention`: a step of training takes {1e3 * STEP_S:.0f} ms, so that the producer waits.",
     "`retention`: the paper saves 72.0 % with `max_lag` 80 and does not say how many checkpoints are live. "
     "Its peak of 9.76 GiB is 283 of its batches, which 20 live checkpoints explain.",
