@@ -82,6 +82,9 @@ DATATROVE_WARC = Peer(
         "orjson==3.11.4",
     ),
 )
+DATATROVE_READERS = Peer(
+    "datatrove-readers", ("datatrove[io,s3]==0.10.1", "s3fs==2026.9.0", "orjson==3.11.4", "pyarrow==26.0.1")
+)
 MINHASH = Peer("minhash", ("datasketch==2.0.0", "rensa==0.5.0", "scipy==1.17.1", "pyarrow==26.0.1"))
 SEQPACKER = Peer("seqpacker", ("seqpacker==0.1.3", "numpy==2.4.6"))
 FLORET = Peer("floret", ("floret==0.10.5", "numpy==1.26.4"))  # its predict fails with numpy 2
