@@ -34,6 +34,7 @@ from blender.global_batches.rank_slice import GlobalBatchSlice
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.stored_rows import is_packed_rows, packed_rows
 from blender.global_batches.training_run import OLDEST
+from blender.spec.whole_number import whole_number
 from blender.trainer.launch import launched_rank
 from blender.trainer.step_dataset import StepDataset
 from blender.trainer.torch import FIELDS
@@ -103,15 +104,17 @@ class BatchDataset(StepDataset[int]):
         """The steps that the run holds. Raises InvalidRequest for a dataset without a run."""
         return self._own_run().held_steps
 
-    def checkpointed(self, name: str, keep: int = 2) -> None:
+    def checkpointed(self, name: str, keep: int = 2, *, step: int | None = None) -> None:
         """Hold the steps after the last one taken for a checkpoint, and drop all but the last `keep`.
+
+        Where workers of a DataLoader take the steps, give the `step` after the last one that was trained on.
 
         In a job of `torch.distributed` every rank calls it: rank 0 marks, and all ranks return or raise.
         Call it once the checkpoint is written, and the files of the dropped ones are deleted. Raises RunTaken
         if another process has opened the run, or somebody has closed it.
         """
         run = self._own_run()
-        step = int(self.state_dict()["step"])
+        step = int(self.state_dict()["step"]) if step is None else whole_number(step, "step")
         run.require_agreement(step)
         run.apply(lambda own: own.checkpoint(name, step, keep))
 

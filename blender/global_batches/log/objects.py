@@ -47,8 +47,9 @@ _values = attrgetter(*_FIELDS)  # of a descriptor; a tenth of the time of `astup
 class Floor:
     """The limit of deletion: versions of the log up to `version`, and batches of the steps before `step`.
 
-    `deleted`, `marks` and `runs` belong to deletion by checkpoints of training runs: the steps with deleted
-    batches, the marks that this record includes, and the steps that open runs hold.
+    `deleted`, `marks`, `runs` and `deleted_bytes` belong to deletion by checkpoints of training runs: the
+    steps with deleted batches, the marks that this record includes, the open runs after these marks, and the
+    bytes of the deleted batches.
     """
 
     version: int = 0
@@ -56,6 +57,7 @@ class Floor:
     deleted: int = 0
     marks: int = 0
     runs: Mapping[str, Json] | None = None
+    deleted_bytes: int = 0
 
 
 def delta_to_bytes(delta: Delta) -> bytes:

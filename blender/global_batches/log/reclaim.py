@@ -35,7 +35,7 @@ class Reclaimed:
     orphans: int
     """Objects of batches that no version of the log names, and none can name any more."""
     live_bytes: int
-    """The bytes of all other committed batches."""
+    """The bytes of all committed batches that are left."""
     runs: Runs
     """The open runs."""
 
@@ -52,15 +52,11 @@ def reclaim(
     step = max(floor.step, _step(state, runs, without_runs)) if dry else floor.step
     watermark = runs.watermark
     stop = min(step, state.steps, step if watermark is None else watermark)
-    dead, _ = yield from _between(client, state, floor.deleted, stop)
-    live, are_all_known = yield from _between(client, state, stop, state.steps)
-    live_names = {batch.name for batch in (*live, *state.waiting)}
+    dead, are_all_known = yield from _between(client, state, floor.deleted, stop)
     orphans: set[str] = set()
-    if are_all_known and count_orphans:
-        batches = yield from list_names(names.BATCHES)
-        orphans = {name for name in batches if _is_garbage(state, live_names, name)} - {
-            batch.name for batch in dead
-        }
+    if count_orphans:
+        orphans = (yield from _orphans(client, state, max(floor.deleted, stop))) - {b.name for b in dead}
+    n_bytes = sum(batch.n_bytes for batch in dead)
     if not dry:
         for batch in dead:
             yield from delete(batch.name)
@@ -68,15 +64,10 @@ def reclaim(
             yield from delete(name)
         yield from _delete_segments(stop)
         yield from checkpoints.trim(client, state.version - state.version % client.checkpoint_versions)
-        yield from _record(client, stop)
-    return Reclaimed(
-        step=stop,
-        batches=len(dead),
-        n_bytes=sum(batch.n_bytes for batch in dead),
-        orphans=len(orphans),
-        live_bytes=sum(batch.n_bytes for batch in (*live, *state.waiting)),
-        runs=runs,
-    )
+        if are_all_known:  # otherwise another reclaimer has come further, and records it
+            yield from _record(client, stop, floor.deleted_bytes + n_bytes)
+    live_bytes = state.n_bytes - floor.deleted_bytes - n_bytes
+    return Reclaimed(stop, len(dead), n_bytes, len(orphans), live_bytes, runs)
 
 
 def _raised(client: Client, without_runs: bool, dry: bool) -> Routine[tuple[LogState, Floor, Runs]]:
@@ -129,6 +120,16 @@ def _require_unheld(client: Client, first: int) -> Routine[None]:
         )
 
 
+def _orphans(client: Client, state: LogState, first: int) -> Routine[set[str]]:
+    """The listed objects that no step from `first` on has, or can have; none if such steps are not known."""
+    live, are_all_known = yield from _between(client, state, first, state.steps)
+    if not are_all_known:
+        return set()
+    live_names = {batch.name for batch in (*live, *state.waiting)}
+    batches = yield from list_names(names.BATCHES)
+    return {name for name in batches if _is_garbage(state, live_names, name)}
+
+
 def _is_garbage(state: LogState, live_names: set[str], name: str) -> bool:
     """Whether an object that was listed after the state was read can be of no visible step, now or later.
 
@@ -151,9 +152,9 @@ def _delete_segments(stop: int) -> Routine[None]:
             yield from delete(name)
 
 
-def _record(client: Client, stop: int) -> Routine[None]:
-    """Record that the batches before a step are deleted, so that nobody deletes them again."""
+def _record(client: Client, stop: int, n_bytes: int) -> Routine[None]:
+    """Record that the batches before a step, of so many bytes, are deleted; nobody deletes them again."""
     floor = yield from floors.current(client)
     while floor.deleted < stop:
-        yield from floors.append(client, replace(floor, deleted=stop))
+        yield from floors.append(client, replace(floor, deleted=stop, deleted_bytes=n_bytes))
         floor = yield from floors.current(client)

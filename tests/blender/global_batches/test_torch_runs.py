@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
+from torch.utils.data import DataLoader
 
 from blender.errors import InvalidRequest
 from blender.global_batches.errors import BatchesGone, CheckpointDropped, RunTaken
@@ -100,6 +101,13 @@ def test_workers_and_copies_read_and_hold_nothing(uri: str) -> None:
         copy.copy(steps).checkpointed("ckpt")
     steps.checkpointed("ckpt")
     assert steps.held_steps.checkpoints == {"ckpt": 1}
+    for item in DataLoader(steps, batch_size=None, num_workers=1, multiprocessing_context="spawn"):
+        if item["offset"] == 4:
+            break
+    with pytest.raises(InvalidRequest):
+        steps.checkpointed("by-workers")
+    steps.checkpointed("by-workers", step=5)
+    assert steps.held_steps.checkpoints == {"ckpt": 1, "by-workers": 5}
 
 
 @pytest.mark.parametrize("options", [{"every": 3}, {"offset": "oldest"}])

@@ -144,7 +144,7 @@ LIFECYCLE_RULES = {
         seed=49, changes=((marks, "if before is None or not before.is_accepted:", "if True:"),)
     ),
     "a takeover inherits": Rule(
-        seed=46,
+        seed=55,
         changes=(
             (
                 marks,
