@@ -101,8 +101,8 @@ def test_workers_and_copies_read_and_hold_nothing(uri: str) -> None:
         copy.copy(steps).checkpointed("ckpt")
     steps.checkpointed("ckpt")
     assert steps.held_steps.checkpoints == {"ckpt": 1}
-    for item in DataLoader(steps, batch_size=None, num_workers=1, multiprocessing_context="spawn"):
-        if item["offset"] == 4:
+    for tensors in DataLoader(steps, batch_size=None, num_workers=1, multiprocessing_context="spawn"):
+        if tensors["offset"] == 4:
             break
     with pytest.raises(InvalidRequest):
         steps.checkpointed("by-workers")
