@@ -40,6 +40,7 @@ from factory.ingest.state import listing
 from factory.ingest.web_pages import refuse_pages
 from factory.lake.registration import Candidates
 from factory.lake.schemas.ingest import RAW, REJECTED, TEXT_AT
+from factory.lake_spark.storage import storage_of
 from factory.settings import CATALOG_NAME
 from spark_udfs.ingest.address import place_of
 from spark_udfs.ingest.html import WebPages
@@ -76,6 +77,7 @@ class Ingests:
         self._spark = spark
         self._part_bytes = part_bytes
         self._warehouse = spark.conf.get(f"spark.sql.catalog.{CATALOG_NAME}.warehouse", "")
+        self._storage = storage_of(spark)
         self._read: list[Ingested] = []
 
     def files(
@@ -175,7 +177,7 @@ class Ingests:
         Iceberg can read where they are get registered, not rewritten, unless texts are made of other fields.
         """
         origin, fields = Origin(source or "", license=license), fields or Fields()
-        candidates = None if fields.text_column is None else Candidates(fields.text_column)
+        candidates = None if fields.text_column is None else Candidates(fields.text_column, self._storage)
         work = first_names(files_of("parquet", paths, origin), limit)
         if candidates is not None:
             work = registering(work, candidates, self._warehouse, limit)

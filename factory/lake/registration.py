@@ -11,7 +11,8 @@ import os
 import stat
 import struct
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -20,7 +21,8 @@ from pyiceberg.exceptions import ValidationError
 
 from factory.errors import DamagedFile
 from factory.lake.catalog import make_namespace
-from factory.lake.files.location import SCHEME, location
+from factory.lake.files.location import SCHEME, local_path
+from factory.lake.files.storage import opened
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
@@ -49,43 +51,46 @@ class Candidates:
     """Parquet files to register together: the suitable ones, and a reason for each of the others.
 
     A file is suitable if Iceberg can add it unchanged, its column `text` holds plain strings, and its columns
-    match the first suitable file. Only footers are read.
+    match the first suitable file. Only footers are read, with the lake's options `storage` if they are in a
+    store.
     """
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, storage: Mapping[str, str] = MappingProxyType({})) -> None:
+        self._text, self.storage = text, storage
         self._table: TableMetadata | None = None
         self.columns: pa.Schema | None = None
         self.files: list[str] = []
         self.refused: dict[str, str] = {}
         self.rows = 0  # of the suitable files
 
-    def offer(self, path: bytes, name: str) -> bool:
-        """Whether the file at `path` is suitable; `name` is its name in `refused`."""
+    def offer(self, file: str, name: str) -> bool:
+        """Whether the file at a location is suitable; `name` is its name in `refused`."""
         from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException
 
         try:
-            trouble = self._trouble(path)
+            trouble = self._trouble(file)
         except (*_REFUSED, UnsupportedPyArrowTypeException) as error:
             trouble = f"Iceberg cannot take it as it is: {' '.join(str(error).split())}"
         except (struct.error, ArithmeticError):  # from the bounds that the footer states
             trouble = "a column has a number or a time beyond the range of its type in Iceberg"
         if trouble is None:
-            self.files.append(location(path))
+            self.files.append(file)
         else:
             self.refused[name] = trouble
         return trouble is None
 
-    def _trouble(self, path: bytes) -> str | None:
+    def _trouble(self, file: str) -> str | None:
         from pyiceberg.io import load_file_io
         from pyiceberg.io.pyarrow import parquet_file_to_data_file
 
-        shown = os.fsdecode(path)
-        if not stat.S_ISREG(os.lstat(path).st_mode):
+        path = local_path(file)
+        shown = path or file
+        if path is not None and not stat.S_ISREG(os.lstat(path).st_mode):
             return "it is not a regular file"
         if set(shown) & set(_NOT_IN_A_LOCATION) or not shown.isprintable():
             return f"its path holds one of `{_NOT_IN_A_LOCATION}`, or an unprintable character"
-        found = pq.read_schema(shown)
+        with opened(file, self.storage) as stream:
+            found = pq.read_schema(stream)
         if any(_FIELD_ID in (of.metadata or {}) for of in found):
             return "its columns carry the ids of another Iceberg table"
         if twice := [name for name, n in Counter(found.names).items() if n > 1]:
@@ -96,7 +101,8 @@ class Candidates:
         if self.columns is not None and columns != self.columns:
             return "its columns are not those of the first file"
         table = self._table or _table_of(columns)
-        data_file = parquet_file_to_data_file(load_file_io(), table, location(path))  # as `add_files` does
+        io = load_file_io(dict(self.storage), file)
+        data_file = parquet_file_to_data_file(io, table, file)  # as `add_files` does
         self.columns, self._table = columns, table
         self.rows += data_file.record_count
         return None

@@ -20,7 +20,7 @@ from factory.lake.catalog import asking_catalog, make_namespace, open_catalog
 from factory.lake.catalog_file import table_files
 from factory.lake.files.damage import UNPARSED, damaged_metadata, planning, require_manifests, scanning
 from factory.lake.files.location import local_path
-from factory.lake.files.registered import filled
+from factory.lake.files.registered import RegisteredTexts, filled
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import STAGE_OF_NAMESPACE, TableName
@@ -291,7 +291,7 @@ class Lake:
         arrow = ArrowScan(table.metadata, table.io, scan.projection(), scan.row_filter, limit=limit)
         with scanning(table, tasks, ["*"]):
             rows = arrow.to_table(tasks)
-        rows = filled(rows)
+        rows = filled(rows, RegisteredTexts(table.io.properties))
         return rows.drop_columns(["content_hash"]) if verified and not hashed else rows
 
 

@@ -12,12 +12,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial, reduce
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from factory.lake.files.fetch import STORAGE
-from factory.settings import CATALOG_NAME
+from factory.lake_spark.storage import storage_of
 from spark_udfs.column_fetch import Function, Scattered, over_columns, over_scattered, over_texts
 
 # Rows of a file per task. Each task decodes its row group from the start: with 4,096 rows the workers of a
@@ -48,7 +47,7 @@ def map_texts(located: DataFrame, function: Function, schema: StructType | str) 
 
     `function` receives the rows of one part of a file together, in file order.
     """
-    read = partial(over_texts, storage=_storage(located.sparkSession), function=function)
+    read = partial(over_texts, storage=storage_of(located.sparkSession), function=function)
     return _together(located).mapInArrow(read, schema)
 
 
@@ -56,7 +55,7 @@ def map_columns(
     located: DataFrame, columns: Sequence[str], function: Function, schema: StructType | str
 ) -> DataFrame:
     """`map_texts` for other columns than `text`."""
-    storage = _storage(located.sparkSession)
+    storage = storage_of(located.sparkSession)
     read = partial(over_columns, storage=storage, columns=list(columns), function=function)
     return _together(located).mapInArrow(read, schema)
 
@@ -69,7 +68,7 @@ def map_scattered(
     `function` receives them with `file` and `row`, and a reader of `column` (of type `kind`) for the rows it
     chooses. Each read costs one page, so the table has small pages.
     """
-    storage = _storage(located.sparkSession)
+    storage = storage_of(located.sparkSession)
     read = partial(over_scattered, storage=storage, column=column, kind=kind, function=function)
     return located.mapInArrow(read, schema)
 
@@ -79,9 +78,3 @@ def _together(located: DataFrame) -> DataFrame:
     # An explicit number keeps Spark from coalescing these small rows into one task.
     together = located.repartition(tasks, "file", F.floor(F.col("row") / _ROWS_TOGETHER))
     return together.sortWithinPartitions("file", "row")
-
-
-def _storage(spark: SparkSession) -> dict[str, str]:
-    """Return the options for opening the lake's files."""
-    found = {name: spark.conf.get(f"spark.sql.catalog.{CATALOG_NAME}.{name}", None) for name in STORAGE}
-    return {name: value for name, value in found.items() if value is not None}

@@ -17,8 +17,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from factory.lake.files.location import local_path
 from factory.lake.files.parquet import fault, open_parquet
 from factory.lake.files.registered import TextLocation
+from factory.lake.files.storage import stamp_of
 from spark_udfs.ingest.bounds import most_bytes
 from spark_udfs.ingest.compression import bomb
 from spark_udfs.ingest.field_paths import cell_or_none
@@ -56,10 +58,9 @@ def parquet_file(source: Input, fields: Fields, *, registered: bool = False) -> 
             n_bytes = size_of(file)
             text_at = None
             if registered:
-                modified_ns = source.place.state(source.name).modified_ns
-                text_at = TextLocation(
-                    source.place.location(source.name), fields.text, -1, n_bytes, modified_ns
-                )
+                state, location = source.place.state(source.name), source.place.location(source.name)
+                stamp = stamp_of(state.version) if local_path(location) is None else state.modified_ns
+                text_at = TextLocation(location, fields.text, -1, n_bytes, stamp)
             try:
                 refuse_deep_footer(file)
                 try:

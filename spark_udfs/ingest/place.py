@@ -5,8 +5,7 @@ they work on any place. Names are bytes, relative to the place, with `/` between
 the place itself. `LocalFiles` is a folder or a file of this machine, `RemoteFiles` one elsewhere,
 and `MatchingFiles` the files of either that match a pattern.
 
-Some work needs a file system and stays on this machine: Iceberg registers the Parquet files that have a
-local path (`factory/ingest/registering.py`), the Python installation is read where it is installed
+Some work needs a file system and stays on this machine: the Python installation is read where it is installed
 (`factory/ingest/installation.py`), and the words and files of a declaration, such as a datasets file or a
 chat template, are not inputs.
 """

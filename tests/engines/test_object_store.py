@@ -23,7 +23,8 @@ from factory.cli import main, root
 from factory.cli.serving import blender_process
 from factory.errors import ConfigurationError, FactoryError, MachineError
 from factory.lake.catalog import spark_properties, spark_secrets
-from factory.lake.files.fetch import STORAGE, LocatedTexts
+from factory.lake.files.fetch import LocatedTexts
+from factory.lake.files.storage import STORAGE
 from factory.lake.names import raw
 from factory.lake.servers import create_bucket, probe_conditional_put, probe_store
 from factory.lake.store import object_store as opened

@@ -12,8 +12,8 @@ from obstore.store import S3Store
 from blender.errors import CorruptPage, SourceGone
 from blender.parquet.matrix import get_idx_matrix, open_idx_matrix, read_page, shuffle_index
 from blender.parquet.page_ranges import StoreRanges
-from factory.lake.files.fetch import S3_ENDPOINT, S3_KEY_ID, S3_REGION, S3_SECRET
 from factory.lake.files.random_access import ScatteredRows
+from factory.lake.files.storage import S3_ENDPOINT, S3_KEY_ID, S3_REGION, S3_SECRET
 from tests.blender.parquet_files import every_type, leaves, oracle, write
 from tests.engines.processes import ObjectStore
 

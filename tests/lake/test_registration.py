@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from factory.lake.files.location import location as file_location
 from factory.lake.registration import Candidates
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.parquet import parquet_file
@@ -76,7 +76,7 @@ def test_a_file_with_two_columns_of_one_name_is_rewritten(tmp_path: Path) -> Non
 def offered(folder: Path, table: pa.Table) -> Candidates:
     pq.write_table(table, folder / "a.parquet")
     candidates = Candidates("text")
-    candidates.offer(os.fsencode(folder / "a.parquet"), "a")
+    candidates.offer(file_location(folder / "a.parquet"), "a")
     return candidates
 
 

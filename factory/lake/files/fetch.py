@@ -6,32 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import fs
 
 from factory.lake.files.location import local_path
 from factory.lake.files.parquet import open_parquet, reading
 from factory.lake.files.registered import RegisteredTexts
 from factory.lake.files.sequential import ForwardReader
+from factory.lake.files.storage import opened
 from factory.lake.schemas.ingest import TEXT_AT
-
-S3_ENDPOINT, S3_REGION = "s3.endpoint", "client.region"
-S3_KEY_ID, S3_SECRET = "s3.access-key-id", "s3.secret-access-key"
-STORAGE = (S3_ENDPOINT, S3_REGION, S3_KEY_ID, S3_SECRET)
-"""Properties of Spark's catalog for opening files that are not local."""
-
-
-def opened(file: str, storage: Mapping[str, str]) -> pa.NativeFile:
-    """Open a data file for reading; `storage` holds the lake's `STORAGE` options, empty on local disk."""
-    local = local_path(file)
-    if local is not None:
-        return pa.OSFile(local)
-    store = fs.S3FileSystem(
-        endpoint_override=storage.get(S3_ENDPOINT),
-        region=storage.get(S3_REGION),
-        access_key=storage.get(S3_KEY_ID),
-        secret_key=storage.get(S3_SECRET),
-    )
-    return store.open_input_file(file.partition(":")[2].lstrip("/"))
 
 
 class LocatedRows:
@@ -77,7 +58,7 @@ class LocatedTexts:
     def __init__(self, storage: Mapping[str, str]) -> None:
         """`storage` as `opened` has it."""
         self._rows = _TextRows(storage)
-        self._registered = RegisteredTexts()
+        self._registered = RegisteredTexts(storage)
 
     def read(self, file: str, rows: Sequence[int]) -> Iterator[pa.RecordBatch]:
         """Yield (text) at ascending `rows` of `file`, null for missing texts, in batches of bounded size.

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from factory import _native
 from factory.errors import DamagedFile
-from factory.lake.files.fetch import opened
 from factory.lake.files.location import local_path
 from factory.lake.files.page_scan import Range, scan_file
 from factory.lake.files.parquet import gone, require_sound
+from factory.lake.files.storage import opened
 
 _KEPT_BYTES = 64 << 20  # budget for pages that several rows of one call share
 _THREADS = 16  # concurrent range requests to a store

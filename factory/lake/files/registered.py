@@ -4,10 +4,11 @@
     raw.<dataset>             ids and hashes, and `text_at` instead of the text
         text_at               file, column, row ----------------------> the text
 
-`text_at` also holds the size and modification time of the file at registration, so that a reader detects a
-file that has changed since. Pages of the user's files may lack checksums, so a reader also compares each text
-with its hash in the raw table (`native/src/lake/content_hash.rs`), at a sixth of the CPU time of reading it.
-Readers of raw tables (`Lake.read`, `factory.lake_spark.read`) fill in the text and drop the column.
+`text_at` also holds the size and modification time of the file at registration (of an object in a store a
+number made of its ETag), so that a reader detects a file that has changed since. Pages of the user's files
+may lack checksums, so a reader also compares each text with its hash in the raw table
+(`native/src/lake/content_hash.rs`), at a sixth of the CPU time of reading it. Readers of raw tables
+(`Lake.read`, `factory.lake_spark.read`) fill in the text and drop the column.
 `factory.lake.registration` makes the registered table.
 """
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -23,17 +24,19 @@ import pyarrow.compute as pc
 
 from factory import _native
 from factory.errors import DamagedFile, SourceChanged
-from factory.lake.files.location import SCHEME
+from factory.lake.files.location import local_path
 from factory.lake.files.parquet import UNREADABLE, fault, open_parquet
 from factory.lake.files.sequential import ForwardReader
+from factory.lake.files.storage import FileVersion, opened, version_of
 from factory.lake.schemas.ingest import TEXT_AT
 
 _PIECE_BYTES = 64 << 20  # of texts per array
+_REQUEST_BYTES = 1 << 20  # of a column in a store; readers stop behind the last text that they need
 _MARK = "\ufeff".encode()  # byte order mark
 
 
 class TextLocation(NamedTuple):
-    """The location of a text: the fields of `TEXT_AT`."""
+    """The location of a text: the fields of `TEXT_AT`; `modified_ns` is `FileVersion.stamp`."""
 
     file: str
     column: str
@@ -61,7 +64,9 @@ def filled(rows: pa.Table, texts: RegisteredTexts | None = None) -> pa.Table:
 class RegisteredTexts:
     """Reads texts by location. Locations in file and row order cost one pass over the column."""
 
-    def __init__(self) -> None:
+    def __init__(self, storage: Mapping[str, str] = MappingProxyType({})) -> None:
+        """`storage` has the options of the lake for files in a store, as `opened` takes them."""
+        self._storage = storage
         self._open: _Column | None = None
 
     def read(
@@ -83,7 +88,7 @@ class RegisteredTexts:
         for key in sorted(by_file):
             wanted = sorted(by_file[key])
             if self._open is None or self._open.key != key:
-                self._open = _Column(key)
+                self._open = _Column(key, self._storage)
             taken += self._open.take([row for row, _ in wanted])
             for _, index in wanted:
                 order[index], read = read, read + 1
@@ -120,22 +125,27 @@ def _changed_text(place: Mapping[str, Any] | None) -> DamagedFile:
     text = TextLocation(**place)
     return DamagedFile(
         f"The text in row {text.row:,}, column `{text.column}`, of the registered file "
-        f"{text.file.removeprefix(SCHEME)} is not the one that was registered: its hash differs, although "
-        "the file has the same size and time. Put the file back from a copy, or materialize the raw table "
-        "that reads it again to take the text as it is now."
+        f"{local_path(text.file) or text.file} is not the one that was registered: its hash differs, "
+        "although the file has the same size and time. Put the file back from a copy, or materialize the raw "
+        "table that reads it again to take the text as it is now."
     )
 
 
 class _Column:
     """One column of a file, read forwards; going back restarts the row group."""
 
-    def __init__(self, key: tuple[str, str, int, int]) -> None:
-        self.key = key
-        file, self._name, *_ = key
-        self._path = file.removeprefix(SCHEME)
+    def __init__(self, key: tuple[str, str, int, int], storage: Mapping[str, str]) -> None:
+        self.key, self._storage = key, storage
+        self._file, self._name, *_ = key
+        local = local_path(self._file)
+        self._shown = local or self._file
         self._require_unchanged()
         try:
-            parquet = open_parquet(self._path, pre_buffer=False)
+            if local is not None:
+                parquet = open_parquet(local, pre_buffer=False)
+            else:
+                stream = opened(self._file, storage)
+                parquet = open_parquet(stream, pre_buffer=False, buffer_size=_REQUEST_BYTES)
         except (*UNREADABLE, DamagedFile) as error:
             raise self._unreadable(error) from None
         self._reader = ForwardReader(parquet, [self._name])
@@ -145,8 +155,8 @@ class _Column:
         try:
             found = [batch.column(0).cast(pa.large_binary()) for batch in self._reader.take(rows)]
         except UNREADABLE as error:
-            with pa.OSFile(self._path) as file:
-                said = fault(self._path, [self._name], file)
+            with opened(self._file, self._storage) as file:
+                said = fault(self._shown, [self._name], file)
             raise self._unreadable(DamagedFile(said) if said else error) from None
         self._require_unchanged()
         return found
@@ -154,19 +164,19 @@ class _Column:
     def _require_unchanged(self) -> None:
         _, _, n_bytes, modified_ns = self.key
         try:
-            now = Path(self._path).lstat()
+            now = version_of(self._file, self._storage)
         except OSError as error:
             raise self._unreadable(error) from None
-        if (now.st_size, now.st_mtime_ns) != (n_bytes, modified_ns):
+        if now != FileVersion(n_bytes, modified_ns):
             raise SourceChanged(
-                f"The file {self._path} changed since its rows were registered "
-                f"(it had {n_bytes:,} bytes and has {now.st_size:,}, or was written again). {_REMEDY}"
+                f"The file {self._shown} changed since its rows were registered "
+                f"(it had {n_bytes:,} bytes and has {now.n_bytes:,}, or was written again). {_REMEDY}"
             )
 
     def _unreadable(self, error: Exception) -> SourceChanged:
         cause = getattr(error, "strerror", None) or " ".join(str(error).split())
         return SourceChanged(
-            f"The file {self._path}, whose rows are registered, cannot be read ({cause}). {_REMEDY}"
+            f"The file {self._shown}, whose rows are registered, cannot be read ({cause}). {_REMEDY}"
         )
 
 

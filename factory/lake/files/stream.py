@@ -41,7 +41,7 @@ def stream(
         tasks = sorted(scan.plan_files(), key=lambda task: task.file.file_path)
     registered = TEXT_AT.name in table.schema().column_names and "text" in schema.names
     projection = _with_locations(table, schema) if registered else schema
-    texts = RegisteredTexts()
+    texts = RegisteredTexts(table.io.properties)
     for task in tasks:
         read = (
             _without_deleted(table, task, projection)

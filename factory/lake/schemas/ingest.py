@@ -43,7 +43,7 @@ TEXT_AT = pa.field(
             pa.field("file", pa.string()),  # as the registered table names it
             pa.field("column", pa.string()),
             pa.field("row", pa.int64()),  # from 0
-            pa.field("file_bytes", pa.int64()),  # size and time of the file when it was registered
+            pa.field("file_bytes", pa.int64()),  # size and time, or ETag, of the file when it was registered
             pa.field("modified_ns", pa.int64()),
         ]
     ),

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 from xml.sax.saxutils import escape
 
+from factory.lake.files.storage import S3_ENDPOINT, S3_KEY_ID, S3_REGION, S3_SECRET
 from tests.ingest.remote.web_server import QuietServer
 
 PAGE_NAMES = 1_000  # as S3 does
@@ -23,7 +24,8 @@ class BucketServer:
     """The objects of the bucket `bucket`, by name, in the order of S3.
 
     `refusals` are a status and a code by the number of the request from which on it answers nothing else. A
-    listing has the `ghost`, which is gone. `requests` are methods and names.
+    listing has the `ghost`, which is gone. `requests` are methods and names, `bytes_sent` the bytes of
+    objects.
     """
 
     objects: dict[str, bytes]
@@ -31,6 +33,12 @@ class BucketServer:
     refusals: dict[int, tuple[int, str]] = field(default_factory=dict)
     ghost: str = ""
     requests: list[str] = field(default_factory=list)
+    bytes_sent: int = 0
+
+    @property
+    def storage(self) -> dict[str, str]:
+        """The options of a lake with its warehouse here."""
+        return {S3_ENDPOINT: self.endpoint, S3_REGION: "us-east-1", S3_KEY_ID: "id", S3_SECRET: "hush"}
 
     def page(self, prefix: str, delimiter: str, begin: int) -> str:
         """Return the answer to ListObjectsV2 from the entry `begin` on."""
@@ -83,8 +91,10 @@ class _Handler(BaseHTTPRequestHandler):
             return self._answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
         span = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         if span is None:
+            self.bucket.bytes_sent += len(content) if self.command == "GET" else 0
             return self._answer(200, content, ETag=tag_of(content))
         begin, end = int(span[1]), min(int(span[2]) + 1, len(content))
+        self.bucket.bytes_sent += end - begin
         place = {"Content-Range": f"bytes {begin}-{end - 1}/{len(content)}"}
         return self._answer(206, content[begin:end], ETag=tag_of(content), **place)
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from factory.errors import DamagedFile, FactoryError, SourceChanged
 from factory.lake.files import registered
+from factory.lake.files.location import location as file_location
 from factory.lake.files.registered import RegisteredTexts, filled
 from factory.lake.identity import content_hash
 from factory.lake.registration import Candidates
@@ -207,7 +208,7 @@ def test_a_file_that_iceberg_can_add_is_registrable(
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table(columns), path)
     candidates = Candidates("text")
-    assert candidates.offer(os.fsencode(path), "a") == (trouble is None)
+    assert candidates.offer(file_location(path), "a") == (trouble is None)
     assert (trouble or "") in candidates.refused.get("a", "")
     assert candidates.files == ([] if trouble else [f"file://{path}"])
 
@@ -221,7 +222,7 @@ def test_files_registered_together_have_the_columns_of_the_first(tmp_path: Path)
     (tmp_path / "half?").write_bytes((tmp_path / "a").read_bytes())
     candidates = Candidates("text")
     expected = {"a": True, "b": False, "c": True, "link": False, "half?": False}
-    assert {name: candidates.offer(os.fsencode(tmp_path / name), name) for name in expected} == expected
+    assert {name: candidates.offer(file_location(tmp_path / name), name) for name in expected} == expected
     assert candidates.refused["link"] == "it is not a regular file"
 
 
@@ -229,5 +230,5 @@ def test_a_file_of_another_iceberg_table_is_not_registrable(tmp_path: Path) -> N
     field = pa.field("text", pa.string(), metadata={"PARQUET:field_id": "7"})
     pq.write_table(pa.table({"text": ["a"]}, schema=pa.schema([field])), tmp_path / "a")
     candidates = Candidates("text")
-    assert not candidates.offer(os.fsencode(tmp_path / "a"), "a")
+    assert not candidates.offer(file_location(tmp_path / "a"), "a")
     assert "ids of another Iceberg table" in candidates.refused["a"]

@@ -1,0 +1,70 @@
+"""Parquet files stay where they are if the warehouse reaches them there."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from factory.ingest.items import files_of
+from factory.ingest.registering import registering
+from factory.lake.registration import Candidates
+from spark_udfs.ingest.remote.files import objects_at
+from spark_udfs.ingest.rows import Origin
+from tests.ingest.remote.bucket_server import BucketServer, serving_objects
+
+
+def parquet(text: str) -> bytes:
+    content = io.BytesIO()
+    pq.write_table(pa.table({"text": [text] * 9}), content)
+    return content.getvalue()
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[BucketServer]:
+    objects_at.cache_clear()
+    with serving_objects({f"web/{name}.parquet": parquet(name) for name in "ab"}) as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "id")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
+        yield server
+    objects_at.cache_clear()
+
+
+def candidates_of(storage: dict[str, str], warehouse: str) -> tuple[Candidates, list[str]]:
+    """The candidates among the bucket's files, and the formats that these are read as."""
+    candidates = Candidates("text", storage)
+    work = files_of("parquet", "s3://bucket/web", Origin(""))
+    return candidates, [files.format for files in registering(work, candidates, warehouse)]
+
+
+def test_objects_in_the_store_of_the_warehouse_stay(bucket: BucketServer) -> None:
+    candidates, formats = candidates_of(bucket.storage, "s3://lake/warehouse")
+    assert formats == ["registered", "registered"]
+    assert candidates.files == ["s3://bucket/web/a.parquet", "s3://bucket/web/b.parquet"]
+    assert (candidates.rows, candidates.refused) == (18, {})
+
+
+def test_objects_for_a_warehouse_on_a_disk_are_rewritten(bucket: BucketServer) -> None:
+    assert bucket.objects
+    candidates, formats = candidates_of({}, "file:///lake/warehouse")
+    assert formats == ["parquet", "parquet"]
+    assert set(candidates.refused.values()) == {
+        "the warehouse file:///lake/warehouse is on another storage than this file"
+    }
+
+
+def test_an_object_of_another_store_with_the_same_address_is_rewritten(bucket: BucketServer) -> None:
+    other = {"web/a.parquet": parquet("c"), "web/b.parquet": bucket.objects["web/b.parquet"]}
+    with serving_objects(other) as store:
+        candidates, formats = candidates_of(store.storage, "s3://lake/warehouse")
+        assert formats == ["parquet", "registered"]
+        store.refusals[0] = (403, "AccessDenied")
+        others, formats = candidates_of(store.storage, "s3://lake/warehouse")
+        assert formats == ["parquet", "parquet"]
+    reason = "the store of the warehouse s3://lake/warehouse has no such file for its keys"
+    assert candidates.refused == {"a.parquet": reason}
+    assert others.refused == {"a.parquet": reason, "b.parquet": reason}
