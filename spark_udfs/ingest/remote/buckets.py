@@ -49,10 +49,12 @@ _REFUSALS = {
     "RequestTimeTooSkewed",
     "SignatureDoesNotMatch",
     "AuthenticationFailed",
+    "AuthorizationFailure",
 }
 _ELSEWHERE = re.compile(r"<Code>(AuthorizationHeaderMalformed|PermanentRedirect)<|redirect without LOCATION")
 _BAD_NAME = re.compile(r'path:? "(.*?)"', re.IGNORECASE | re.DOTALL)
 _NO_KEYS = re.compile(r"169\.254\.169\.254|Account must be specified")  # where a machine asks for its role
+_ENDPOINTS = {"s3": "AWS_ENDPOINT_URL", "gs": "GOOGLE_BASE_URL", "az": "AZURE_STORAGE_ENDPOINT"}
 _PUBLIC = {"s3": "AWS", "gs": "GOOGLE", "az": "AZURE"}
 _OF_AWS = (
     *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AWS_SKIP_SIGNATURE", "AWS_ACCESS_KEY_ID"),
@@ -171,6 +173,7 @@ class BucketObjects:
         code, address = _code(error), f"{self.scheme}://{self.name}"
         keys = _WAREHOUSE_KEYS if self._warehouse else _KEYS[self.scheme]
         variables = "FACTORY_S3" if self._warehouse else "AWS"
+        endpoint = "FACTORY_S3_ENDPOINT" if self._warehouse else _ENDPOINTS[self.scheme]
         if code in _NO_BUCKET or isinstance(error, FileNotFoundError | NotFoundError):
             place = f" at {self._warehouse['endpoint']}" if "endpoint" in self._warehouse else ""
             return ConfigurationError(f"There is no bucket `{address}`{place}. Correct its name.")
@@ -190,7 +193,7 @@ class BucketObjects:
             )
         return RemoteFailure(
             f"The store of `{address}` does not answer ({_cause(error)}). Check the network and, if it has "
-            f"an endpoint of its own, {'FACTORY_S3_ENDPOINT' if self._warehouse else 'AWS_ENDPOINT_URL'}."
+            f"an endpoint of its own, {endpoint}."
         )
 
     def _refusal_of(self, name: str) -> ConfigurationError:

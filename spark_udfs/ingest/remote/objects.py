@@ -13,6 +13,7 @@ from factory.errors import MachineError
 
 TRIES = 5
 _FIRST_PAUSE_S = 0.2
+_MOST_PAUSE_S = 300  # the Hub counts requests by five minutes
 
 T = TypeVar("T")
 
@@ -22,7 +23,14 @@ class RemoteFailure(MachineError):
 
 
 class Interrupted(Exception):
-    """An answer ended early, or there was none, and asking again may help; the message has the cause."""
+    """An answer ended early, or there was none, and asking again may help; the message has the cause.
+
+    `pause_s` is the time that the server wants to be left alone.
+    """
+
+    def __init__(self, cause: str, pause_s: float = 0) -> None:
+        super().__init__(cause)
+        self.pause_s = min(pause_s, _MOST_PAUSE_S)
 
 
 class ObjectChanged(Exception):
@@ -77,6 +85,8 @@ def persistent(ask: Callable[[], T], address: str) -> T:
             return ask()
         except Interrupted as interruption:
             cause = str(interruption)
+            if number < TRIES - 1:
+                time.sleep(interruption.pause_s)
     raise RemoteFailure(f"`{address}` does not answer ({cause}). Run again when it does, or correct it.")
 
 

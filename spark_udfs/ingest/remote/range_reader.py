@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Iterator
 
 from factory.errors import ConfigurationError
@@ -105,3 +106,5 @@ class RangeReader(io.RawIOBase):
                     begin, n_tries = begin + len(piece), 1
             except Interrupted as interruption:
                 cause = str(interruption)
+                if n_tries < TRIES:
+                    time.sleep(interruption.pause_s)

@@ -97,7 +97,10 @@ class WebObjects:
         try:
             with self._client.stream(method, address, headers=headers) as answer:
                 if answer.status_code >= 500 or answer.status_code in _BUSY:
-                    raise Interrupted(f"status {answer.status_code}")
+                    pause_s = answer.headers.get("retry-after", "")
+                    raise Interrupted(
+                        f"status {answer.status_code}", int(pause_s) if pause_s.isdecimal() else 0
+                    )
                 yield answer
         except httpx.TooManyRedirects:
             raise ConfigurationError(f"`{address}` redirects in a circle. Correct the address.") from None

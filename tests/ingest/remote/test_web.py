@@ -42,6 +42,13 @@ def test_a_file_is_read_whole_from_any_server(web: WebServer, fault: str) -> Non
     assert content_of(place) == CONTENT
 
 
+def test_a_server_that_wants_a_pause_gets_it(web: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("time.sleep", pauses.append)
+    assert content_of(place_of(f"{web.address}/limited/a/b.bin")) == CONTENT
+    assert pauses.count(7) == web.requests["/limited/a/b.bin"] / 2
+
+
 def test_the_bytes_of_a_cut_answer_are_not_asked_for_again(web: WebServer) -> None:
     assert content_of(place_of(f"{web.address}/cut/a/b.bin")) == CONTENT
     assert web.bytes_sent == len(CONTENT)

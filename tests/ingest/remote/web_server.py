@@ -74,6 +74,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self._plain(404, b"")
         if fault == "busy" and self.web.requests[path] <= 2:
             return self._plain(503, b"")
+        if fault == "limited" and self.web.requests[path] % 2:
+            return self._plain(429, b"", **{"Retry-After": "7"})
         if fault == "locked":
             word = base64.b64encode(f"reader:{self.web.password}".encode()).decode()
             if self.headers.get("Authorization") != f"Basic {word}":
