@@ -24,6 +24,7 @@ from factory.ingest.vendored import INSTALLED
 from factory.orchestration.datasets.check import CheckedDataset
 from factory.orchestration.datasets.check import check as checked
 from factory.orchestration.datasets.guess import guess
+from factory.orchestration.datasets.python_file import python_corpus
 from factory.orchestration.datasets.remedies import left_out_sentence, remedies
 from factory.orchestration.datasets.template import template
 
@@ -121,6 +122,23 @@ def check(path: Path, console: Console, *, as_json: bool = False, of_folder: Pat
     console.print(
         f"{path.name} is correct: {counted(len(found.datasets), 'dataset')}, {counted(n_tables, 'table')}. "
         "Materialize them:\n"
+        f"factory materialize -f {shlex.quote(str(path))} '*'",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def check_python(path: Path, console: Console, *, as_json: bool = False) -> None:
+    """Print how many tables a Python file declares; raises ConfigurationError for a mistake in it."""
+    corpus = python_corpus(path)
+    tables = sorted(key.to_user_string() for asset in corpus.assets for key in asset.keys)
+    if as_json:
+        fields = {"file": str(path), "tables": tables, "warnings": [], "datasets": corpus.datasets}
+        console.print_json(json.dumps(fields))
+        return
+    console.print(
+        f"{path.name} is correct: {counted(len(corpus.datasets), 'dataset')}, "
+        f"{counted(len(corpus.assets), 'table')}. Materialize them:\n"
         f"factory materialize -f {shlex.quote(str(path))} '*'",
         markup=False,
         soft_wrap=True,

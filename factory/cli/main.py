@@ -95,8 +95,9 @@ def check(
             "`factory init FOLDER` writes one."
         )
     from factory.cli.datasets import check as checked
+    from factory.cli.datasets import check_python
 
-    checked(path, console, as_json=as_json)
+    (check_python if path.suffix == ".py" else checked)(path, console, as_json=as_json)
 
 
 @app.command(rich_help_panel=panels.DATA)

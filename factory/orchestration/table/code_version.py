@@ -3,7 +3,8 @@
 It covers the asset's function, every source of its stage with the worker code and the models
 (`factory.models`) that these import, and the native kernels these sources call. A change elsewhere in the
 platform does not make a table stale: readers of the lake (`factory.lake`, the native `pages`) give the same
-rows or fail. The parts of a version, by name, tell which of them changed (`code_parts`). Every command that
+rows or fail. A function in a file of a user counts with the code of its file that it names (`own_code`). The
+parts of a version, by name, tell which of them changed (`code_parts`). Every command that
 loads assets computes versions, so the names in a source are kept between processes (`source_names`).
 """
 
@@ -21,6 +22,7 @@ from typing import Any
 from factory import _native
 from factory.lake.names import TableName
 from factory.lake.schemas.base import TableSchema
+from factory.orchestration.table.own_code import helpers
 from factory.orchestration.table.source_names import SHARED, kept_names
 
 _SOURCES: dict[tuple[str, CodeType], bytes] = {}
@@ -51,7 +53,9 @@ def _source(function: Callable[..., Any]) -> bytes:
     code: CodeType = inspect.unwrap(function).__code__
     key = (code.co_filename, code)  # code of two files may be equal
     if key not in _SOURCES:
-        _SOURCES[key] = inspect.getsource(function).encode()
+        source, path = inspect.getsource(function), Path(code.co_filename)
+        own = "" if path.is_relative_to(_ROOT) else helpers(path, source)
+        _SOURCES[key] = f"{source}{own}".encode()
     return _SOURCES[key]
 
 
