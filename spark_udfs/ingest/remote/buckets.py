@@ -152,7 +152,10 @@ class BucketObjects:
         """Yield the bytes from `begin` to `end` of an object with that state."""
         options: Any = {"range": (begin, end), "if_match": state.e_tag}
         try:
-            for piece in obstore.get(self._store, name, options=options).stream(min_chunk_size=_PIECE_BYTES):
+            answer = obstore.get(self._store, name, options=options)
+            if _state_of(answer.meta).is_other_than(state):  # of a store that heeds no conditions
+                raise ObjectChanged
+            for piece in answer.stream(min_chunk_size=_PIECE_BYTES):
                 yield bytes(piece)
         except PreconditionError:
             raise ObjectChanged from None

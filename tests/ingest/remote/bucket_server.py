@@ -32,6 +32,7 @@ class BucketServer:
     endpoint: str = ""
     refusals: dict[int, tuple[int, str]] = field(default_factory=dict)
     ghost: str = ""
+    heeds_conditions: bool = True
     requests: list[str] = field(default_factory=list)
     bytes_sent: int = 0
 
@@ -87,7 +88,8 @@ class _Handler(BaseHTTPRequestHandler):
         content = self.bucket.objects.get(name)
         if content is None or name == self.bucket.ghost:
             return self._answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
-        if self.headers.get("If-Match", tag_of(content)) != tag_of(content):
+        condition = self.headers.get("If-Match", tag_of(content))
+        if condition != tag_of(content) and self.bucket.heeds_conditions:
             return self._answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
         span = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         if span is None:

@@ -12,6 +12,7 @@ from factory.ingest.overlapping_paths import refuse_overlap
 from spark_udfs.ingest.address import place_of
 from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.remote.files import objects_at
+from spark_udfs.ingest.rows import BadRecord
 from tests.ingest.remote.bucket_server import BucketServer, serving_objects
 from tests.ingest.test_place import WorkOnly
 
@@ -105,6 +106,22 @@ def test_a_store_that_refuses_after_the_listing_ends_the_run(
         WorkOnly().jsonl("s3://bucket")
     assert "hush" not in str(refusal.value)
     assert len(bucket.requests) >= n_requests
+
+
+@pytest.mark.parametrize("heeds_conditions", [True, False])
+def test_an_object_that_changes_while_it_is_read_is_rejected(
+    bucket: BucketServer, heeds_conditions: bool
+) -> None:
+    bucket.objects, bucket.heeds_conditions = {"a": b"1" * 300_000}, heeds_conditions
+
+    def read_in_two_halves() -> None:
+        with place_of("s3://bucket").open(b"a") as file:
+            file.read(10)
+            bucket.objects["a"] = b"2" * 300_000
+            file.read()
+
+    with pytest.raises(BadRecord, match="changed while it was read"):
+        read_in_two_halves()
 
 
 @pytest.mark.invariant("A remote file that is gone since it was listed is one rejected record, and no other.")
