@@ -29,7 +29,7 @@ def in_parts(work: Iterable[Work], states: Mapping[bytes, FileState], part_bytes
     """
     for files in work:
         state = states.get(files.place.below(files.names[0]).address) if len(files.names) == 1 else None
-        if state is None or not READERS[files.format].in_parts(os.fsdecode(files.names[0])):
+        if state is None or not READERS[files.format].in_parts(files.place, os.fsdecode(files.names[0])):
             yield files
             continue
         n_parts = -(-state.n_bytes // part_bytes)

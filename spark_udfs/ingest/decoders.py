@@ -15,6 +15,7 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from typing import BinaryIO, Protocol
 
 import zstandard
@@ -148,6 +149,7 @@ def _parts_of_frame() -> Generator[int, bytes, None]:
 
 
 _MAGIC = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "xz": b"\xfd7zXZ\0", "zstd": b"\x28\xb5\x2f\xfd"}
+_HEADER_BYTES = 14  # of a frame of Zstandard, at most, without its magic
 _SKIPPED = b"\x2a\x4d\x18"  # the magic of a skippable Zstandard frame, behind its first byte
 _DECODERS: dict[str, Callable[[], Decoder]] = {
     "gzip": GzipMember,
@@ -158,14 +160,14 @@ _DECODERS: dict[str, Callable[[], Decoder]] = {
 
 
 class _Source:
-    """An open file, read up to the zeros at its end."""
+    """An open file from `begin` on, read up to the zeros at its end, or up to `end`."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, begin: int, end: int | None) -> None:
         self._file = file
-        self.size = size_of(file)
-        self.end = self._end()
-        self.at = 0
-        self.seek(0)
+        self.size = size_of(file) if end is None else end
+        self.end = self._end() if end is None else end
+        self.at = begin
+        self.seek(begin)
 
     def _end(self) -> int:
         """Return the position behind the last byte other than zero."""
@@ -202,13 +204,15 @@ class _Source:
         return head == magic
 
 
-def decoded(file: BinaryIO, compression: str) -> Iterator[bytes]:
+def decoded(file: BinaryIO, compression: str, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
     """Yield the content of an open file in pieces; consecutive streams are one content.
+
+    It may be the content of the streams between two places.
 
     Raises BadRecord `corrupt` if a stream is damaged or ends early, or, as TrailingData, if other bytes
     follow whole streams; and `bomb` if a stream needs more memory than `MAX_DECODER_BYTES`.
     """
-    source = _Source(file)
+    source = _Source(file, begin, end)
     if source.size and not source.end:
         raise BadRecord("corrupt", "The file holds only zeros.")
     n_streams = 0
@@ -223,6 +227,41 @@ def decoded(file: BinaryIO, compression: str) -> Iterator[bytes]:
         yield from _stream(source, _DECODERS[compression])
         n_streams += 1
         source.skip_zeros()
+
+
+def frame_places(file: BinaryIO) -> Iterator[int]:
+    """Yield where the frames of a Zstandard file begin, up to bytes that are no whole frame.
+
+    Skippable frames are left out.
+    """
+    size = size_of(file)
+    place: int | None = 0
+    while place is not None and place < size:
+        file.seek(place)
+        head = file.read(8)
+        is_skippable = len(head) == 8 and head[1:4] == _SKIPPED and head[0] >> 4 == 5
+        if is_skippable:
+            place += 8 + int.from_bytes(head[4:], "little")
+        elif head.startswith(_MAGIC["zstd"]):
+            yield place
+            place = _end_of_frame(file, place)
+        else:
+            return
+
+
+def _end_of_frame(file: BinaryIO, place: int) -> int | None:
+    """Return the place behind a frame, None if the file ends before it; blocks are not read."""
+    parts = _parts_of_frame()
+    n_bytes = next(parts)
+    with suppress(StopIteration):
+        while True:
+            file.seek(place)
+            header = file.read(n_bytes) if n_bytes <= _HEADER_BYTES else b""
+            if len(header) < n_bytes <= _HEADER_BYTES:
+                return None
+            place += n_bytes
+            n_bytes = parts.send(header)
+    return place
 
 
 def _skipped_frame(source: _Source) -> bool:

@@ -5,7 +5,7 @@ Adjacent lines of white space are one record together, rejected as `empty` with 
 without a line. A stream that ends early or cannot be decompressed yields one more rejected record, for the
 file, at the line of the damage.
 
-Of a plain file a part may be read alone (`spark_udfs.ingest.part_numbers`).
+A part may be read alone of a plain file and of one of Zstandard (`spark_udfs.ingest.part_numbers`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from contextlib import suppress
 from typing import Any, BinaryIO
 
 from spark_udfs.ingest.bounds import MAX_JSON_VALUES, MAX_NESTING, MAX_TEXT_BYTES
-from spark_udfs.ingest.compression import EndOfPreview, content
+from spark_udfs.ingest.compression import EndOfPreview, content, is_compressed
 from spark_udfs.ingest.files import Input, decode_utf8, opened
+from spark_udfs.ingest.frames import FramesPart
 from spark_udfs.ingest.lines import Line, PlainPart, lines, lines_of_part
 from spark_udfs.ingest.part_numbers import number_of_lines
 from spark_udfs.ingest.place import size_of
@@ -141,7 +142,8 @@ def jsonl_file(source: Input, fields: Fields) -> Iterator[Row]:
 def _lines(source: Input, file: BinaryIO, max_bytes: int) -> Iterator[Line]:
     if source.part is None:
         return lines(content(file, source.shown, source.first_bytes), max_bytes)
-    return lines_of_part(PlainPart(file, source.part), max_bytes, is_first=not source.part.begin)
+    part = (FramesPart if is_compressed(source.shown) else PlainPart)(file, source.part)
+    return lines_of_part(part, max_bytes, is_first=not source.part.begin)
 
 
 def first_records(source: Input, n_records: int) -> FirstRecords:

@@ -92,7 +92,12 @@ def _behind_line_feed(stream: PartStream) -> tuple[int, bytes | None]:
     """Return the position behind the first line feed of a part, and bytes read behind it, None without."""
     position = 0
     while stream.n_own is None or position < stream.n_own:
-        chunk = stream.read(CHUNK_BYTES)
+        try:
+            chunk = stream.read(CHUNK_BYTES)
+        except BadRecord:
+            if stream.n_own is None:
+                raise
+            break  # the next part records it
         if not chunk:
             break
         end = chunk.find(b"\n") + 1
@@ -106,10 +111,17 @@ def _own(
     pieces: Iterator[Line], stream: PartStream, position: int, max_bytes: int, *, has_own: bool
 ) -> Iterator[Line]:
     n_skipped = 0
-    for piece in pieces:
+    while True:
+        try:
+            piece = next(pieces, None)
+        except BadRecord:
+            if _is_behind(stream, position):
+                return  # the next part records it
+            raise
+        if piece is None:
+            return
         is_blank = _is_blank(piece, max_bytes)
-        is_behind = stream.n_own is not None and position > stream.n_own
-        if is_behind and not (is_blank and has_own):
+        if _is_behind(stream, position) and not (is_blank and has_own):
             return
         position += piece.n_bytes + piece.n_lines
         has_own = has_own or not is_blank
@@ -117,6 +129,10 @@ def _own(
             yield piece._replace(number=piece.number - n_skipped)
         else:  # the part with the line before them has these
             n_skipped += piece.n_lines
+
+
+def _is_behind(stream: PartStream, position: int) -> bool:
+    return stream.n_own is not None and position > stream.n_own
 
 
 def _is_blank(line: Line, max_bytes: int) -> bool:

@@ -14,6 +14,7 @@ from spark_udfs.ingest.html import WebPages, html_file, html_text
 from spark_udfs.ingest.installation import description_file, topics_file
 from spark_udfs.ingest.jsonl import jsonl_file
 from spark_udfs.ingest.parquet import parquet_file
+from spark_udfs.ingest.place import LocalFiles, Place
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import Origin, Row
 from spark_udfs.ingest.warc import warc_file
@@ -45,8 +46,8 @@ class FileReader:
     gives the files by name. `options` is the class of the function's second argument, and a datasets file may
     give its fields; one object of it reaches the workers in each scan. `of_text` reads the text of a document
     of another dataset, with its key and address, in place of a file. The texts of a reader `of_pages` are the
-    main texts of pages, so they are never rejected as markup. A reader reads a part alone of files with names
-    that are `in_parts`; if their records are lines, the rows of parts have `numbers_of_part`.
+    main texts of pages, so they are never rejected as markup. A reader reads a part alone of files of a place
+    with names that are `in_parts`; if their records are lines, the rows of parts have `numbers_of_part`.
     """
 
     rows_of: Callable[[Input, Any], Iterator[Row]]
@@ -55,7 +56,7 @@ class FileReader:
     options: type | None = None
     of_text: Callable[[Origin, str, str, str, Any], Row] | None = None
     of_pages: bool = False
-    in_parts: Callable[[str], bool] = lambda _name: False
+    in_parts: Callable[[Place, str], bool] = lambda _place, _name: False
     numbers_of_part: bool = False
 
 
@@ -68,6 +69,15 @@ def _endings(*extensions: str) -> tuple[str, ...]:
     return tuple(f"**/*.{extension}" for extension in extensions)
 
 
+def _always(_place: Place, _name: str) -> bool:
+    return True
+
+
+def _has_parts_of_lines(place: Place, name: str) -> bool:
+    """Whether parts can be found: anywhere in plain text; in Zstandard by many seeks, so only on a disk."""
+    return not is_compressed(name) or (name.lower().endswith(".zst") and isinstance(place, LocalFiles))
+
+
 READERS: dict[str, FileReader] = {  # in the order in which formats are guessed
     "text": FileReader(_without_options(text_file), many_records=False),
     "description": FileReader(_without_options(description_file), many_records=False),
@@ -78,17 +88,17 @@ READERS: dict[str, FileReader] = {  # in the order in which formats are guessed
         many_records=True,
         patterns=_endings("parquet"),
         options=Fields,
-        in_parts=lambda _: True,
+        in_parts=_always,
     ),
     "registered": FileReader(
-        partial(parquet_file, registered=True), many_records=True, options=Fields, in_parts=lambda _: True
+        partial(parquet_file, registered=True), many_records=True, options=Fields, in_parts=_always
     ),
     "jsonl": FileReader(
         jsonl_file,
         many_records=True,
         patterns=_endings(*_JSON_LINES),
         options=Fields,
-        in_parts=lambda name: not is_compressed(name),
+        in_parts=_has_parts_of_lines,
         numbers_of_part=True,
     ),
     "warc": FileReader(

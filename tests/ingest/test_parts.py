@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +20,7 @@ from factory.ingest.listing import Work, as_table
 from factory.ingest.parts import PART_BYTES, in_parts
 from spark_udfs.ingest import bounds
 from spark_udfs.ingest.part_numbers import NUMBERED, OF_NUMBERS, whole_numbers
-from spark_udfs.ingest.place import FilePart, FileState
+from spark_udfs.ingest.place import FilePart, FileState, LocalFiles
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import SCAN, Origin
 from spark_udfs.ingest.work import read_work
@@ -208,3 +209,52 @@ def test_the_bound_of_expansion_holds_for_a_part(monkeypatch: pytest.MonkeyPatch
     assert not [row for row in scan(parts(work, [100, 200]), Fields()) if row["reason"]]
     monkeypatch.setattr(bounds, "MAX_EXPANSION", 0)
     assert {row["reason"] for row in scan(parts(work, [100, 200]), Fields())} == {"bomb"}
+
+
+def frames_of(content: bytes, cuts: Sequence[int]) -> bytes:
+    """A Zstandard file with a frame for each piece of the content, and skippable frames."""
+    skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
+    places = sorted({0, len(content), *(cut % (len(content) + 1) for cut in cuts)})
+    pieces = [zstandard.compress(content[begin:end]) for begin, end in pairwise(places)]
+    return skippable.join(pieces) + skippable
+
+
+@pytest.mark.invariant(
+    "The parts of JSON lines in Zstandard have the rows of the whole, for any frames and borders."
+)
+@given(
+    st.lists(LINES, min_size=1, max_size=30).map(b"".join),
+    st.lists(st.integers(0, 3_000), max_size=12),
+    st.lists(st.integers(0, 3_000), max_size=12),
+    st.sampled_from([b"", b"\0" * 20, b"rest"]),
+)
+def test_parts_of_frames_have_the_rows_of_the_whole(
+    content: bytes, cuts: list[int], borders: list[int], rest: bytes
+) -> None:
+    work = work_of(frames_of(content, cuts) + rest, b"part.jsonl.zst")
+    whole, in_frames = scan([work], FIELDS), scan(parts(work, borders), FIELDS)
+    faults = [row for row in in_frames if row["reason"] == "corrupt"]
+    assert len(faults) == (rest == b"rest")
+    assert [row for row in in_frames if row not in faults] == [
+        row for row in whole if row["reason"] != "corrupt"
+    ]
+
+
+def test_the_lines_of_frames_behind_a_damaged_one_are_read() -> None:
+    lines = [b'{"text": "%d"}\n' % n for n in range(40)]
+    pieces = [zstandard.compress(b"".join(lines[n : n + 10])) for n in range(0, 40, 10)]
+    pieces[1] = pieces[1][:9] + b"\xff" * 9 + pieces[1][18:]
+    work = work_of(b"".join(pieces), b"part.jsonl.zst")
+    rows = scan(parts(work, [len(pieces[0]), len(pieces[0] + pieces[1])]), FIELDS)
+    texts = {row["text"] for row in rows if row["text"]}
+    assert {str(n) for n in (*range(9), *range(21, 40))} <= texts
+    assert {row["reason"] for row in rows} == {None, "corrupt"}
+    assert len({row["doc_id"] for row in rows}) == len(rows)
+
+
+def test_only_files_of_this_machine_are_split_by_frames() -> None:
+    work = work_of(b"x" * 1_000, b"part.jsonl.zst")
+    local = replace(work, place=LocalFiles(b"/data"))
+    states = {b"memory:/part.jsonl.zst": FileState(1_000, "v", 0, 0)}
+    assert list(in_parts([work], states, 300)) == [work]
+    assert len(list(in_parts([local], {b"/data/part.jsonl.zst": FileState(1_000, "v", 0, 0)}, 300))) == 4

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -378,6 +379,10 @@ def test_a_large_file_is_read_in_parts_with_the_rows_of_the_whole(
     ]
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     (tmp_path / "b.jsonl").write_text('{"text": "small"}\n')
+    frames = [
+        zstandard.compress(f'{{"text": "frame {n}"}}\n{{"text": "'.encode() + b'"}\n') for n in range(90)
+    ]
+    (tmp_path / "c.jsonl.zst").write_bytes(b"".join(frames))
     fields = Fields(key="text")
     whole, in_parts = Ingests(spark), Ingests(spark, part_bytes=500)
     try:
@@ -385,7 +390,7 @@ def test_a_large_file_is_read_in_parts_with_the_rows_of_the_whole(
         assert large_file.scan.where("doc_id IS NULL").count() > 10
         assert rows(large_file.documents) == rows(whole_file.documents)
         assert rows(large_file.rejected) == rows(whole_file.rejected)
-        assert large_file.count_files() == whole_file.count_files() == (2, 0)
+        assert large_file.count_files() == whole_file.count_files() == (3, 0)
         for read in (in_parts, whole):
             read.jsonl(tmp_path / "b.jsonl").documents.explain()
             assert "ArrowEval" not in capsys.readouterr().out
@@ -393,6 +398,7 @@ def test_a_large_file_is_read_in_parts_with_the_rows_of_the_whole(
         assert "ArrowEval" in capsys.readouterr().out
         assert {row["reason"] for row in rows(large_file.rejected)} == {
             "key_taken",
+            "no_key",
             "no_text",
             "empty",
             "not_json",
