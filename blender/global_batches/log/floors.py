@@ -35,7 +35,10 @@ def raise_to(client: Client, version: int) -> Routine[Floor]:
 
 
 def append(client: Client, floor: Floor) -> Routine[bool]:
-    """Create the next floor, which is as high as the last one in everything; False if another was created."""
+    """Create the next floor; False if it would fall, or another process has created that record."""
+    last = client.floor
+    if floor.version < last.version or floor.step < last.step or floor.deleted < last.deleted:
+        return False  # it was made from an earlier one
     verdict = yield from create(names.floor(client.floor_index + 1), floor_to_bytes(floor))
     return verdict is Verdict.OURS
 

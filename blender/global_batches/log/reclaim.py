@@ -74,8 +74,9 @@ def _raised(client: Client, without_runs: bool, dry: bool) -> Routine[tuple[LogS
     """The newest state, the floor at the step that runs hold, and the runs, read after that floor."""
     while True:
         state = yield from log.load(client)
-        floor = yield from floors.current(client)
+        yield from floors.current(client)
         runs = yield from marks.current(client)
+        floor = client.floor
         step = _step(state, runs, without_runs)
         if dry or step <= floor.step:
             return state, floor, runs

@@ -84,13 +84,13 @@ class LifecycleWorld(World):
         except BatchesGone:
             self.events["refused"] += 1
             self.refused.add(owner)
-            if run in self.accepted and self.newest[run] == owner:
+            if run in self.accepted and self.newest.get(run) == owner:
                 self.broken["a run that was accepted is refused at its restart"] += 1
             return
         except RunTaken:
             self.events["taken over"] += 1
             return
-        if self.newest[run] == owner:
+        if self.newest.get(run) == owner:
             self.accepted.add(run)
         live = self.checkpoints_of(run, own.checkpoints)
         if not live:
@@ -117,7 +117,7 @@ class LifecycleWorld(World):
             if not (yield from self.read_step(knows, state, step, run, owner)):
                 return
             step, since = step + 1, since + 1
-            is_newest = self.newest[run] == owner
+            is_newest = self.newest.get(run) == owner
             if since == STEPS_BETWEEN:
                 since = 0
                 live = dict(sorted({**live, f"{step}": step}.items(), key=lambda entry: entry[1])[-KEPT:])
@@ -133,7 +133,7 @@ class LifecycleWorld(World):
 
     def read_step(self, knows: Client, state: LogState, step: int, run: str, owner: str) -> Routine[bool]:
         """Whether a step is there; one that is held must be."""
-        is_held = self.newest[run] == owner
+        is_held = self.newest.get(run) == owner
         try:
             batch = yield from self.batch_of(knows, state, step)
             is_there = (yield Get(batch.name)) is not None
@@ -142,7 +142,7 @@ class LifecycleWorld(World):
         else:
             if step >= len(self.steps) or batch != self.steps[step]:
                 self.broken["a run saw another sequence"] += 1
-        if not is_there and self.newest[run] == owner and is_held:
+        if not is_there and self.newest.get(run) == owner and is_held:
             self.broken["a batch that a run holds was deleted"] += 1
         if not is_there:
             self.events["lost its batches"] += 1
