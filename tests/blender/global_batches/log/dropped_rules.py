@@ -141,7 +141,7 @@ LIFECYCLE_RULES = {
         seed=1, changes=((marks, "if floor.step > min(checkpoints.values()):", "if False:"),)
     ),
     "floor not asked again at a takeover": Rule(
-        seed=199, changes=((marks, "if before is None or not before.is_accepted:", "if True:"),)
+        seed=281, changes=((marks, "if before is None or not before.is_accepted:", "if True:"),)
     ),
     "a takeover inherits": Rule(
         seed=84,
