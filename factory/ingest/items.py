@@ -62,8 +62,7 @@ def _refuse_unsupported(paths: Paths) -> None:
 
 
 def _each_once(paths: Paths) -> list[Place]:
-    places = map(place_of, paths_in(paths))
-    return list({place.address: place for place in places}.values())
+    return list(dict.fromkeys(map(place_of, paths_in(paths))))
 
 
 def named(origin: Origin, place: Place) -> Origin:

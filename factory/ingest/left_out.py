@@ -88,7 +88,7 @@ def endings_left_out(
     Files that match `exclude` are not counted: the user left them out.
     """
     pattern = compiled(patterns)
-    places = {place.address: place for place in map(place_of, paths)}.values()
+    places = dict.fromkeys(map(place_of, paths))
     return count_endings(
         name
         for place in places

@@ -21,8 +21,9 @@ def refuse_overlap(paths: Iterable[str | Path | Place], files: Iterable[tuple[by
 
     `files` are the address of a place and a name below it, once for each path that reads the file.
     """
-    places = {place.address: place for place in map(place_of, paths)}
-    is_remote = any(isinstance(place, RemoteFiles) for place in places.values())
+    each_once = dict.fromkeys(map(place_of, paths))
+    places = {place.address: place for place in each_once}
+    is_remote = any(isinstance(place, RemoteFiles) for place in each_once)
     if not is_remote and all(places.keys().isdisjoint(_addresses_above(address)) for address in places):
         return
     names: set[bytes] = set()

@@ -16,19 +16,19 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.ingest.listing import Work
 from spark_udfs.ingest.part_numbers import NUMBERED, OF_NUMBERS, whole_numbers
-from spark_udfs.ingest.place import FilePart, FileState
+from spark_udfs.ingest.place import FilePart, FileState, Place
 from spark_udfs.ingest.registry import READERS
 
 PART_BYTES = 64 << 20  # at most
 
 
-def in_parts(work: Iterable[Work], states: Mapping[bytes, FileState], part_bytes: int) -> Iterator[Work]:
+def in_parts(work: Iterable[Work], states: Mapping[Place, FileState], part_bytes: int) -> Iterator[Work]:
     """Yield the items, with one for each part of a file that its reader reads in parts.
 
-    `states` has the large files by address.
+    `states` has the large files.
     """
     for files in work:
-        state = states.get(files.place.below(files.names[0]).address) if len(files.names) == 1 else None
+        state = states.get(files.place.below(files.names[0])) if len(files.names) == 1 else None
         if state is None or not READERS[files.format].in_parts(files.place, os.fsdecode(files.names[0])):
             yield files
             continue

@@ -40,13 +40,13 @@ class Listing:
     `state` is a hash of all names, sizes and times. `is_settled` says that no file was so new that it may
     have changed later without another time. `entries` maps the name of each file, below its path, to a short
     hash of its size and time; where that is too much to keep, the name of each folder, which ends with `/`,
-    to a hash of its files. `large` has the states of large files, by address.
+    to a hash of its files. `large` has the states of large files.
     """
 
     state: str
     is_settled: bool = True
     entries: Mapping[str, str] = field(default_factory=dict)
-    large: Mapping[bytes, FileState] = field(default_factory=dict)
+    large: Mapping[Place, FileState] = field(default_factory=dict)
 
     def to_text(self, most_bytes: int = MOST_BYTES) -> str:
         """Return the listing as text of at most `most_bytes`; files become folders until it fits."""
@@ -78,22 +78,22 @@ class Listing:
 def listing(paths: Iterable[str | Path | Place], large_bytes: int | None = None) -> Listing:
     """List all files at and below `paths`; links below are not followed.
 
-    Large are the files of more than `large_bytes` that can be read from any byte on.
+    Large are the files of more than `large_bytes` that may be read in parts.
     """
     began_ns = time.time_ns()
     digest = hashlib.blake2b(digest_size=8)
     places = [place_of(path) for path in paths]
     files = []
-    large: dict[bytes, FileState] = {}
+    large: dict[Place, FileState] = {}
     for place in places:
         prefix = place.address.rstrip(b"/") + b"/"
         # The names of folders tell several paths apart.
         base = b"" if len(places) == 1 else os.fsencode(place.name) + b"/"
         for name, state_of_file in place.states():
-            size, version, _, changed_ns, has_ranges = state_of_file or _UNREADABLE
-            if state_of_file is not None and large_bytes is not None and size > large_bytes and has_ranges:
+            size, version, _, changed_ns, has_parts = state_of_file or _UNREADABLE
+            if state_of_file is not None and large_bytes is not None and size > large_bytes and has_parts:
                 holder = folder_of(place) if name else place.parent
-                large[holder.below(name or os.fsencode(place.name)).address] = state_of_file
+                large[holder.below(name or os.fsencode(place.name))] = state_of_file
             path, entry = (prefix + name, base + name) if name else (place.address, os.fsencode(place.name))
             files.append((path, size, version, changed_ns, entry))
     entries: dict[str, str] = {}

@@ -39,15 +39,19 @@ def page_opening(text: str) -> str | None:
     return match[1] if match else None
 
 
-def reject_pages(rows: Iterator[Row], source: Input) -> Iterator[Row]:
-    """Yield the rows of a file, with a rejected record `markup` for each document that is a web page."""
+def reject_pages(rows: Iterator[Row], source: Input, *, numbers_of_part: bool = False) -> Iterator[Row]:
+    """Yield the rows of a file, with a rejected record `markup` for each document that is a web page.
+
+    With `numbers_of_part` their keys are empty behind the first part, until the whole file is counted.
+    """
+    is_later = numbers_of_part and source.part is not None and source.part.begin > 0
     for row in rows:
         page = None if "reason" in row else _trouble(row, is_file=row["key"] == source.key)
         if page is None:
             yield row
             continue
         # A document's own key names no rejected record: another document may have it.
-        key = f"{source.key}:{row['row']}" if "row" in row else row["key"]
+        key = row["key"] if "row" not in row else "" if is_later else f"{source.key}:{row['row']}"
         sample = row["text"][:SAMPLE_BYTES].encode()
         yield rejection(source.origin, key, page, row["n_bytes"], sample)
 

@@ -44,6 +44,7 @@ _LARGE_DICTIONARY, _ROWS_OF_DICTIONARIES = 256 << 10, 8
 _ROW_BYTES = 16  # bytes that a row counts besides its text: millions of nulls take a few bytes of a file
 _MOST_KEY_BYTES = 256  # mean bytes of a column whose values may identify records
 _FEW_ROWS, _FEW_LETTERS = 8, 1_000  # of a wide column of text, which tell words from data in letters
+_OF_READING = {"vanished", "unreadable", "changed_while_read"}  # one part may find them alone
 _UNREADABLE = (OSError, pa.ArrowException, ValueError)  # what pyarrow raises for damaged files
 
 
@@ -71,9 +72,9 @@ def parquet_file(source: Input, fields: Fields, *, registered: bool = False) -> 
                 refuse_deep_columns(schema)
                 columns = declared_columns(schema, fields)
             except BadRecord as bad:
-                if bad.reason == "unreadable" or source.part is None or not source.part.begin:
+                if bad.reason in _OF_READING or source.part is None or not source.part.begin:
                     raise
-                return  # the first part records it
+                return  # the first part finds the same in the footer or the schema, and records it
             for row in _rows(source, fields, parquet, columns, n_bytes):
                 if text_at is not None and "reason" not in row:
                     row["text_at"] = text_at._replace(row=row["row"])._asdict()

@@ -33,14 +33,14 @@ class FileState(NamedTuple):
     """The facts that show a change of a file without reading it.
 
     `version` is its times, or its ETag. `changed_ns` is the time of its last change, which no program sets.
-    Without ranges a server gives a file from its begin only.
+    Files without parts are read from their begin to their end.
     """
 
     n_bytes: int
     version: str
     modified_ns: int
     changed_ns: int
-    has_ranges: bool = True
+    has_parts: bool = True
 
 
 class FilePart(NamedTuple):
@@ -249,7 +249,8 @@ class LocalFiles:
         try:
             before = os.fstat(descriptor)
             _refuse_odd(path, before.st_mode)
-            refuse_other(part, _state_of(before))
+            if part is not None and _content_facts(part.state) != (before.st_size, before.st_mtime_ns):
+                raise changed_while_read()
             yield os.fdopen(descriptor, "rb", closefd=False)  # pyarrow closes its argument
             after = os.fstat(descriptor)
         finally:
@@ -278,8 +279,12 @@ def changed_while_read() -> BadRecord:
 
 def refuse_other(part: FilePart | None, state: FileState) -> None:
     """Raise BadRecord `changed_while_read` unless the file of a part still has its size and version."""
-    if part is not None and (part.state.n_bytes, part.state.version) != (state.n_bytes, state.version):
+    if part is not None and _quoteless(part.state) != _quoteless(state):
         raise changed_while_read()
+
+
+def _quoteless(state: FileState) -> tuple[int, str]:
+    return state.n_bytes, state.version.strip('"')  # not every listing has the quotes of ETags
 
 
 def size_of(file: BinaryIO) -> int:
@@ -290,6 +295,11 @@ def size_of(file: BinaryIO) -> int:
     size = file.seek(0, os.SEEK_END)
     file.seek(position)
     return size
+
+
+def _content_facts(state: FileState) -> tuple[int, int]:
+    # A new name or mode of a file moves its other time, and leaves its bytes as they are.
+    return state.n_bytes, state.modified_ns
 
 
 def _is_folder(entry: os.DirEntry[bytes]) -> bool:

@@ -21,7 +21,7 @@ from spark_udfs.ingest.file_types import CODE
 
 Row = dict[str, Any]
 
-# The first byte of the part that a row with numbers of its part comes from; see `lines_of_parts`.
+# The first byte of the part that a row with numbers of its part comes from; see `part_numbers`.
 PART_AT = pa.field("part_at", pa.int64())
 
 # The columns of both tables, all nullable, since a row belongs to one of them. Documents have a file and a

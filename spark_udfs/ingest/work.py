@@ -104,7 +104,7 @@ def _rows_of(
     every_row = _without_numbers(selection(reader.rows_of(source, options)), numbers)
     rows = every_row
     if markup == "reject" and not reader.of_pages:
-        rows = reject_pages(rows, source)
+        rows = reject_pages(rows, source, numbers_of_part=reader.numbers_of_part)
     for row in bounded(rows, source.origin, source.fault_key):
         if reader.many_records:
             row["file"] = source.key

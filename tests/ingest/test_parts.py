@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from errno import EIO, ENOENT
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,12 +24,46 @@ from hypothesis import strategies as st
 from factory.ingest.listing import Work, as_table
 from factory.ingest.parts import PART_BYTES, in_parts
 from spark_udfs.ingest import bounds
+from spark_udfs.ingest.markup import Markup
 from spark_udfs.ingest.part_numbers import NUMBERED, OF_NUMBERS, whole_numbers
 from spark_udfs.ingest.place import FilePart, FileState, LocalFiles
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import SCAN, Origin
 from spark_udfs.ingest.work import read_work
 from tests.ingest.memory_files import MemoryFiles
+
+
+@dataclass(frozen=True)
+class BreakingFiles(LocalFiles):
+    """A file of a disk that breaks once the file is open."""
+
+    content: bytes
+    fault: int
+
+    def state(self, name: bytes) -> FileState:
+        """Return the state of the file."""
+        return MemoryFiles(self.address, {self.address + b"/" + name: self.content}).state(name)
+
+    @contextmanager
+    def open(self, name: bytes, part: FilePart | None = None) -> Iterator[BinaryIO]:  # noqa: ARG002
+        """Open the file."""
+        yield BreakingStream(self.content, self.fault)
+
+
+class BreakingStream(io.BytesIO):
+    """A stream with a readable end, as it is read before the footer, and a fault in any other read."""
+
+    def __init__(self, content: bytes, fault: int) -> None:
+        super().__init__(content)
+        self.fault, self.n_reads = fault, 0
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read once, then raise OSError."""
+        self.n_reads += 1
+        if self.n_reads > 1:
+            raise OSError(self.fault, "The disk broke")
+        return super().read(size)
+
 
 ORIGIN = Origin("web", language="en")
 NAME = b"part.jsonl"
@@ -35,9 +74,9 @@ def work_of(content: bytes, name: bytes = NAME, format: str = "jsonl") -> Work:
     return Work(format, ORIGIN, MemoryFiles(b"memory:", {b"memory:/" + name: content}), (name,))
 
 
-def scan(work: Iterable[Work], options: object) -> Rows:
+def scan(work: Iterable[Work], options: object, markup: Markup = "reject") -> Rows:
     """The rows of items, with the numbers of their file, as Spark joins them."""
-    batches = list(read_work(as_table(work).to_batches(), options))
+    batches = list(read_work(as_table(work).to_batches(), options, markup=markup))
     rows = pa.Table.from_batches(batches, schema=SCAN).to_pylist()
     n_lines = {row["part_at"]: row["row"] for row in rows if row["doc_id"] is None}
     before = {begin: sum(n for other, n in n_lines.items() if other < begin) for begin in n_lines if n_lines}
@@ -61,11 +100,14 @@ def parts(work: Work, borders: Sequence[int]) -> Iterator[Work]:
         yield replace(work, part=FilePart(begin, end, state))
 
 
+MARKUPS: tuple[Markup, ...] = ("reject", "keep")
 LINES = st.sampled_from(
     [
         b'{"text": "one"}\n',
         '{"text": "ünï\u2028"}\r\n'.encode(),
         b'{"text": "own", "id": "a"}\n',
+        b'{"text": "<html>page"}\n',
+        b'{"text": "<body>page", "id": "b"}\n',
         b'{"text": "long %s"}\n' % (b"x" * 60),
         b'{"text": ""}\n',
         b"{broken\n",
@@ -85,12 +127,22 @@ FIELDS = Fields(max_bytes=64)
     st.lists(LINES, min_size=1, max_size=30).map(b"".join),
     st.lists(st.integers(0, 3_000), max_size=12),
     st.sampled_from([FIELDS, replace(FIELDS, key="id")]),
+    st.sampled_from(MARKUPS),
 )
 def test_parts_of_json_lines_have_the_rows_of_the_whole(
-    content: bytes, borders: list[int], fields: Fields
+    content: bytes, borders: list[int], fields: Fields, markup: Markup
 ) -> None:
     work = work_of(content)
-    assert scan(parts(work, borders), fields) == scan([work], fields)
+    assert scan(parts(work, borders), fields, markup) == scan([work], fields, markup)
+
+
+def test_web_pages_behind_the_first_part_have_the_numbers_of_the_file() -> None:
+    work = work_of(b'{"text": "<html>page"}\n' * 4)
+    rows = scan(parts(work, [30]), FIELDS)
+    assert [(row["key"], row["reason"]) for row in rows] == [
+        (f"part.jsonl:{number}", "markup") for number in range(1, 5)
+    ]
+    assert rows == scan([work], FIELDS)
 
 
 @given(st.lists(LINES, min_size=1, max_size=8).map(b"".join))
@@ -101,13 +153,12 @@ def test_parts_of_one_byte_have_the_rows_of_the_whole(content: bytes) -> None:
 
 def test_a_file_has_equal_parts_of_at_most_the_given_size() -> None:
     work = work_of(b"x" * 1_000)
-    states = {b"memory:/part.jsonl": FileState(1_000, "v", 0, 0)}
+    states = {work.place.below(NAME): FileState(1_000, "v", 0, 0)}
     borders = [(part.part.begin, part.part.end) for part in in_parts([work], states, 300) if part.part]
     assert borders == [(0, 250), (250, 500), (500, 750), (750, 1_000)]
     archive = replace(work, names=(b"part.jsonl.gz",))
-    assert list(in_parts([archive], {b"memory:/part.jsonl.gz": FileState(1_000, "v", 0, 0)}, 300)) == [
-        archive
-    ]
+    states[work.place.below(archive.names[0])] = FileState(1_000, "v", 0, 0)
+    assert list(in_parts([archive], states, 300)) == [archive]
     assert list(in_parts([work], {}, 300)) == [work]
     assert PART_BYTES > bounds.MAX_TEXT_BYTES  # most lines end in their part
 
@@ -255,6 +306,31 @@ def test_the_lines_of_frames_behind_a_damaged_one_are_read() -> None:
 def test_only_files_of_this_machine_are_split_by_frames() -> None:
     work = work_of(b"x" * 1_000, b"part.jsonl.zst")
     local = replace(work, place=LocalFiles(b"/data"))
-    states = {b"memory:/part.jsonl.zst": FileState(1_000, "v", 0, 0)}
+    states = {files.place.below(files.names[0]): FileState(1_000, "v", 0, 0) for files in (work, local)}
     assert list(in_parts([work], states, 300)) == [work]
-    assert len(list(in_parts([local], {b"/data/part.jsonl.zst": FileState(1_000, "v", 0, 0)}, 300))) == 4
+    assert len(list(in_parts([local], states, 300))) == 4
+
+
+@pytest.mark.parametrize("reason, fault", [("vanished", ENOENT), ("unreadable", EIO)])
+def test_a_fault_of_reading_the_footer_is_recorded_by_each_part_that_has_it(reason: str, fault: int) -> None:
+    content = parquet_of(["a", "b", "c", "d"], 1)
+    first, *later = parts(work_of(content, b"a.parquet", "parquet"), [50, 100])
+    last = [replace(files, place=BreakingFiles(b"memory:", content, fault)) for files in later]
+    rows = scan([first, *last], Fields())
+    assert [row["reason"] for row in rows if row["reason"]] == [reason] * len(later)
+
+
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+def test_a_new_mode_or_name_of_a_file_since_it_was_listed_changes_no_row(tmp_path: Path, format: str) -> None:
+    path = tmp_path / f"a.{format}"
+    texts = [f"text {n}" for n in range(9)]
+    path.write_bytes(b'{"text": "a"}\n' * 9 if format == "jsonl" else parquet_of(texts, 2))
+    work = Work(format, ORIGIN, LocalFiles.at(tmp_path), (os.fsencode(path.name),))
+    work_of_parts = list(parts(work, [30, 60]))
+    before = scan(work_of_parts, Fields())
+    path.chmod(0o600)
+    (tmp_path / "another").hardlink_to(path)
+    assert scan(work_of_parts, Fields()) == before
+    status = path.stat()
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    assert {row["reason"] for row in scan(work_of_parts, Fields())} == {"changed_while_read"}

@@ -23,6 +23,8 @@ from spark_udfs.ingest.remote.objects import ObjectChanged, ObjectState, RemoteO
 from spark_udfs.ingest.remote.range_reader import RangeReader
 
 _WEB = ("http", "https")
+# The listings of other stores have other versions than their files have when they are opened.
+_IN_PARTS = ("s3", *_WEB)
 _SECRET = re.compile("(?i)sig|token|key|secret|password|credential")
 
 
@@ -143,23 +145,23 @@ class RemoteFiles:
 
     def state(self, name: bytes) -> FileState:
         """Return the state of a file."""
-        return _file_state(self._state(name))
+        return self._file_state(self._state(name))
 
     def states(self) -> Iterator[tuple[bytes, FileState | None]]:
         """Yield all names at and below the address with their states, in the order of the store."""
         objects, key = self._objects()
         if key and (state := objects.state(key)) is not None:
-            yield b"", _file_state(state)
+            yield b"", self._file_state(state)
             return
         for name, state in self._listed():
-            yield name, _file_state(state)
+            yield name, self._file_state(state)
 
     @contextmanager
     def open(self, name: bytes, part: FilePart | None = None) -> Iterator[BinaryIO]:
         """Open a file to read; see Place."""
         objects, key = self._objects(name)
         state = self._state(name)
-        refuse_other(part, _file_state(state))
+        refuse_other(part, self._file_state(state))
         reader = RangeReader(objects, key, state, self.display(name), part.end if part else state.n_bytes)
         try:
             yield cast(BinaryIO, io.BufferedReader(reader, 1 << 16))
@@ -177,6 +179,11 @@ class RemoteFiles:
         if state is None:
             raise FileNotFoundError(2, "There is no such object", self.display(name))
         return state
+
+    def _file_state(self, state: ObjectState) -> FileState:
+        version = state.e_tag or str(state.modified_ns)
+        has_parts = state.has_ranges and self._split()[0].partition("://")[0] in _IN_PARTS
+        return FileState(state.n_bytes, version, state.modified_ns, state.modified_ns, has_parts)
 
     def _listed(self) -> Iterator[tuple[bytes, ObjectState]]:
         """Yield the names of the files below, without the empty objects that mark folders.
@@ -227,8 +234,3 @@ def _folders(folder: bytes) -> Iterator[bytes]:
     while end >= 0:
         yield folder[: end + 1]
         end = folder.find(b"/", end + 1)
-
-
-def _file_state(state: ObjectState) -> FileState:
-    version = state.e_tag or str(state.modified_ns)
-    return FileState(state.n_bytes, version, state.modified_ns, state.modified_ns, state.has_ranges)

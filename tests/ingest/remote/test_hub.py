@@ -9,10 +9,17 @@ from huggingface_hub import constants
 
 from factory.errors import ConfigurationError
 from factory.ingest.hugging_face import card_of
+from factory.ingest.items import files_of
+from factory.ingest.listing import as_table
+from factory.ingest.parts import in_parts
+from factory.ingest.state import listing
 from spark_udfs.ingest.address import place_of
+from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.remote import objects as remote_objects
 from spark_udfs.ingest.remote.files import objects_at
 from spark_udfs.ingest.remote.objects import RemoteFailure
+from spark_udfs.ingest.rows import Origin
+from spark_udfs.ingest.work import read_work
 from tests.ingest.remote.web_server import COMMIT, WebServer, serving_files
 
 FILES = {
@@ -52,6 +59,17 @@ def test_a_dataset_is_a_folder(revision: str) -> None:
     card = card_of(place)
     assert card is not None
     assert card.license == "mit"
+
+
+@pytest.mark.usefixtures("hub")
+@pytest.mark.parametrize("below", ["", "/data", "/data/*.jsonl", "/data/train-00000.jsonl"])
+def test_a_large_file_of_a_dataset_is_read_whole(below: str) -> None:
+    address = f"hf://datasets/owner/name{below}"
+    work = list(in_parts(files_of("jsonl", address, Origin("")), listing([address], 5).large, 5))
+    batches = read_work(as_table(work).to_batches(), Fields())
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    texts = {"one", "two"} if below in ("", "/data") else {"one"}
+    assert {(row["text"], row["reason"]) for row in rows} == {(text, None) for text in texts}
 
 
 @pytest.mark.usefixtures("hub")

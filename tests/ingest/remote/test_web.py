@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from factory.errors import ConfigurationError
-from factory.ingest.state import state
+from factory.ingest.items import files_of, folders
+from factory.ingest.state import listing, state
 from spark_udfs.ingest.address import place_of
 from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.remote.files import objects_at
 from spark_udfs.ingest.remote.objects import RemoteFailure
-from spark_udfs.ingest.rows import BadRecord
+from spark_udfs.ingest.rows import BadRecord, Origin
 from tests.ingest.remote.web_server import WebServer, serving_files
 
 CONTENT = random.Random(5).randbytes(700_000)
@@ -40,6 +41,16 @@ def test_a_file_is_read_whole_from_any_server(web: WebServer, fault: str) -> Non
     assert state_of_file is not None
     assert (name, state_of_file.n_bytes) == (b"", len(CONTENT))
     assert content_of(place) == CONTENT
+
+
+def test_two_queries_of_one_address_are_two_files(web: WebServer) -> None:
+    addresses = [f"{web.address}/whole/a/b.bin?id={number}" for number in (1, 2)]
+    with pytest.raises(ConfigurationError, match=r"`.*id=1` and `.*id=2` both hold `b.bin`"):
+        list(files_of("jsonl", addresses, Origin("")))
+    with pytest.raises(ConfigurationError, match=r"id=1` is not a folder"):
+        folders(addresses)
+    assert len(list(files_of("jsonl", [addresses[0], addresses[0]], Origin("")))) == 1
+    assert len(listing(addresses, 10).large) == 2
 
 
 def test_a_server_that_wants_a_pause_gets_it(web: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
