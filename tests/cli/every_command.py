@@ -50,6 +50,8 @@ OPEN_NO_LAKE = {
     "batches create",
     "batches end",
     "batches finish",
+    "batches reclaim",
+    "batches close",
     "batches status",
     "batches show",
     "batches probe",

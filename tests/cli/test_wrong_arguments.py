@@ -90,6 +90,8 @@ WRONG = {
     },
     "batches finish": {"nowhere 0": "no namespace"},
     "batches end": {"nowhere": "no namespace"},
+    "batches reclaim": {"nowhere": "no namespace", "nowhere --every 0": "greater than or equal to 1"},
+    "batches close": {"nowhere --run a": "no namespace", "nowhere": "--run"},
     "batches status": {"nowhere": "no namespace"},
     "batches show": {"nowhere 0": "no namespace", "nowhere x": "integer"},
     "batches probe": {"s3:/x": "not the address"},
