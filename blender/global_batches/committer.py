@@ -9,6 +9,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
 from blender.call_context import CallContext, use_context
 from blender.errors import CallCancelled
@@ -71,6 +72,11 @@ class Committer:
         self._require_own_process()
         with self._changed:
             return self._lane()
+
+    @property
+    def lane_of_claim(self) -> Lane:
+        """The lane as this process holds it, with the batches that it knows to be committed."""
+        return replace(self.lane, epoch=self._claim.epoch, incarnation=self._claim.incarnation)
 
     @property
     def sequence(self) -> int:

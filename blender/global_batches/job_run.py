@@ -11,7 +11,7 @@ from blender.errors import InvalidRequest
 from blender.global_batches.held_steps import HeldSteps
 from blender.global_batches.training_run import TrainingRun
 from blender.trainer.launch import distributed_rank, launched_rank
-from factory.errors import FactoryError
+from factory.errors import FactoryError, MachineError
 
 
 class JobRun:
@@ -20,9 +20,9 @@ class JobRun:
     Every rank calls every method, and each raises the error of rank 0.
     """
 
-    def __init__(self, open_run: Callable[[], TrainingRun]) -> None:
+    def __init__(self, open_run: Callable[[], TrainingRun], *, is_launched: bool) -> None:
         self._run: TrainingRun | None = None
-        if distributed_rank() is None and launched_rank().ranks > 1:
+        if is_launched and distributed_rank() is None and launched_rank().ranks > 1:
             raise InvalidRequest(
                 f"This is one of {launched_rank().ranks:,} processes of a job, and each would take the run "
                 "over from the others. Call `torch.distributed.init_process_group` first."
@@ -43,18 +43,30 @@ class JobRun:
         """Let go of everything."""
         self._shared(lambda: self._opened().close())
 
-    def require_agreement(self, step: int) -> None:
-        """Raise InvalidRequest in all ranks if they are at different steps."""
+    def agree_on(self, step_of_rank: Callable[[], int]) -> int:
+        """The step of every rank; raises the error of a rank in all, and InvalidRequest if they differ."""
         rank = distributed_rank()
         if rank is None:
-            return
-        steps: list[Any] = [None] * rank.ranks
-        torch.distributed.all_gather_object(steps, step)
+            return step_of_rank()
+        step, own = 0, None
+        try:
+            step = step_of_rank()
+        except Exception as error:
+            own = error
+        outcomes: list[Any] = [None] * rank.ranks
+        torch.distributed.all_gather_object(outcomes, (step, None if own is None else f"{own}"))
+        if own is not None:
+            raise own
+        for number, (_, sentence) in enumerate(outcomes):
+            if sentence is not None:
+                raise MachineError(f"Rank {number} failed: {sentence}")
+        steps = [of_rank for of_rank, _ in outcomes]
         if len(set(steps)) > 1:
             numbers = ", ".join(f"{step:,}" for step in sorted(set(steps)))
             raise InvalidRequest(
                 f"The ranks are at different steps: {numbers}. Mark a checkpoint after the same step in all."
             )
+        return step
 
     def _opened(self) -> TrainingRun:
         assert self._run is not None, "rank 0 alone calls it, which has opened the run"
@@ -71,6 +83,10 @@ class JobRun:
                 outcome[0] = action()
             except FactoryError as error:
                 outcome[1] = error
+            except Exception as error:  # the other ranks wait for an outcome
+                failure = [None, MachineError(f"Rank 0 failed: {error}")]
+                torch.distributed.broadcast_object_list(failure, src=0)
+                raise
         torch.distributed.broadcast_object_list(outcome, src=0)
         if outcome[1] is not None:
             raise outcome[1]

@@ -1,7 +1,7 @@
 """The distance that a producer keeps to the trainers: it waits instead of filling the store.
 
     limit = LagLimit(store, namespace, lane="0", max_lag=80)
-    limit.wait(sequence=812, n_committed=810, require_open=...)   # until it is fewer than 80 steps ahead
+    limit.wait(sequence=812, holder=lane, require_open=...)       # until it is fewer than 80 steps ahead
 
 Ahead of two things: the oldest step that an open run holds, so that the store holds a bounded number of
 batches (the paper's max lag, section 5.3); and, in assigned order, the step that readers wait for, so that a
@@ -20,15 +20,16 @@ from functools import partial
 from blender.call_context import current_context
 from blender.global_batches.log import log, marks
 from blender.global_batches.log.runs import Run, Runs
-from blender.global_batches.log.state import LogState
+from blender.global_batches.log.state import Lane, LogState
 from blender.global_batches.log.step_order import Assigned
-from blender.global_batches.namespace import Namespace
+from blender.global_batches.namespace import Namespace, require_unchanged
 from blender.global_batches.store.namespace_store import NamespaceStore
 from factory.counted import counted
 from factory.errors import ConfigurationError
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 1.0
 _WARN_S = 60.0
+_LOOKS = 60  # a minute, at the longest pause
 _LOG = logging.getLogger(__name__)
 
 
@@ -39,31 +40,43 @@ class LagLimit:
     """
 
     def __init__(self, store: NamespaceStore, namespace: Namespace, lane: str, max_lag: int) -> None:
-        self._store, self._lane, self._max_lag = store, lane, max_lag
+        self._store, self._namespace, self._lane, self._max_lag = store, namespace, lane, max_lag
         self._client = namespace.client()
         self._state = LogState()
         self._runs = Runs()
         self._look()
+        for name, run in self._runs.open.items():
+            self._require_room(name, run)
 
-    def wait(self, sequence: int, n_committed: int, require_open: Callable[[], None]) -> None:
-        """Wait until a batch of the lane is near enough; `n_committed` batches of the lane are committed.
+    def wait(self, sequence: int, holder: Lane, require_open: Callable[[], None]) -> None:
+        """Wait until a batch of the lane is near enough, or can no longer be committed; `holder` is its lane.
 
         Raises Stalled at the deadline of the call, with the reason, and the errors of `require_open`.
         """
-        if self._state.lane(self._lane).sequence < n_committed:
+        if self._state.lane(self._lane).sequence < holder.sequence:
             self._look()
+        n_looks = 0
         pause_s, start_s, is_said = _FIRST_PAUSE_S, time.monotonic(), False
         while self._is_far(self._step(sequence)):
             require_open()
             self._look()
             step = self._step(sequence)
-            if not self._is_far(step):
+            if not self._is_far(step) or not self._is_open_for(holder):
                 return
+            n_looks += 1
+            if n_looks % _LOOKS == 0:
+                require_unchanged(self._store, self._namespace)
             if not is_said and time.monotonic() - start_s > _WARN_S:
                 is_said = True
                 _LOG.warning("%s", self._reason(step))
             current_context().wait(pause_s * random.uniform(0.5, 1.0), partial(self._reason, step))
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _is_open_for(self, holder: Lane) -> bool:
+        """Whether the lane is still its process's, and the data go on: if not, the commit says why."""
+        lane = self._state.lane(self._lane)
+        is_own = (lane.epoch, lane.incarnation) == (holder.epoch, holder.incarnation)
+        return is_own and not self._state.is_ended and not self._client.order.has_ended(self._state)
 
     def _step(self, sequence: int) -> int:
         """The step of a batch of the lane; in arrival order the earliest that it can get."""
@@ -89,19 +102,17 @@ class LagLimit:
         routine = log.load(self._client) if is_new else log.advance(self._client, self._state)
         self._state = self._store.run(routine)
         self._runs = self._store.run(marks.current(self._client))
-        for name, run in self._runs.open.items():
-            self._require_room(name, run)
 
     def _require_room(self, name: str, run: Run) -> None:
         """Raise ConfigurationError if a run needs steps before its next checkpoint that may not come."""
         if run.every is None:
             return
-        room = max(run.checkpoints.values()) + run.every - run.oldest_step
-        if room > self._max_lag:
+        keep = run.keep or 1
+        if run.every * keep > self._max_lag:
             raise ConfigurationError(
-                f"Run `{name}` holds the steps from {run.oldest_step:,} on and marks its next checkpoint "
-                f"{counted(room, 'step')} later, and `max_lag` is {self._max_lag:,}: producer and trainer "
-                f"would wait for each other forever. Give at least {room:,}."
+                f"Run `{name}` marks a checkpoint every {counted(run.every, 'step')} and keeps {keep}, and "
+                f"`max_lag` is {self._max_lag:,}: producer and trainer would wait for each other forever. "
+                f"Give at least {run.every * keep:,}."
             )
 
     def _reason(self, step: int) -> str:

@@ -110,7 +110,7 @@ class BatchReader(StepSource[int]):
         return self._prefetched(steps, place, current_context().child())
 
     def open_run(
-        self, name: str, *, start: int | Literal["oldest"] = 0, every: int | None = None
+        self, name: str, *, start: int | Literal["oldest"] = 0, every: int | None = None, keep: int = 2
     ) -> TrainingRun:
         """Open a run of this namespace, which holds the batches to which it may go back."""
         return TrainingRun(
@@ -118,6 +118,7 @@ class BatchReader(StepSource[int]):
             name,
             start=start,
             every=every,
+            keep=keep,
             settings=self._options["settings"],
             patience_s=self._options["patience_s"],
         )

@@ -61,11 +61,11 @@ class BatchDataset(StepDataset[int]):
     """Every step of a namespace from `offset` on, up to `stop` or to the end of data, through `transform`.
 
     With a `run` it holds the batches to which that run may go back (`TrainingRun`); a new one begins at
-    `offset`, which may be "oldest", the oldest batch that is kept, and `every` says how many steps are
-    between two checkpoints. `rank` defaults to the rank in `torch.distributed`, else the launcher's; the
-    number of ranks must equal the mesh's. Waits for steps that are not committed yet. A loop over a loader
-    with workers that is left during such a wait keeps its worker until the next step, or until the process
-    ends.
+    `offset`, which may be "oldest", the oldest batch that is kept; `every` says how many steps are between
+    two checkpoints, and `keep` how many are live. `rank` defaults to the rank in `torch.distributed`, else
+    the launcher's; the number of ranks must equal the mesh's. Waits for steps that are not committed yet. A
+    loop over a loader with workers that is left during such a wait keeps its worker until the next step, or
+    until the process ends.
     """
 
     def __init__(
@@ -77,6 +77,7 @@ class BatchDataset(StepDataset[int]):
         rank: int | None = None,
         run: str | None = None,
         every: int | None = None,
+        keep: int = 2,
         transform: Callable[[Any], Any] = step_tensors,
     ) -> None:
         launch = None
@@ -91,7 +92,10 @@ class BatchDataset(StepDataset[int]):
         reader.mesh.coordinate(rank)  # refuses one outside it
         if run is None and (every is not None or offset == OLDEST):
             raise InvalidRequest("`every` and the oldest offset belong to a run. Name it: `run=`.")
-        self._run = None if run is None else JobRun(partial(reader.open_run, run, start=offset, every=every))
+        self._run = None
+        if run is not None:
+            open_run = partial(reader.open_run, run, start=offset, every=every, keep=keep)
+            self._run = JobRun(open_run, is_launched=launch is not None)
         first = self.held_steps.first_step if offset == OLDEST else offset
         super().__init__(reader, rank, offset=first, stop=stop, transform=transform, launch=launch)
         self.reader = reader
@@ -104,8 +108,10 @@ class BatchDataset(StepDataset[int]):
         """The steps that the run holds. Raises InvalidRequest for a dataset without a run."""
         return self._own_run().held_steps
 
-    def checkpointed(self, name: str, keep: int = 2, *, step: int | None = None) -> None:
+    def checkpointed(self, name: str, keep: int | None = None, *, step: int | None = None) -> None:
         """Hold the steps after the last one taken for a checkpoint, and drop all but the last `keep`.
+
+        By default as many as the dataset was made with.
 
         Where workers of a DataLoader take the steps, give the `step` after the last one that was trained on.
 
@@ -114,9 +120,12 @@ class BatchDataset(StepDataset[int]):
         if another process has opened the run, or somebody has closed it.
         """
         run = self._own_run()
-        step = int(self.state_dict()["step"]) if step is None else whole_number(step, "step")
-        run.require_agreement(step)
-        run.apply(lambda own: own.checkpoint(name, step, keep))
+
+        def step_of_rank() -> int:
+            return int(self.state_dict()["step"]) if step is None else whole_number(step, "step")
+
+        after = run.agree_on(step_of_rank)
+        run.apply(lambda own: own.checkpoint(name, after, keep))
 
     def roll_back(self, name: str) -> None:
         """Begin the next loop at a live checkpoint, and drop the later ones; by all ranks.
@@ -125,14 +134,22 @@ class BatchDataset(StepDataset[int]):
         `load_state_dict` does, InvalidRequest while a loop is under way.
         """
         run = self._own_run()
-        step = run.held_steps.step_of(name)
-        super().load_state_dict(self.source.state(step))
+        load = super().load_state_dict
+
+        def step_of_rank() -> int:
+            step = run.held_steps.step_of(name)
+            load(self.source.state(step))
+            return step
+
+        run.agree_on(step_of_rank)
         run.apply(lambda own: own.rolled_back(name))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """As `StepDataset.load_state_dict`; raises CheckpointDropped for a step that its run dropped."""
         if self._run is not None and get_worker_info() is None:
-            self._run.held_steps.require(self.source.offset_of(state))
+            step = state.get("step") if isinstance(state, Mapping) else None
+            if isinstance(step, int):  # a step that was dropped may be gone
+                self._run.held_steps.require(step)
         super().load_state_dict(state)
 
     def close_run(self) -> None:

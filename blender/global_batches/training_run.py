@@ -19,10 +19,12 @@ import re
 from contextlib import suppress
 from typing import Literal
 
+from blender.errors import InvalidRequest
 from blender.global_batches.errors import BatchesGone, RunTaken
 from blender.global_batches.held_steps import HeldSteps
-from blender.global_batches.log import floors, marks
+from blender.global_batches.log import floors, log, marks
 from blender.global_batches.log.client import incarnation_of_process
+from blender.global_batches.log.state import LogState
 from blender.global_batches.namespace import open_namespace
 from blender.global_batches.store.namespace_store import PATIENCE_S, open_store
 from blender.spec.whole_number import whole_number
@@ -38,8 +40,9 @@ OLDEST: Literal["oldest"] = "oldest"
 class TrainingRun:
     """An open run of a namespace, for one process of a training job.
 
-    A new run holds the steps from `start` on. `every` says how many steps are between two checkpoints, so
-    that a producer with a shorter `max_lag` is refused instead of waiting forever. Raises BatchesGone if
+    A new run holds the steps from `start` on. `every` says how many steps are between two checkpoints,
+    and `keep` how many are live, so that a producer with a `max_lag` below their product is refused instead of
+    waiting forever. Raises BatchesGone if
     the steps from `start` on were reclaimed, and RunTaken if another process opens the run meanwhile.
     """
 
@@ -50,6 +53,7 @@ class TrainingRun:
         *,
         start: int | Literal["oldest"] = 0,
         every: int | None = None,
+        keep: int = 2,
         settings: Settings | None = None,
         patience_s: float = PATIENCE_S,
     ) -> None:
@@ -58,12 +62,14 @@ class TrainingRun:
         self._client = open_namespace(self._store).client()
         self._owner = incarnation_of_process()
         every = None if every is None else whole_number(every, "every", least=1)
+        self._keep = whole_number(keep, "keep", least=1)
+        self._state = LogState()
         if start != OLDEST:
             start = whole_number(start, "start")
         while True:
             first = self._store.run(floors.current(self._client)).step if start == OLDEST else start
             try:
-                run = self._store.run(marks.open_run(self._client, name, self._owner, first, every))
+                run = self._store.run(marks.open_run(self._client, name, self._owner, first, every, keep))
                 break
             except BatchesGone:  # or the floor has risen since
                 if start != OLDEST:
@@ -72,14 +78,17 @@ class TrainingRun:
         self.held_steps = HeldSteps(name, run.checkpoints)
         """The steps that the run holds."""
 
-    def checkpoint(self, name: str, step: int, keep: int = 2) -> HeldSteps:
+    def checkpoint(self, name: str, step: int, keep: int | None = None) -> HeldSteps:
         """Hold the steps from `step` on for a checkpoint, and let go of all but the last `keep` checkpoints.
 
-        Raises RunTaken if another process has opened the run, or somebody has closed it.
+        Raises InvalidRequest for a step that is not committed, CheckpointDropped for one before the live
+        checkpoints, and RunTaken if another process has opened the run, or somebody has closed it.
         """
         _checked(name, "a checkpoint")
-        keep = whole_number(keep, "keep", least=1)
-        return self._hold(self.held_steps.with_checkpoint(name, whole_number(step, "step"), keep))
+        keep = self._keep if keep is None else whole_number(keep, "keep", least=1)
+        step = whole_number(step, "step")
+        self._require_committed(step)
+        return self._hold(self.held_steps.with_checkpoint(name, step, keep))
 
     def rolled_back(self, name: str) -> HeldSteps:
         """Drop the checkpoints that were marked after one, to train again from there.
@@ -91,9 +100,22 @@ class TrainingRun:
     def close(self) -> None:
         """Let go of all batches; a second call, or one of a run that was taken over, does nothing."""
         if self._is_open:
-            self._is_open = False
             with suppress(RunTaken):  # its successor holds them
                 self._store.run(marks.close(self._client, self.name, self._owner))
+            self._is_open = False
+
+    def _require_committed(self, step: int) -> None:
+        """Raise InvalidRequest for a step behind the log: the steps before it would be let go."""
+        if step > self._state.steps:
+            is_new = self._state.version == 0
+            self._state = self._store.run(
+                log.load(self._client) if is_new else log.advance(self._client, self._state)
+            )
+        if step > self._state.steps:
+            raise InvalidRequest(
+                f"Run `{self.name}` marks step {step:,}, and {self._store.uri} has {self._state.steps:,} "
+                "steps. Give the step after the last one that was trained on."
+            )
 
     def _hold(self, held_steps: HeldSteps) -> HeldSteps:
         self._store.run(marks.hold(self._client, self.name, self._owner, held_steps.marks))

@@ -179,7 +179,7 @@ class BatchWriter:
             self._open_committer()  # another thread may have stopped this writer
             committer.require_open()
 
-        self._lag.wait(self.sequence, self.committed, require_open)
+        self._lag.wait(self.sequence, committer.lane_of_claim, require_open)
 
     def _open_committer(self) -> Committer:
         if self._committer is None or self.is_finished:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from blender.global_batches.errors import BatchesGone, NamespaceDiffers, RunTaken
+from blender.global_batches.errors import BatchesGone, CheckpointDropped, NamespaceDiffers, RunTaken
 from blender.global_batches.log import floors, names
 from blender.global_batches.log.client import Client
 from blender.global_batches.log.operations import Routine, Verdict, create, get_all
@@ -54,7 +54,14 @@ def current(client: Client) -> Routine[Runs]:
         at_once = _AT_ONCE
 
 
-def open_run(client: Client, name: str, owner: str, start: int = 0, every: int | None = None) -> Routine[Run]:
+def open_run(
+    client: Client,
+    name: str,
+    owner: str,
+    start: int = 0,
+    every: int | None = None,
+    keep: int | None = None,
+) -> Routine[Run]:
     """Take a run over with its live checkpoints; a new one holds the steps from `start` on.
 
     Raises BatchesGone if these were reclaimed, and RunTaken if another process opens the run meanwhile.
@@ -62,7 +69,7 @@ def open_run(client: Client, name: str, owner: str, start: int = 0, every: int |
     while True:
         before = (yield from current(client)).open.get(name)
         checkpoints = before.checkpoints if before is not None else {START: start}
-        if (yield from _append(client, Mark(name, owner, "open", checkpoints, every))):
+        if (yield from _append(client, Mark(name, owner, "open", checkpoints, every, keep))):
             break
     if before is None or not before.is_accepted:
         floor = yield from floors.current(client)
@@ -77,10 +84,18 @@ def open_run(client: Client, name: str, owner: str, start: int = 0, every: int |
 
 
 def hold(client: Client, name: str, owner: str, checkpoints: Mapping[str, int]) -> Routine[Runs]:
-    """Move the marks of a run to its live checkpoints; raises RunTaken unless the process has the run."""
+    """Move the marks of a run to its live checkpoints.
+
+    Raises RunTaken unless the process has the run, and CheckpointDropped for one before its marks.
+    """
     while True:
         run = _own_run((yield from current(client)), name, owner)
-        if (yield from _append(client, Mark(name, owner, "hold", checkpoints, run.every))):
+        if min(checkpoints.values()) < run.oldest_step:  # after a mark that was stored, and not answered
+            raise CheckpointDropped(
+                f"Run `{name}` holds the steps from {run.oldest_step:,} on, and not step "
+                f"{min(checkpoints.values()):,}. Open the run again to see its live checkpoints."
+            )
+        if (yield from _append(client, Mark(name, owner, "hold", checkpoints, run.every, run.keep))):
             return client.runs
 
 

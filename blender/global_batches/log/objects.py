@@ -98,7 +98,10 @@ def delta_from_bytes(body: bytes, name: str) -> Delta:
 
 def floor_to_bytes(floor: Floor) -> bytes:
     """A record of the chain of floors."""
-    return _json_to_bytes(asdict(floor))
+    content = asdict(floor)
+    if not floor.deleted_bytes:  # so that earlier versions read the floors of a log that nobody reclaims
+        del content["deleted_bytes"]
+    return _json_to_bytes(content)
 
 
 def floor_from_bytes(body: bytes, name: str) -> Floor:

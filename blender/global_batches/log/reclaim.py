@@ -14,13 +14,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from blender.global_batches.errors import BatchesGone, DamagedLog
+from blender.global_batches.errors import BatchesGone, DamagedLog, NamespaceDiffers
 from blender.global_batches.log import checkpoints, floors, log, marks, names
 from blender.global_batches.log.client import Client
 from blender.global_batches.log.objects import Floor
-from blender.global_batches.log.operations import Routine, delete, list_names
+from blender.global_batches.log.operations import Routine, delete, get, list_names
 from blender.global_batches.log.runs import Runs, runs_to_json
 from blender.global_batches.log.state import Descriptor, LogState
+
+_MARKS = 100  # after so many a floor records the runs: nobody reads the chain of marks from its start
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +64,10 @@ def reclaim(
             yield from delete(batch.name)
         for name in orphans:
             yield from delete(name)
-        yield from _delete_segments(stop)
-        yield from checkpoints.trim(client, state.version - state.version % client.checkpoint_versions)
         if are_all_known:  # otherwise another reclaimer has come further, and records it
             yield from _record(client, stop, floor.deleted_bytes + n_bytes)
+        yield from _delete_segments(client, min(stop, client.floor.deleted))
+        yield from checkpoints.trim(client, state.version - state.version % client.checkpoint_versions)
     live_bytes = state.n_bytes - floor.deleted_bytes - n_bytes
     return Reclaimed(stop, len(dead), n_bytes, len(orphans), live_bytes, runs)
 
@@ -78,9 +80,9 @@ def _raised(client: Client, without_runs: bool, dry: bool) -> Routine[tuple[LogS
         runs = yield from marks.current(client)
         floor = client.floor
         step = _step(state, runs, without_runs)
-        if dry or step <= floor.step:
+        if dry or (step <= floor.step and runs.marks < floor.marks + _MARKS):
             return state, floor, runs
-        higher = replace(floor, step=step, marks=runs.marks, runs=runs_to_json(runs))
+        higher = replace(floor, step=max(step, floor.step), marks=runs.marks, runs=runs_to_json(runs))
         if (yield from floors.append(client, higher)):
             floor = yield from floors.current(client)
             return state, floor, (yield from marks.current(client))
@@ -128,6 +130,7 @@ def _orphans(client: Client, state: LogState, first: int) -> Routine[set[str]]:
         return set()
     live_names = {batch.name for batch in (*live, *state.waiting)}
     batches = yield from list_names(names.BATCHES)
+    yield from _require_own_namespace(client)
     return {name for name in batches if _is_garbage(state, live_names, name)}
 
 
@@ -145,12 +148,26 @@ def _is_garbage(state: LogState, live_names: set[str], name: str) -> bool:
     return state.is_ended or epoch < progress.epoch or (epoch == progress.epoch and is_past)
 
 
-def _delete_segments(stop: int) -> Routine[None]:
-    """Delete the segments of deleted batches."""
-    for name in (yield from list_names(names.SEGMENTS)):
+def _delete_segments(client: Client, stop: int) -> Routine[None]:
+    """Delete the segments of deleted batches, which are recorded: their descriptors are not needed again."""
+    segments = yield from list_names(names.SEGMENTS)
+    yield from _require_own_namespace(client)
+    for name in segments:
         last = names.last_of_segment(name)
         if last is not None and last < stop:
             yield from delete(name)
+
+
+def _require_own_namespace(client: Client) -> Routine[None]:
+    """Raise NamespaceDiffers if listed objects may belong to a namespace that was created here since."""
+    if client.namespace is None:
+        return
+    body = yield from get(names.NAMESPACE)
+    if body is None or client.namespace.encode() not in body:
+        raise NamespaceDiffers(
+            "The namespace was deleted, or created anew, while it was reclaimed. Nothing of the new one was "
+            "deleted; reclaim that."
+        )
 
 
 def _record(client: Client, stop: int, n_bytes: int) -> Routine[None]:

@@ -37,6 +37,8 @@ class Mark:
     """The step after each live checkpoint, by name. Who opens a run inherits them."""
     every: int | None = None
     """Steps between two checkpoints, if the run has said so."""
+    keep: int | None = None
+    """Live checkpoints, if the run has said so."""
     namespace: str | None = None
     """The id of the namespace that its writer had opened."""
 
@@ -50,6 +52,7 @@ class Run:
     is_accepted: bool = False
     """Whether its owner has marked it, which it does once it knows that its batches are there."""
     every: int | None = None
+    keep: int | None = None
 
     @property
     def oldest_step(self) -> int:
@@ -80,33 +83,42 @@ class Runs:
         runs = dict(self.open)
         if mark.kind == "open":
             is_accepted = before is not None and before.is_accepted
-            runs[mark.run] = Run(mark.owner, mark.checkpoints, is_accepted, mark.every)
+            runs[mark.run] = Run(mark.owner, mark.checkpoints, is_accepted, mark.every, mark.keep)
         elif before is not None and before.owner == mark.owner:
             if mark.kind == "close":
                 del runs[mark.run]
             else:
-                runs[mark.run] = Run(mark.owner, mark.checkpoints, True, mark.every)
+                runs[mark.run] = Run(mark.owner, mark.checkpoints, True, mark.every, mark.keep)
         return Runs(self.marks + 1, runs)
 
 
 def mark_to_bytes(mark: Mark) -> bytes:
     """A record of the chain of marks."""
-    return with_checksum(compact_json(asdict(mark)))
+    return with_checksum(compact_json(_in_order(asdict(mark))))
 
 
 def mark_from_bytes(body: bytes, name: str) -> Mark:
     """The inverse of `mark_to_bytes`; raises DamagedLog with the name of the object."""
     try:
-        return Mark(**json.loads(verified_content(body)))
+        return Mark(**_by_name(json.loads(verified_content(body))))
     except (ValueError, TypeError, KeyError) as error:
         raise DamagedLog(f"{name} is damaged ({error}). Restore it from a copy of the namespace.") from error
 
 
 def runs_to_json(runs: Runs) -> dict[str, Json]:
     """The open runs as a floor records them."""
-    return {name: asdict(run) for name, run in sorted(runs.open.items())}
+    return {name: _in_order(asdict(run)) for name, run in sorted(runs.open.items())}
 
 
 def runs_from_json(marks: int, content: Mapping[str, Any] | None) -> Runs:
     """The inverse of `runs_to_json`."""
-    return Runs(marks, {name: Run(**fields) for name, fields in (content or {}).items()})
+    return Runs(marks, {name: Run(**_by_name(fields)) for name, fields in (content or {}).items()})
+
+
+def _in_order(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields with the checkpoints as pairs: JSON sorts names, and the latest checkpoint is the last one."""
+    return fields | {"checkpoints": list(fields["checkpoints"].items())}
+
+
+def _by_name(fields: dict[str, Any]) -> dict[str, Any]:
+    return fields | {"checkpoints": dict(fields["checkpoints"])}

@@ -10,7 +10,9 @@ import pytest
 
 from blender.call_context import CallContext, use_context
 from blender.errors import Stalled
-from blender.global_batches.errors import WriterClosed
+from blender.global_batches import lag
+from blender.global_batches.ending import end_namespace
+from blender.global_batches.errors import Fenced, NamespaceEnded, NamespaceNotFound, WriterClosed
 from blender.global_batches.namespace import OrderName, create_namespace
 from blender.global_batches.training_run import TrainingRun
 from blender.global_batches.writer import BatchWriter, stop_writers
@@ -29,6 +31,11 @@ def put(writer: BatchWriter, n: int, timeout_s: float = 30.0) -> None:
     with use_context(CallContext(timeout_s=timeout_s)):
         for _ in range(n):
             writer.put(BATCH, None)
+
+
+def put_and_commit(writer: BatchWriter) -> None:
+    put(writer, 1)
+    writer.flush()
 
 
 @pytest.mark.parametrize("order", ["assigned", "arrival"])
@@ -89,17 +96,50 @@ def test_a_wait_ends_when_the_writer_is_stopped(tmp_path: Path) -> None:
 
 def test_a_max_lag_that_lets_no_run_come_to_its_next_checkpoint_is_refused(tmp_path: Path) -> None:
     uri = namespace(tmp_path)
-    run = TrainingRun(uri, "a", every=10)
-    with pytest.raises(ConfigurationError, match=r"10 steps later, and `max_lag` is 9: .*Give at least 10"):
-        BatchWriter(uri, max_lag=9)
-    with BatchWriter(uri, max_lag=15) as writer:
-        put(writer, 15)
-        writer.flush()
-        run.checkpoint("ckpt-10", 10, keep=2)
+    run = TrainingRun(uri, "a", every=10, keep=2)
+    with pytest.raises(ConfigurationError, match=r"every 10 steps and keeps 2, .*Give at least 20"):
+        BatchWriter(uri, max_lag=19)
+    with BatchWriter(uri, max_lag=20) as writer:
+        for step in (10, 20, 30, 40):  # in the steady state, too
+            put(writer, step - writer.sequence)
+            writer.flush()
+            run.checkpoint(f"ckpt-{step}", step)
+        TrainingRun(uri, "b", start="oldest", every=100)  # it ends no producer that runs
+        with pytest.raises(Stalled):
+            put(writer, 40, timeout_s=0.5)
+
+
+def test_a_wait_ends_with_the_lane_the_data_or_the_namespace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = namespace(tmp_path / "taken")
+    TrainingRun(uri, "a")
+    writer = BatchWriter(uri, max_lag=1)
+    put(writer, 1)
+    writer.flush()
+    BatchWriter(uri).close()  # another process takes the lane over
+    with pytest.raises(Fenced):
+        put_and_commit(writer)
+    stop_writers([writer])
+    uri = namespace(tmp_path / "ended", "arrival", None)
+    TrainingRun(uri, "a")
+    writer = BatchWriter(uri, max_lag=1)
+    put(writer, 1)
+    writer.flush()
+    end_namespace(uri)
+    with pytest.raises(NamespaceEnded):
+        put_and_commit(writer)
+    stop_writers([writer])
+    monkeypatch.setattr(lag, "_LOOKS", 2)
+    uri = namespace(tmp_path / "deleted")
+    TrainingRun(uri, "a")
+    writer = BatchWriter(uri, max_lag=1)
+    put(writer, 1)
+    writer.flush()
+    (tmp_path / "deleted" / "namespace.json").unlink()
+    with pytest.raises(NamespaceNotFound):
         put(writer, 1)
-    run = TrainingRun(uri, "b", every=20)
-    with pytest.raises(ConfigurationError, match="`b`"):
-        BatchWriter(uri, max_lag=15)
+    stop_writers([writer])
 
 
 @pytest.mark.parametrize("max_lag", [0, -1, 2.5, "many"])

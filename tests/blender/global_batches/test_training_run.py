@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from blender.errors import InvalidRequest
 from blender.global_batches.errors import BatchesGone, CheckpointDropped, RunTaken
+from blender.global_batches.log.operations import Create, Operation, Routine
+from blender.global_batches.log.reclaim import reclaim
+from blender.global_batches.namespace import open_namespace
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.reclamation import reclaim_batches
 from blender.global_batches.status import namespace_status
+from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.training_run import TrainingRun, close_run
 from blender.spec.step_range import StepRange
 from factory.errors import ConfigurationError, NotFound
@@ -137,3 +142,52 @@ def test_an_orphan_is_counted_and_deleted_once_its_producer_is_replaced(uri: str
 def test_a_name_that_no_run_can_have_is_refused(uri: str, name: str) -> None:
     with pytest.raises(ConfigurationError, match="cannot name a run"):
         TrainingRun(uri, name)
+
+
+def test_the_order_of_checkpoints_outlives_a_restart(uri: str) -> None:
+    """Names need not sort by age: `ckpt-9` is before `ckpt-10`."""
+    run = TrainingRun(uri, "a", keep=3)
+    for step in (8, 9, 10):
+        run.checkpoint(f"ckpt-{step}", step)
+    run = TrainingRun(uri, "a", keep=3)
+    assert list(run.held_steps.checkpoints) == ["ckpt-8", "ckpt-9", "ckpt-10"]
+    assert run.rolled_back("ckpt-10").first_step == 8
+    reclaim_batches(uri)  # records the runs in a floor
+    run = TrainingRun(uri, "a", keep=2)
+    run.checkpoint("ckpt-11", 11)
+    assert list(run.held_steps.checkpoints) == ["ckpt-10", "ckpt-11"]
+
+
+def test_a_step_that_is_not_committed_cannot_be_marked(uri: str) -> None:
+    run = TrainingRun(uri, "a")
+    with pytest.raises(InvalidRequest, match=r"marks step 31, and .* has 30 steps"):
+        run.checkpoint("ckpt", STEPS + 1)
+    run.checkpoint("ckpt", STEPS)
+
+
+def test_a_run_does_not_go_back_behind_a_mark_that_it_was_not_told_of(uri: str) -> None:
+    run = TrainingRun(uri, "a", keep=1)
+    run.checkpoint("ckpt-10", 10)
+    earlier = run.held_steps
+    run.checkpoint("ckpt-20", 20)
+    run.held_steps = earlier  # the answer to the second mark was lost
+    with pytest.raises(CheckpointDropped, match="holds the steps from 20 on, and not step 10"):
+        run.rolled_back("ckpt-10")
+
+
+def test_a_reclaimer_that_dies_before_it_records_is_finished_by_the_next(uri: str) -> None:
+    TrainingRun(uri, "a").checkpoint("ckpt", 20)
+    store = open_store(uri)
+    client = open_namespace(store).client()
+    steps = reclaim(client)
+    operation = next(steps)
+    while not (isinstance(operation, Create) and b'"deleted":20' in operation.body):
+        operation = steps.send(store.run(single(operation)))
+    assert reclaim_batches(uri).batches == 20  # deleted before, and not recorded
+    assert (reclaim_batches(uri).batches, namespace_status(uri).reclaimable) == (0, 0)
+    assert n_objects(uri) == STEPS - 20
+
+
+def single(operation: Operation) -> Routine[object]:
+    answer = yield operation
+    return answer

@@ -132,7 +132,7 @@ RULES = {
 
 LIFECYCLE_RULES = {
     "marks read again after the floor": Rule(
-        seed=71,
+        seed=54,
         changes=(
             (reclaim, "return state, floor, (yield from marks.current(client))", "return state, floor, runs"),
         ),
@@ -141,10 +141,10 @@ LIFECYCLE_RULES = {
         seed=1, changes=((marks, "if floor.step > min(checkpoints.values()):", "if False:"),)
     ),
     "floor not asked again at a takeover": Rule(
-        seed=281, changes=((marks, "if before is None or not before.is_accepted:", "if True:"),)
+        seed=174, changes=((marks, "if before is None or not before.is_accepted:", "if True:"),)
     ),
     "a takeover inherits": Rule(
-        seed=84,
+        seed=21,
         changes=(
             (
                 marks,
@@ -154,7 +154,7 @@ LIFECYCLE_RULES = {
         ),
     ),
     "marks of a replaced process count for nothing": Rule(
-        seed=6,
+        seed=0,
         changes=(
             (runs, "elif before is not None and before.owner == mark.owner:", "elif before is not None:"),
             (marks, "if run.owner != owner:", "if False:"),

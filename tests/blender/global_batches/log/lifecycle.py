@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from blender.global_batches.errors import BatchesGone, DamagedLog, RunTaken
+from blender.global_batches.errors import BatchesGone, CheckpointDropped, DamagedLog, RunTaken
 from blender.global_batches.log import log, marks, names, reclaim
 from blender.global_batches.log.client import Client
 from blender.global_batches.log.objects import floor_from_bytes
@@ -46,6 +46,8 @@ class LifecycleWorld(World):
         super().record(name, body)
         if name.startswith(names.FLOORS):
             floor = floor_from_bytes(body, name)
+            if floor.deleted_bytes != floor.deleted:  # every batch has one byte
+                self.broken["the deleted bytes are not those of the deleted batches"] += 1
             if floor.step < self.floor_step or floor.deleted > floor.step:
                 self.broken["the floor of the batches fell"] += 1
             self.floor_step = max(self.floor_step, floor.step)
@@ -100,6 +102,8 @@ class LifecycleWorld(World):
             yield from self.train(knows, run, owner, live)
         except RunTaken:
             self.events["taken over"] += 1
+        except CheckpointDropped:
+            self.broken["a run cannot mark what it holds"] += 1
 
     def checkpoints_of(self, run: str, checkpoints: Mapping[str, int]) -> dict[str, int]:
         """The checkpoints on the disk of a run that it holds: looked for after the takeover."""
