@@ -18,6 +18,7 @@ from factory.errors import ConfigurationError
 from spark_udfs.ingest.globs import compiled
 from spark_udfs.ingest.json_document import is_json_document
 from spark_udfs.ingest.place import FilePart, Place
+from spark_udfs.ingest.remote.files import RemoteFiles
 from spark_udfs.ingest.rows import Origin
 from spark_udfs.ingest.work import WORK
 
@@ -65,13 +66,17 @@ def as_table(work: Iterable[Work]) -> pa.Table:
             "format": item.format,
             **asdict(item.origin),
             "metadata": list(item.origin.metadata.items()),
-            "place": pickle.dumps(item.place),
+            "place": pickle.dumps(_of_one_commit(item.place)),
             "names": list(item.names),
             "part": None if item.part is None else pickle.dumps(item.part),
         }
         for number, item in enumerate(work)
     ]
     return pa.Table.from_pylist(rows, schema=WORK)
+
+
+def _of_one_commit(place: Place) -> Place:
+    return place.of_one_commit() if isinstance(place, RemoteFiles) else place
 
 
 def files_below(

@@ -13,7 +13,7 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import BinaryIO, cast
 
@@ -50,11 +50,13 @@ def objects_at(root: str) -> RemoteObjects:
 class RemoteFiles:
     """A folder of remote files, or one of them, by its address without a slash at the end.
 
-    The `query` of a web address belongs to it, but not to the name of its file.
+    The `query` of a web address belongs to it, but not to the name of its file. A dataset with a `commit` is
+    read at it, even if its revision has moved.
     """
 
     address: bytes
     query: str = ""
+    commit: str = field(default="", compare=False)
 
     @classmethod
     def parse(cls, address: str) -> RemoteFiles:
@@ -214,7 +216,17 @@ class RemoteFiles:
 
     def _objects(self, name: bytes = b"") -> tuple[RemoteObjects, str]:
         root, key = self.below(name)._split()
+        if self.commit:
+            root = f"{root.partition('@')[0]}@{self.commit}"
         return objects_at(root), f"{key}?{self.query}" if self.query else key
+
+    def of_one_commit(self) -> RemoteFiles:
+        """Return the files of a dataset at the commit that this process reads, other files as they are."""
+        if not self.address.startswith(b"hf:"):
+            return self
+        from spark_udfs.ingest.remote.hub import HubObjects
+
+        return replace(self, commit=cast(HubObjects, self._objects()[0]).commit)
 
     @property
     def _is_web(self) -> bool:

@@ -1,7 +1,7 @@
 """Files of a dataset on the Hugging Face Hub, or on a server with its interface (HF_ENDPOINT).
 
-A process reads one commit: the revision is resolved once. The token is HF_TOKEN, or the one of `hf auth
-login`.
+A process resolves a revision once, and workers read the commit that was listed (`of_one_commit`). The token
+is HF_TOKEN, or the one of `hf auth login`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class HubObjects:
     revision: str
 
     @cached_property
-    def _commit(self) -> str:
+    def commit(self) -> str:
+        """The hash of the commit that the revision has."""
+
         def commit() -> str:
             with self._explained():
                 return str(self._api.dataset_info(self.dataset, revision=self.revision).sha)
@@ -81,14 +83,14 @@ class HubObjects:
         return self._files.pieces(self._path(name), begin, end, state)
 
     def _path(self, name: str) -> str:
-        return f"datasets/{self.dataset}/resolve/{self._commit}/{quote(name)}"
+        return f"datasets/{self.dataset}/resolve/{self.commit}/{quote(name)}"
 
     def _entries(self, prefix: str, *, recursive: bool) -> Iterator[RepoFile | RepoFolder]:
         folder = prefix.rstrip("/") or None
         try:
             with self._explained():
                 yield from self._api.list_repo_tree(
-                    self.dataset, folder, recursive=recursive, revision=self._commit, repo_type="dataset"
+                    self.dataset, folder, recursive=recursive, revision=self.commit, repo_type="dataset"
                 )
         except EntryNotFoundError:
             return

@@ -72,6 +72,18 @@ def test_a_large_file_of_a_dataset_is_read_whole(below: str) -> None:
     assert {(row["text"], row["reason"]) for row in rows} == {(text, None) for text in texts}
 
 
+@pytest.mark.invariant("A worker reads the commit of a dataset that was listed, also after a push.")
+@pytest.mark.parametrize("pattern", ["", "/**/*.jsonl"])
+def test_a_worker_reads_the_commit_that_was_listed(hub: WebServer, pattern: str) -> None:
+    work = as_table(files_of("jsonl", f"hf://datasets/owner/name@main{pattern}", Origin("")))
+    objects_at.cache_clear()  # as another process
+    hub.commit = COMMIT[::-1]
+    hub.requests.clear()
+    rows = [row for batch in read_work(work.to_batches(), Fields()) for row in batch.to_pylist()]
+    assert {row["text"] for row in rows} == {"one", "two"}
+    assert {path.split("/")[5] for path in hub.requests if "/resolve/" in path} == {COMMIT}
+
+
 @pytest.mark.usefixtures("hub")
 @pytest.mark.parametrize(
     "address, sentence",

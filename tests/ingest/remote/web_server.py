@@ -24,8 +24,8 @@ PIECE = 100_000  # bytes of an answer that is cut
 class WebServer:
     """Files by name, served below folders that are named by a fault; `requests` counts by fault and name.
 
-    The Hub redirects to signed addresses at `content_host`, if there is one. `credentials` are all it was
-    sent.
+    The branch `main` of the Hub has a `commit`. The Hub redirects to signed addresses at `content_host`, if
+    there is one. `credentials` are all it was sent.
     """
 
     files: dict[str, bytes]
@@ -35,6 +35,7 @@ class WebServer:
     requests: Counter[str] = field(default_factory=Counter)
     bytes_sent: int = 0
     content_host: str = ""
+    commit: str = COMMIT
     credentials: set[str] = field(default_factory=set)
 
 
@@ -120,10 +121,12 @@ class _Handler(BaseHTTPRequestHandler):
         match = re.fullmatch(r"/api/datasets/owner/name/(revision|tree)/([^/]+)/?(.*)", path)
         if match is None:
             return self._json(404, {"error": "no"}, **{"X-Error-Code": "RepoNotFound"})
-        if match[2] not in ("main", COMMIT):
+        if match[2] not in ("main", COMMIT, self.web.commit):
             return self._json(404, {"error": "no"}, **{"X-Error-Code": "RevisionNotFound"})
         if match[1] == "revision":
-            return self._json(200, {"id": "owner/name", "sha": COMMIT})
+            return self._json(
+                200, {"id": "owner/name", "sha": self.web.commit if match[2] == "main" else match[2]}
+            )
         prefix = f"{match[3]}/" if match[3] else ""
         below = {name: content for name, content in self.web.files.items() if name.startswith(prefix)}
         if not below:
