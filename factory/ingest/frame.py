@@ -18,22 +18,23 @@ from spark_udfs.ingest.frame import TEXT, key_taken_in_frame, read_frame
 from spark_udfs.ingest.rows import SAMPLE_BYTES, SCAN
 
 
-def documents_of_frame(frame: DataFrame, dataset: str) -> Ingested:
+def documents_of_frame(frame: DataFrame, dataset: str, *, in_partitions: bool = False) -> Ingested:
     """Return the rows of a DataFrame as documents of `dataset`; the columns of `RAW` are taken by name.
 
-    Of several rows with one key the one with the smallest hash is the document. Raises ConfigurationError for
-    a DataFrame without a column `text` of text, or with two columns of one name.
+    A dataset `in_partitions` has partitions of its own, which replace a column `partition`. Of several rows
+    with one key the one with the smallest hash is the document. Raises ConfigurationError for a DataFrame
+    without a column `text` of text, or with two columns of one name.
     """
     _require_text(frame, dataset)
-    scan = frame.mapInArrow(partial(read_frame, dataset=dataset), from_arrow_schema(SCAN)).persist(
-        StorageLevel.MEMORY_AND_DISK
-    )
+    read = partial(read_frame, dataset=dataset, in_partitions=in_partitions)
+    scan = frame.mapInArrow(read, from_arrow_schema(SCAN)).persist(StorageLevel.MEMORY_AND_DISK)
     documents, repeats = _first_of_each_key(scan.where(F.col("reason").isNull()))
     return Ingested(
         documents=documents.select(RAW.names),
         rejected=_with_numbers(scan.where(F.col("reason").isNotNull())).unionByName(repeats),
         scan=scan,
         of_many_records=False,
+        of_frame=True,
     )
 
 

@@ -33,7 +33,8 @@ class Registered:
 class Ingested:
     """The documents of an input (`RAW`) and its rejected records (`REJECTED`), from one persisted `scan`.
 
-    `empty` means that there was no file to read, `of_many_records` that a file may hold several documents.
+    `empty` means that there was no file to read, `of_many_records` that a file may hold several documents,
+    `of_frame` that the input is a DataFrame, so that only a run tells whether it has rows.
     `registered` replaces `documents` for files that can stay where they are; `rewritten` has the reason for
     every other Parquet file. A run that publishes the documents fails if more than the share `max_rejected`
     of the rows or files is rejected. `state` is the state of the paths before they were read, empty for an
@@ -46,6 +47,7 @@ class Ingested:
     scan: DataFrame
     empty: bool = False
     of_many_records: bool = True
+    of_frame: bool = False
     registered: Registered | None = None
     rewritten: Mapping[str, str] = field(default_factory=dict)
     max_rejected: float = MAX_REJECTED

@@ -3,10 +3,11 @@
     text                                    the text, or its bytes in UTF-8
     key                                     identifies the row in its source; by default a hash of the row
     source                                  by default the name of the dataset
-    media_type, language, repository, ...   the columns of the same name
+    media_type, language, repository, ...   the columns of the same name, if the type fits
     metadata                                the entries of a map or struct
     doc_id                                  `metadata.derived_from`: the document that the row is made from
     content_hash, n_bytes                   computed again
+    partition                               of a dataset with partitions: the partition of the run
     any other                               `metadata`, as text, nested values as JSON
 
 A row that is no document is a rejected record with the key `row <hash>`. The hash covers every column, so it
@@ -37,28 +38,34 @@ from spark_udfs.ingest.rows import (
 )
 
 TEXT, KEY, SOURCE, METADATA = "text", "key", "source", "metadata"
-_COMPUTED = ("content_hash", "n_bytes", "partition")
-_OF_ROW = (TEXT, KEY, SOURCE, METADATA, "media_type", "doc_id", *MAPPED_COLUMNS, *_COMPUTED)
+MEDIA_TYPE, PARTITION = "media_type", "partition"
+_COMPUTED = ("content_hash", "n_bytes")
+_OF_ROW = (TEXT, KEY, SOURCE, METADATA, MEDIA_TYPE, "doc_id", *MAPPED_COLUMNS, *_COMPUTED)
 _LENGTH_BYTES = 8
+# A value that Python lacks, nested text that is not UTF-8, a map with lists or structs as keys.
+_UNREADABLE = (ValueError, OverflowError, ArithmeticError, TypeError)
 
 
-def frame_fields(columns: Sequence[str]) -> Fields:
+def frame_fields(columns: Sequence[str], *, in_partitions: bool = False) -> Fields:
     """Return the fields of the records that a DataFrame with these `columns` has."""
+    of_row = (*_OF_ROW, PARTITION) if in_partitions else _OF_ROW
     return Fields(
         text=TEXT,
         key=KEY if KEY in columns else None,
         columns={name: name for name in MAPPED_COLUMNS if name in columns},
-        metadata=[name for name in columns if name not in _OF_ROW],
+        metadata=[name for name in columns if name not in of_row],
     )
 
 
-def read_frame(batches: Iterable[pa.RecordBatch], dataset: str) -> Iterator[pa.RecordBatch]:
+def read_frame(
+    batches: Iterable[pa.RecordBatch], dataset: str, *, in_partitions: bool = False
+) -> Iterator[pa.RecordBatch]:
     """Yield batches of `SCAN` for batches of a DataFrame's rows."""
-    return in_batches(row for batch in batches for row in _rows(batch, dataset))
+    return in_batches(row for batch in batches for row in _rows(batch, dataset, in_partitions))
 
 
-def _rows(batch: pa.RecordBatch, dataset: str) -> Iterator[Row]:
-    fields = frame_fields(batch.schema.names)
+def _rows(batch: pa.RecordBatch, dataset: str, in_partitions: bool) -> Iterator[Row]:
+    fields = frame_fields(batch.schema.names, in_partitions=in_partitions)
     columns = [_cells(column) for column in batch.columns]
     for cells in zip(*columns, strict=True):
         yield _row(fields, dataset, dict(zip(batch.schema.names, cells, strict=True)))
@@ -70,7 +77,7 @@ def _cells(column: pa.Array) -> list[Any]:
         column = column.cast(pa.large_binary())
     try:
         cells: list[Any] = column.to_pylist(maps_as_pydicts="lossy")
-    except (ValueError, OverflowError, ArithmeticError):  # a value that Python lacks, or nested text
+    except _UNREADABLE:
         cells = [_cell(scalar) for scalar in column]
     return cells
 
@@ -78,7 +85,7 @@ def _cells(column: pa.Array) -> list[Any]:
 def _cell(scalar: pa.Scalar) -> Any:
     try:
         return scalar.as_py(maps_as_pydicts="lossy")
-    except (ValueError, OverflowError, ArithmeticError) as error:
+    except _UNREADABLE as error:
         return BadRecord("bad_value", f"It cannot be read: {error}.")
 
 
@@ -96,10 +103,10 @@ def _row(fields: Fields, dataset: str, cells: Mapping[str, Any]) -> Row:
         content = text if isinstance(text, bytes) else b""
         bad_row = BadRecord(bad.reason, bad.detail, _place(cells, location))
         return rejection(Origin(source), location, bad_row, len(content), content)
-    media_type = values.get("media_type")
+    media_type = values.get(MEDIA_TYPE)
     return {
         **row,
-        "media_type": media_type if isinstance(media_type, str) and media_type else row["media_type"],
+        MEDIA_TYPE: media_type if isinstance(media_type, str) and media_type else row[MEDIA_TYPE],
         "metadata": _metadata(values, row["metadata"]),
         "location": location,
     }
@@ -127,6 +134,10 @@ def _metadata(
     entries = column.items() if isinstance(column, Mapping) else [(METADATA, column)]
     facts_of_row = {as_text(name): as_text(cell) for name, cell in entries if cell is not None}
     facts_of_row |= dict(facts or ())
+    for name in (SOURCE, MEDIA_TYPE):
+        cell = values.get(name)
+        if cell is not None and not isinstance(cell, str):
+            facts_of_row[name] = as_text(cell)
     if (parent := values.get("doc_id")) is not None:
         facts_of_row.setdefault(DERIVED_FROM, as_text(parent))
     return list(facts_of_row.items()) or None

@@ -147,11 +147,32 @@ def _names_in_lists(column: Iterable[Any]) -> frozenset[str]:
 def as_text(value: Any) -> str:
     """Return a value as text for `metadata`, with `?` for half surrogates.
 
-    Text, dates, times and decimals are themselves, everything else is JSON.
+    Text, dates, times and decimals are themselves, bytes are UTF-8 or hex digits, everything else is JSON.
     """
-    is_plain = isinstance(value, str | date | time | Decimal)
-    text = str(value) if is_plain else json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+    if isinstance(value, str | bytes | date | time | Decimal):
+        text = _plain_text(value)
+    else:
+        try:
+            text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=_plain_text)
+        except TypeError:  # keys that are neither text nor numbers, or of several types
+            text = json.dumps(_with_text_keys(value), sort_keys=True, ensure_ascii=False, default=_plain_text)
     return text.encode("utf-8", "replace").decode()
+
+
+def _plain_text(cell: object) -> str:
+    if not isinstance(cell, bytes):
+        return str(cell)
+    try:
+        return cell.decode()
+    except UnicodeDecodeError:
+        return cell.hex()
+
+
+def _with_text_keys(cell: Any) -> Any:
+    """Return a nested value with the keys of its maps as text."""
+    if isinstance(cell, Mapping):
+        return {as_text(key): _with_text_keys(inner) for key, inner in cell.items()}
+    return [_with_text_keys(inner) for inner in cell] if isinstance(cell, list | tuple) else cell
 
 
 def as_column(column: str, value: Any) -> Any:

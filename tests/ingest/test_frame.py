@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -66,6 +66,45 @@ def test_a_map_of_metadata_is_merged() -> None:
     [row] = read_rows({"text": "x", "metadata": entries, "b": "two", "source": "shelf"}, schema=schema)
     assert dict(row["metadata"]) == {"a": "1", "b": "two"}
     assert row["doc_id"] == doc_id("shelf", row["key"])
+
+
+def test_a_column_partition_is_metadata_unless_the_dataset_has_partitions() -> None:
+    batch = pa.RecordBatch.from_pylist([{"text": "x", "partition": "de"}])
+    [row] = read_batch(batch)
+    assert dict(row["metadata"]) == {"partition": "de"}
+    [rows] = read_frame([batch], "books", in_partitions=True)
+    assert [(row["metadata"], row["partition"]) for row in rows.to_pylist()] == [(None, None)]
+
+
+def test_a_source_and_a_media_type_that_are_not_text_are_metadata() -> None:
+    [row] = read_rows({"text": "x", "source": 7, "media_type": {"a": 1}})
+    assert (row["source"], row["media_type"]) == ("books", "text/plain")
+    assert dict(row["metadata"]) == {"source": "7", "media_type": '{"a": 1}'}
+
+
+@pytest.mark.parametrize(
+    "kind, key, as_json",
+    [
+        (pa.date32(), date(2024, 5, 4), "2024-05-04"),
+        (pa.timestamp("us"), datetime(2024, 5, 4, 1), "2024-05-04 01:00:00"),
+        (pa.binary(), b"a", "a"),
+        (pa.binary(), b"\xff", "ff"),
+        (pa.int64(), 1, "1"),
+    ],
+)
+def test_keys_of_maps_and_bytes_in_lists_are_text(kind: pa.DataType, key: Any, as_json: str) -> None:
+    schema = pa.schema(
+        {"text": pa.string(), "m": pa.map_(kind, pa.list_(pa.binary())), "metadata": pa.map_(kind, pa.int8())}
+    )
+    [row] = read_rows({"text": "x", "m": [(key, [b"b", b"\xfe"])], "metadata": [(key, 3)]}, schema=schema)
+    assert dict(row["metadata"]) == {"m": f'{{"{as_json}": ["b", "fe"]}}', as_json: "3"}
+
+
+def test_a_map_with_structs_as_keys_costs_its_rows_alone() -> None:
+    kind = pa.map_(pa.struct({"a": pa.int8()}), pa.int8())
+    schema = pa.schema({"text": pa.string(), "m": kind})
+    rows = read_rows({"text": "x", "m": [({"a": 1}, 2)]}, {"text": "y", "m": None}, schema=schema)
+    assert [row["reason"] for row in rows] == ["bad_value", None]
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ from pydantic import BaseModel
 from pyspark.sql import DataFrame
 
 from factory.ingest.frame import documents_of_frame
-from factory.ingest.readers import Ingested
+from factory.ingest.readers import Ingested, Ingests
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.orchestration.chain.link import Chain
 from factory.orchestration.groups import dataset_group
 from factory.orchestration.table.checks import Check
-from factory.orchestration.table.declaration import FilesOf
+from factory.orchestration.table.declaration import FilesOf, Tables
 from factory.orchestration.table.own_table import require_frame
 from factory.orchestration.table.table_asset import table_asset
 
@@ -66,11 +66,15 @@ def source(
         dataset = name or function.__name__
 
         @wraps(function)
-        def documents(**arguments: Any) -> Ingested:
+        def documents(**arguments: Any) -> Ingested | Tables:
             rows = function(**arguments)
-            if not isinstance(rows, Ingested):
-                rows = documents_of_frame(require_frame(rows, f"The function of `{dataset}`"), dataset)
-            return rows if max_rejected is None else rows.limited(max_rejected)
+            if isinstance(rows, Ingested):
+                return rows if max_rejected is None else rows.limited(max_rejected)
+            frame = require_frame(rows, f"The function of `{dataset}`")
+            reading = documents_of_frame(frame, dataset, in_partitions=partitions_def is not None)
+            tables = Tables.of(reading if max_rejected is None else reading.limited(max_rejected))
+            ingests = arguments.get("ingests")
+            return tables.releasing(ingests.release) if isinstance(ingests, Ingests) else tables
 
         return _raw_asset(
             dataset,
@@ -118,7 +122,9 @@ def made_from(
     return declare
 
 
-def _raw_asset(dataset: str, **options: Any) -> Callable[[Callable[..., Ingested]], dg.AssetsDefinition]:
+def _raw_asset(
+    dataset: str, **options: Any
+) -> Callable[[Callable[..., Ingested | Tables]], dg.AssetsDefinition]:
     """`table_asset` for the raw table of a dataset."""
     return table_asset(
         namespace="raw",

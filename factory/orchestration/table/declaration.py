@@ -84,6 +84,15 @@ class Tables:
             inputs={None: found},
         )
 
+    def releasing(self, further: Callable[[], None]) -> Tables:
+        """Return the same tables with one more function to free their inputs."""
+
+        def release() -> None:
+            self.release()
+            further()
+
+        return replace(self, release=release)
+
     def rewritten(self) -> Tables:
         """Return the same tables with texts in the rows; registered files cannot be replaced by partition."""
         if self.registered is None:

@@ -43,6 +43,10 @@ _PLAIN: Mapping[type[T.DataType], pa.DataType] = {
     T.TimestampType: pa.timestamp("us", tz="UTC"),
     T.TimestampNTZType: pa.timestamp("us"),
 }
+_METADATA_COLUMNS = (  # of Iceberg, which Spark reads in place of a column of the table
+    *("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"),
+    *("_change_type", "_change_ordinal", "_commit_snapshot_id"),
+)
 _WIDER = ((pa.int32(), pa.int64()), (pa.float32(), pa.float64()))
 
 
@@ -101,15 +105,12 @@ def require_names(table: TableName, names: Sequence[str]) -> None:
     if not names:
         raise ConfigurationError(f"The rows of {table} have no column. Return a DataFrame with one or more.")
     for number, name in enumerate(names):
-        if name.lower() in (PARTITION, TEXT_AT.name):
-            raise ConfigurationError(
-                f"The rows of {table} have a column `{name}`, which every table keeps for itself. Rename it: "
-                f'withColumnRenamed("{name}", "{name}_of_mine").'
-            )
+        if name.lower() in (PARTITION, TEXT_AT.name, *_METADATA_COLUMNS):
+            raise _is_taken(table, name)
         if not _is_name(name):
             raise ConfigurationError(
-                f"The rows of {table} have a column named `{name}`. Use letters, digits and underscores, a "
-                "letter first, because the files of a table spell other names differently."
+                f"The rows of {table} have a column named `{name}`. Use letters, digits and underscores, no "
+                "digit first, because the files of a table spell other names differently."
             )
         others = [other for other in names[:number] if other.lower() == name.lower()]
         if others:
@@ -117,6 +118,19 @@ def require_names(table: TableName, names: Sequence[str]) -> None:
                 f"The rows of {table} have the columns `{others[0]}` and `{name}`, which are one name to "
                 "Spark. Rename or drop one, for example behind a join."
             )
+
+
+def require_no_partition(table: TableName, names: Sequence[str]) -> None:
+    """Raise ConfigurationError for a `partition` that comes from no table of the lake and from no key."""
+    if PARTITION in names:
+        raise _is_taken(table, PARTITION)
+
+
+def _is_taken(table: TableName, name: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"The rows of {table} have a column `{name}`, which every table keeps for itself. Rename it: "
+        f'withColumnRenamed("{name}", "{name}_of_mine").'
+    )
 
 
 def _is_name(name: str) -> bool:
@@ -136,7 +150,7 @@ def _arrow_type(table: TableName, path: str, kind: T.DataType) -> pa.DataType:
             if not _is_name(field.name):
                 raise ConfigurationError(
                     f"Column `{path}` of {table} has a field named `{field.name}`. Use letters, digits and "
-                    "underscores, a letter first."
+                    "underscores, no digit first."
                 )
         return pa.struct(
             [
@@ -176,12 +190,15 @@ def _fields_of_table(lake: Lake, table: TableName) -> list[pa.Field]:
 
 def union(table: TableName, fields: Sequence[pa.Field], rows: pa.Schema) -> list[pa.Field]:
     """Return `fields` with the further columns of `rows`."""
-    by_name = {field.name: field for field in fields}
+    by_name = {field.name.lower(): field for field in fields}
     for field in rows:
-        before = by_name.get(field.name)
-        if before is None:
-            by_name[field.name] = field
-        elif not _fits(field.type, before.type):
+        before = by_name.setdefault(field.name.lower(), field)
+        if before.name != field.name:
+            raise ConfigurationError(
+                f"Table {table} has column `{before.name}`, and its function returns `{field.name}`, which "
+                f'is the same name to Spark. Rename it: withColumnRenamed("{field.name}", "{before.name}").'
+            )
+        if before is not field and not _fits(field.type, before.type):
             raise ConfigurationError(
                 f"Table {table} has column `{field.name}` as {before.type}, and its function returns "
                 f"{field.type}. Cast it in the function, or give the table or the column another name."

@@ -29,7 +29,7 @@ from factory.lake.names import OWN, TableName
 from factory.lake.schemas.base import TableSchema, columns
 from factory.orchestration.table.configuration import Config
 from factory.orchestration.table.declaration import FilesOf, Tables
-from factory.orchestration.table.frame_columns import frame_columns, require_names
+from factory.orchestration.table.frame_columns import frame_columns, require_names, require_no_partition
 from factory.orchestration.table.table_asset import table_asset
 from factory.suggestions import quoted
 
@@ -76,6 +76,8 @@ def own_table(
         @wraps(function)
         def rows(**arguments: Any) -> Tables:
             frame = require_frame(function(**arguments), f"The function of {table}")
+            if partitions_def is None and arguments.keys() <= {"context", "pyspark"}:
+                require_no_partition(table, frame.columns)
             ingests = arguments.get("ingests")
             return Tables(frame, release=ingests.release if isinstance(ingests, Ingests) else lambda: None)
 

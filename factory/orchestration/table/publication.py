@@ -52,7 +52,13 @@ from factory.orchestration.table.frame_columns import with_columns
 from factory.orchestration.table.materialization import leave_out, results, shown_of
 from factory.orchestration.table.partition_groups import PartitionGroup, call
 from factory.orchestration.table.progress import emit
-from factory.orchestration.table.rejections import count_rejections, facts, n_rejected, require_documents
+from factory.orchestration.table.rejections import (
+    count_rejections,
+    facts,
+    n_rejected,
+    require_documents,
+    require_rows,
+)
 from factory.orchestration.table.reuse import (
     DAMAGED,
     NEW,
@@ -264,7 +270,10 @@ def _check(run: LakeRun, branches: Sequence[Branch]) -> Iterator[dg.AssetCheckRe
 
 
 def _require_documents(run: LakeRun, branches: Sequence[Branch], tables: Tables) -> dict[str, int]:
-    """Return the rejection figures of a source, none for other tables; raise Failure above the limit."""
+    """Return the rejection figures of a source, none for other tables; raise Failure above the limit.
+
+    Raises ConfigurationError for a DataFrame without rows.
+    """
     rejected = next((branch for branch in branches if branch.output.schema.columns == REJECTED.columns), None)
     if rejected is None:
         return {}
@@ -272,6 +281,8 @@ def _require_documents(run: LakeRun, branches: Sequence[Branch], tables: Tables)
     lost = rejected.count_by()
     files = {key: found.count_files() for key, found in tables.inputs.items() if lost[(key,)]}
     found = count_rejections(documents, rejected, files)
+    of_frames = [key for key, reading in tables.inputs.items() if reading.of_frame]
+    require_rows(documents.audit.table, found, of_frames)
     try:
         require_documents(documents.audit.table, found, rejected, tables.max_rejected)
     except CheckFailed as error:

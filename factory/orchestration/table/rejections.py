@@ -14,13 +14,13 @@ share (`spark_udfs.ingest.rows.NOTHING_LOST`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
 from pyspark.sql import functions as F
 
-from factory.errors import CheckFailed
+from factory.errors import CheckFailed, ConfigurationError
 from factory.lake.names import TableName
 from factory.lake.rejected import N_RECORDS, count_rejected, place_of_record
 from factory.lake.schemas.ingest import REJECTED
@@ -88,6 +88,19 @@ def require_documents(
         if excess := of.excess(max_rejected):
             source = str(table) if key is None else f"{table}, partition {key}"
             raise CheckFailed(f"In {source}, {excess}. {_most_common(rejected, key, of)}")
+
+
+def require_rows(
+    table: TableName, counts: Mapping[str | None, Rejections], of_frames: Container[str | None]
+) -> None:
+    """Raise ConfigurationError for a DataFrame without rows; `of_frames` are the partitions made of one."""
+    for key, rejections in counts.items():
+        if key in of_frames and not rejections.documents and not rejections.rejected:
+            part = "" if key is None else f" of partition {key}"
+            raise ConfigurationError(
+                f"The DataFrame of {table}{part} has no row, so main is as it was. Correct what its function "
+                "reads, or leave it out of the run."
+            )
 
 
 def _most_common(rejected: Branch, key: str | None, of: Rejections) -> str:

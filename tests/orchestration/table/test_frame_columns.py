@@ -9,7 +9,12 @@ from pyspark.sql import types as T
 from factory.errors import ConfigurationError
 from factory.lake.names import TableName
 from factory.lake.schemas.base import TableSchema, columns, list_of
-from factory.orchestration.table.frame_columns import frame_columns, require_declared, union
+from factory.orchestration.table.frame_columns import (
+    frame_columns,
+    require_declared,
+    require_no_partition,
+    union,
+)
 
 TABLE = TableName("own", "books")
 
@@ -34,6 +39,12 @@ def test_the_partition_of_upstream_rows_is_no_column_of_the_table() -> None:
     assert of_frame(a=T.LongType(), partition=T.StringType()).names == ["a"]
 
 
+def test_a_partition_of_no_upstream_rows_is_refused() -> None:
+    require_no_partition(TABLE, ["a", "part"])
+    with pytest.raises(ConfigurationError, match="have a column `partition`, which every table keeps"):
+        require_no_partition(TABLE, ["a", "partition"])
+
+
 @pytest.mark.parametrize(
     "fields, sentence",
     [
@@ -45,6 +56,8 @@ def test_the_partition_of_upstream_rows_is_no_column_of_the_table() -> None:
         ({"Partition": T.StringType()}, "have a column `Partition`, which every table keeps"),
         ({"partition": T.LongType()}, "have a column `partition`"),
         ({"text_at": T.StringType()}, "have a column `text_at`"),
+        ({"_file": T.StringType()}, "have a column `_file`, which every table keeps"),
+        ({"_Pos": T.LongType()}, "have a column `_Pos`, which every table keeps"),
         (
             {"x": T.NullType()},
             "Column `x` of own.books is void, which the lake does not store. All its values",
@@ -74,6 +87,13 @@ def test_a_table_grows_by_new_columns_keeps_old_ones_and_takes_narrower_numbers(
     rows = pa.schema({"c": pa.date32(), "a": pa.int32()})
     assert union(TABLE, before, rows) == [*before, pa.field("c", pa.date32())]
     assert union(TABLE, [], rows) == list(rows)
+
+
+def test_a_later_column_of_the_same_name_in_other_letters_is_refused_with_both() -> None:
+    before = [pa.field("Title", pa.string())]
+    with pytest.raises(ConfigurationError, match="has column `Title`, and its function returns `title`, whi"):
+        union(TABLE, before, pa.schema({"title": pa.string()}))
+    assert union(TABLE, before, pa.schema({"Title": pa.string()})) == before
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,37 @@ def words(pyspark):
 """
 
 
+CHANGES = """\
+from random import Random
+
+from factory.api import table_asset
+
+WORDS = {}
+WORDS["a"] = 1
+N = 1
+N += 2
+LAST = [N]
+LAST = [*LAST, 4]
+LAST.append(5)
+Random(0).shuffle(LAST)
+OTHER = {}
+OTHER["b"] = 6
+try:
+    import fast as speed
+except ImportError:
+    speed = 7
+if N:
+    def step():
+        return 8
+for n in range(9):
+    WORDS[n] = n
+
+@table_asset()
+def words(pyspark):
+    return pyspark.spark_session.range(LAST[0] + WORDS["a"] + speed + step())
+"""
+
+
 def version(folder: Path, text: str) -> str:
     path = folder / f"tables{len(list(folder.iterdir()))}.py"
     path.write_text(text)
@@ -49,3 +80,25 @@ def test_a_change_counts_if_the_function_needs_it(
     tmp_path: Path, before: str, after: str, is_other: bool
 ) -> None:
     assert (version(tmp_path, FILE) != version(tmp_path, FILE.replace(before, after))) is is_other
+
+
+@pytest.mark.parametrize(
+    "before, after, is_other",
+    [
+        ('WORDS["a"] = 1', 'WORDS["a"] = 10', True),
+        ("N = 1", "N = 10", True),
+        ("N += 2", "N += 20", True),
+        ("LAST = [N]", "LAST = [N, N]", True),
+        ("append(5)", "append(50)", True),
+        ("Random(0)", "Random(1)", True),
+        ('OTHER["b"] = 6', 'OTHER["b"] = 60', False),
+        ("speed = 7", "speed = 70", True),
+        ("return 8", "return 80", True),
+        ("range(9)", "range(90)", True),
+    ],
+)
+def test_every_statement_that_changes_a_needed_name_counts(
+    tmp_path: Path, before: str, after: str, is_other: bool
+) -> None:
+    assert before in CHANGES
+    assert (version(tmp_path, CHANGES) != version(tmp_path, CHANGES.replace(before, after))) is is_other

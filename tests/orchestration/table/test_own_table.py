@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from factory.api import source, table_asset
 from factory.errors import ConfigurationError
+from factory.ingest.readers import Ingests
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.orchestration.host.definitions import require_writers
@@ -177,6 +178,35 @@ def test_an_own_table_is_a_dataset_by_way_of_a_source(
         return rows.selectExpr("id AS key", "if(id = 0, null, 'a text') AS text")
 
     assert "1 of 3 rows are rejected" in failure(run(lake_settings, own(unique, n=3), strict))
+
+
+@pytest.mark.spark
+def test_a_source_of_a_frame_frees_its_readers_and_keeps_main_from_no_rows(
+    spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "a text"}\n')
+    scans = []
+
+    def texts(ingests: Ingests, where: str) -> DataFrame:
+        reading = ingests.jsonl(tmp_path)
+        scans.append(reading.scan)
+        return reading.documents.where(where)
+
+    def dataset(where: str) -> dg.AssetsDefinition:
+        return source(name=unique)(lambda ingests: texts(ingests, where))
+
+    assert run(lake_settings, dataset("true")).success
+    assert f"The DataFrame of raw.{unique} has no row" in failure(run(lake_settings, dataset("false")))
+    assert Lake(lake_settings).published(TableName("raw", unique)).rows == 1
+    assert [scan.storageLevel.useMemory for scan in scans] == [False, False]
+
+
+@pytest.mark.spark
+def test_a_partition_that_is_none_of_the_lake_is_refused(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    sentence = failure(run(lake_settings, own(unique, F.lit("a").alias("partition"))))
+    assert "have a column `partition`, which every table keeps for itself" in sentence
 
 
 def frame() -> DataFrame:

@@ -23,7 +23,7 @@ from factory.lake.tables import Lake
 from factory.orchestration.chain.ingest import source
 from factory.orchestration.datasets.assets import corpus
 from factory.orchestration.table import progress
-from factory.orchestration.table.rejections import Rejections, n_rejected
+from factory.orchestration.table.rejections import Rejections, n_rejected, require_rows
 from factory.orchestration.table.table_asset import declaration_of
 from factory.settings import Settings
 from tests.orchestration.runs import failure, run
@@ -58,6 +58,17 @@ SHARES = [
 @pytest.mark.parametrize("found, limit, said", SHARES)
 def test_a_share_above_the_limit_is_told(found: Rejections, limit: float, said: str | None) -> None:
     assert found.excess(limit) == said
+
+
+def test_a_frame_without_rows_is_refused_by_partition() -> None:
+    counts: dict[str | None, Rejections] = {
+        "de": Rejections(0, {"empty": 1}),
+        "en": Rejections(2),
+        "fr": Rejections(0),
+    }
+    require_rows(raw("books"), counts, ["de", "en"])
+    with pytest.raises(ConfigurationError, match=r"The DataFrame of raw\.books of partition fr has no row"):
+        require_rows(raw("books"), counts, ["de", "en", "fr"])
 
 
 def materialize(
