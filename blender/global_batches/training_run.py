@@ -40,10 +40,10 @@ OLDEST: Literal["oldest"] = "oldest"
 class TrainingRun:
     """An open run of a namespace, for one process of a training job.
 
-    A new run holds the steps from `start` on. `every` says how many steps are between two checkpoints,
-    and `keep` how many are live, so that a producer with a `max_lag` below their product is refused instead of
-    waiting forever. Raises BatchesGone if
-    the steps from `start` on were reclaimed, and RunTaken if another process opens the run meanwhile.
+    A new run holds the steps from `start` on. `every` says how many steps are between two checkpoints, and
+    `keep` how many are live, so that a producer with a `max_lag` below their product is refused instead of
+    waiting forever. Raises BatchesGone if the steps from `start` on were reclaimed, and RunTaken if another
+    process opens the run meanwhile.
     """
 
     def __init__(
