@@ -98,7 +98,7 @@ def _records(n_bytes: int) -> Iterator[dict[str, str]]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # our reader of Parquet drops a byte order mark
     except (UnicodeDecodeError, OSError):
         return ""
 
