@@ -11,6 +11,7 @@ from factory.orchestration.host.partitions import batches
 from factory.orchestration.host.resources import REUSE_TAG
 from factory.orchestration.table.table_asset import PRIORITY_TAG
 from jobs.watched import Watched, notice
+from spark_udfs.ingest.remote.files import resolve_branches_anew
 
 DESCRIPTION = (
     "Reads every source again and updates the tables that a change affects; tables with unchanged code, "
@@ -31,6 +32,7 @@ def nightly(
 
     @dg.schedule(name="nightly", cron_schedule=cron, job_name=ASSET_JOB, description=DESCRIPTION)
     def schedule(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest]:
+        resolve_branches_anew()
         notice(watched, context.instance)
         keys = [
             key

@@ -28,6 +28,7 @@ from factory.orchestration.keys import key_of, table_of
 from factory.orchestration.table.table_asset import PRIORITY_TAG, declaration_of
 from factory.settings import Settings, settings
 from jobs.watched import Watched, WatchedTable, tables_of_files
+from spark_udfs.ingest.remote.files import resolve_branches_anew
 
 NAME = "new_input"
 
@@ -100,6 +101,7 @@ def new_input(
         if not every_input:
             return dg.SkipReason("No dataset of this corpus is read from files that can be watched.")
         lake = Lake(lake_settings or settings())
+        resolve_branches_anew()
         remembered = json.loads(context.cursor or "{}")
         cursor: dict[str, dict[str, tuple[object, ...]]] = {}
         changes: list[Change] = []

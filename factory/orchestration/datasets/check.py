@@ -25,7 +25,7 @@ from factory.orchestration.datasets.metadata_names import MetadataNames, unknown
 from factory.orchestration.datasets.no_files import files_to_read, no_file_to_read, pages_among_files
 from factory.orchestration.datasets.preview import Mistake, Preview
 from factory.orchestration.datasets.preview import preview as preview_of
-from factory.orchestration.datasets.shared_files import shared_file_warnings
+from factory.orchestration.datasets.shared_files import shared_file_warnings, whole_address
 from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.orchestration.declare.ingest_partition_paths import keys_at, path_of
 from factory.orchestration.declare.located_yaml import LocatedYaml
@@ -81,13 +81,15 @@ class CheckedFile:
     def installed_files(self, folder: Path) -> dict[str, int]:
         """Return how many files of installed packages no dataset reads or excludes, by outermost folder."""
         place = place_of(folder)
-        top = place.address + b"/"
-        names = (name for name in files_below(place, INSTALLED, UNWANTED) if top + name not in self.paths)
+        names = (
+            name
+            for name in files_below(place, INSTALLED, UNWANTED)
+            if whole_address(place, name) not in self.paths
+        )
         return Counter(map(installed_folder, names))
 
     def _left_out(self, place: Place, exclude: Sequence[str]) -> Iterator[bytes]:
-        top = place.address + b"/"
-        return files_left_out(place, lambda name: top + name in self.paths, exclude)
+        return files_left_out(place, lambda name: whole_address(place, name) in self.paths, exclude)
 
 
 def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedFile:
@@ -157,7 +159,7 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
         dataset.name: [(canonical[place], name) for place, name in files]
         for dataset, files in zip(datasets, files_of, strict=True)
     }
-    paths = {place.address + b"/" + name for files in canonical_files.values() for place, name in files}
+    paths = {whole_address(place, name) for files in canonical_files.values() for place, name in files}
     whole_file = CheckedFile(
         declared,
         tuple(datasets),
@@ -193,9 +195,9 @@ def _excluded(file_corpus: Corpus, entry: Dataset) -> Iterator[tuple[bytes, str]
     if entry.from_ is not None or not isinstance(entry, Chosen):
         return
     for folder in entry.folders(list(_paths(file_corpus, entry))):
-        top = folder.canonical().address + b"/"
+        top = folder.canonical()
         for pattern, name in files_excluded(folder, entry.include, entry.exclude):
-            yield top + name, pattern
+            yield whole_address(top, name), pattern
 
 
 def _notebooks(entry: Dataset, files: Sequence[tuple[Place, bytes]]) -> Iterator[str]:

@@ -10,6 +10,11 @@ from factory.counted import counted
 from spark_udfs.ingest.place import Place
 
 
+def whole_address(place: Place, name: bytes) -> bytes:
+    """Return the address of a file below a canonical place, with the query of a web address."""
+    return os.fsencode(place.display(name))
+
+
 @dataclass
 class SharedFiles:
     """How many files two datasets share, and one of them."""
@@ -29,7 +34,7 @@ def shared_file_warnings(
     by_pair: dict[tuple[str, str], SharedFiles] = {}
     for dataset, files in files_by_dataset.items():
         for place, name in files:
-            path = place.address + b"/" + name
+            path = whole_address(place, name)
             readers = readers_of.get(path, ())
             if readers and place.is_link(name):
                 continue

@@ -21,6 +21,7 @@ from factory.orchestration.host.partitions import READERS_TAG
 from factory.orchestration.host.reap import lake_session
 from factory.settings import Settings
 from factory.spark.session import build_session
+from spark_udfs.ingest.remote.files import resolve_branches_anew
 
 REUSE_TAG = (
     "factory/reuse"  # on a run: keep tables whose code, configuration and upstream content are unchanged
@@ -95,6 +96,7 @@ def resources(settings: Settings, input_bytes: InputBytes | None = None) -> Mapp
     @dg.resource(description="The lake, held by this run.")
     def lake(init: dg.InitResourceContext) -> Iterator[LakeRun]:
         opened = Lake(settings)
+        resolve_branches_anew()
         run_id = init.run.run_id if init.run is not None else "no-run"
         with lake_session(opened, init.instance, run_id):
             reuse = init.run is not None and init.run.tags.get(REUSE_TAG) == "true"

@@ -46,6 +46,11 @@ def objects_at(root: str) -> RemoteObjects:
     return BucketObjects(scheme, rest)
 
 
+def resolve_branches_anew() -> None:
+    """Ask again which commits the branches of datasets have, from here on: a run or a tick begins."""
+    objects_at.cache_clear()
+
+
 @dataclass(frozen=True)
 class RemoteFiles:
     """A folder of remote files, or one of them, by its address without a slash at the end.
@@ -221,7 +226,7 @@ class RemoteFiles:
         return objects_at(root), f"{key}?{self.query}" if self.query else key
 
     def of_one_commit(self) -> RemoteFiles:
-        """Return the files of a dataset at the commit that this process reads, other files as they are."""
+        """Return the files of a dataset at the commit that this run reads, other files as they are."""
         if not self.address.startswith(b"hf:"):
             return self
         from spark_udfs.ingest.remote.hub import HubObjects

@@ -1,7 +1,7 @@
 """Files of a dataset on the Hugging Face Hub, or on a server with its interface (HF_ENDPOINT).
 
-A process resolves a revision once, and workers read the commit that was listed (`of_one_commit`). The token
-is HF_TOKEN, or the one of `hf auth login`.
+A run, or a tick of a sensor, resolves a revision once (`resolve_branches_anew`), and workers read the commit
+that was listed (`of_one_commit`). The token is HF_TOKEN, or the one of `hf auth login`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import dagster as dg
 import pytest
 from huggingface_hub import constants
 
@@ -13,6 +15,10 @@ from factory.ingest.items import files_of
 from factory.ingest.listing import as_table
 from factory.ingest.parts import in_parts
 from factory.ingest.state import listing
+from factory.lake.tables import Lake
+from factory.orchestration.host.resources import resources
+from factory.settings import Settings
+from jobs.watched import Watched
 from spark_udfs.ingest.address import place_of
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.remote import objects as remote_objects
@@ -21,7 +27,10 @@ from spark_udfs.ingest.remote.objects import RemoteFailure
 from spark_udfs.ingest.rows import Origin
 from spark_udfs.ingest.work import read_work
 from tests.ingest.remote.web_server import COMMIT, WebServer, serving_files
+from tests.jobs.chain import table
+from tests.jobs.test_sensors import ticks
 
+PUSHED = COMMIT[::-1]
 FILES = {
     "README.md": b"---\nlicense: mit\n---\n",
     "data/train-00000.jsonl": b'{"text": "one"}\n',
@@ -77,11 +86,36 @@ def test_a_large_file_of_a_dataset_is_read_whole(below: str) -> None:
 def test_a_worker_reads_the_commit_that_was_listed(hub: WebServer, pattern: str) -> None:
     work = as_table(files_of("jsonl", f"hf://datasets/owner/name@main{pattern}", Origin("")))
     objects_at.cache_clear()  # as another process
-    hub.commit = COMMIT[::-1]
+    hub.push(PUSHED, {})
     hub.requests.clear()
     rows = [row for batch in read_work(work.to_batches(), Fields()) for row in batch.to_pylist()]
     assert {row["text"] for row in rows} == {"one", "two"}
     assert {path.split("/")[5] for path in hub.requests if "/resolve/" in path} == {COMMIT}
+
+
+@pytest.mark.invariant("A run reads one commit of a branch; the next run and the next tick see a push.")
+def test_a_run_reads_one_commit_and_the_next_run_another(hub: WebServer, tmp_path: Path) -> None:
+    lake = {"lake": resources(Settings(home=tmp_path))["lake"]}
+
+    def names() -> list[bytes]:
+        return [name for name, _ in place_of("hf://datasets/owner/name/data").states()]
+
+    with dg.build_resources(lake):
+        before = names()
+        hub.push(PUSHED, {**FILES, "data/new.jsonl": b"{}"})
+        assert names() == before
+    with dg.build_resources(lake):
+        assert sorted(names()) == sorted([*before, b"new.jsonl"])
+
+
+def test_a_tick_of_the_sensor_sees_a_push(hub: WebServer, tmp_path: Path) -> None:
+    watched = Watched("hub", (place_of("hf://datasets/owner/name@main"),))
+    tick = ticks(
+        dg.DagsterInstance.ephemeral(), watched, table("raw.hub"), lake=Lake(Settings(home=tmp_path))
+    )
+    assert [len(tick()) for _ in range(3)] == [0, 1, 0]
+    hub.push(PUSHED, {**FILES, "data/new.jsonl": b"{}"})
+    assert [len(tick()) for _ in range(3)] == [0, 1, 0]
 
 
 @pytest.mark.usefixtures("hub")

@@ -24,7 +24,7 @@ PIECE = 100_000  # bytes of an answer that is cut
 class WebServer:
     """Files by name, served below folders that are named by a fault; `requests` counts by fault and name.
 
-    The branch `main` of the Hub has a `commit`. The Hub redirects to signed addresses at `content_host`, if
+    The branch `main` of the Hub has a `commit`; `earlier` ones have files of their own. The Hub redirects to signed addresses at `content_host`, if
     there is one. `credentials` are all it was sent.
     """
 
@@ -36,7 +36,17 @@ class WebServer:
     bytes_sent: int = 0
     content_host: str = ""
     commit: str = COMMIT
+    earlier: dict[str, dict[str, bytes]] = field(default_factory=dict)
     credentials: set[str] = field(default_factory=set)
+
+    def push(self, commit: str, files: dict[str, bytes]) -> None:
+        """Let the branch `main` have a new commit with these files."""
+        self.earlier[self.commit] = self.files
+        self.commit, self.files = commit, files
+
+    def files_of(self, commit: str) -> dict[str, bytes]:
+        """Return the files of a commit."""
+        return self.earlier.get(commit, self.files)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -58,15 +68,17 @@ class _Handler(BaseHTTPRequestHandler):
         if path.startswith("/api/datasets/"):
             return self._hub(path)
         fault, _, name = path.removeprefix("/").partition("/")
+        files = self.web.files
         if fault == "datasets":
             if self.headers.get("Authorization") != f"Bearer {self.web.token}":
                 return self._plain(401, b"")
-            name = name.split("/resolve/", 1)[1].partition("/")[2]
+            commit, _, name = name.split("/resolve/", 1)[1].partition("/")
+            files = self.web.files_of(commit)
             if self.web.content_host:
                 return self._plain(
                     302, b"", Location=f"{self.web.content_host}/{name}?Signature=hush-signature"
                 )
-        content = self.web.files.get(name)
+        content = files.get(name)
         if fault == "circle":
             return self._plain(302, b"", Location=self.path)
         if fault == "moved":
@@ -121,14 +133,15 @@ class _Handler(BaseHTTPRequestHandler):
         match = re.fullmatch(r"/api/datasets/owner/name/(revision|tree)/([^/]+)/?(.*)", path)
         if match is None:
             return self._json(404, {"error": "no"}, **{"X-Error-Code": "RepoNotFound"})
-        if match[2] not in ("main", COMMIT, self.web.commit):
+        if match[2] not in ("main", self.web.commit, *self.web.earlier):
             return self._json(404, {"error": "no"}, **{"X-Error-Code": "RevisionNotFound"})
         if match[1] == "revision":
             return self._json(
                 200, {"id": "owner/name", "sha": self.web.commit if match[2] == "main" else match[2]}
             )
         prefix = f"{match[3]}/" if match[3] else ""
-        below = {name: content for name, content in self.web.files.items() if name.startswith(prefix)}
+        files = self.web.files_of(match[2])
+        below = {name: content for name, content in files.items() if name.startswith(prefix)}
         if not below:
             return self._json(404, {"error": "no"}, **{"X-Error-Code": "EntryNotFound"})
         entries = [

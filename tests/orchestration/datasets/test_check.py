@@ -10,6 +10,7 @@ import pytest
 
 from factory.errors import ConfigurationError
 from factory.orchestration.datasets.check import check
+from tests.ingest.remote.web_server import serving_files
 from tests.orchestration.datasets.test_guess import fill
 
 PARTITIONED = """\
@@ -103,6 +104,20 @@ def test_two_datasets_over_the_same_files_are_a_warning(tmp_path: Path) -> None:
         "`markdown` and `essays` both read `essays/d.md`. Give each dataset files of its own; "
         "for other filters of the same documents, give `markdown` a variant (`variants`).",
     ]
+
+
+@pytest.mark.parametrize("other, is_warned", [("part=2", False), ("part=1", True)])
+def test_addresses_that_differ_by_their_query_are_two_files(
+    tmp_path: Path, other: str, is_warned: bool
+) -> None:
+    with serving_files({"a.jsonl": b'{"text": "one"}\n'}) as web:
+        (tmp_path / "my.yaml").write_text(
+            f"datasets:\n- {{name: one, kind: prose, format: jsonl, paths: '{web.address}/w/a.jsonl?part=1'}}\n"
+            f"- {{name: two, kind: prose, format: jsonl, paths: '{web.address}/w/a.jsonl?{other}'}}\n"
+        )
+        warnings = [line for line in check(tmp_path / "my.yaml").warnings if "both read" in line]
+    assert len(warnings) == is_warned
+    assert all("a.jsonl?part=1`" in line for line in warnings)
 
 
 def test_a_link_that_two_datasets_meet_is_no_warning(tmp_path: Path) -> None:
