@@ -3,13 +3,13 @@
 A table without a declared schema takes its columns from the first DataFrame, and further ones from later
 DataFrames. All are nullable, and a column that a DataFrame lacks is null in its rows: a table of Iceberg
 never loses a column, because older snapshots have it. With a declared schema a DataFrame has exactly its
-columns. Numbers become wider, never narrower; any other change of a type is up to the function.
+columns. Numbers become wider, never narrower, and decimals keep their scale; any other change of a type is
+up to the function.
 """
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -18,31 +18,16 @@ from pyspark.sql import types as T
 
 from factory.errors import ConfigurationError, DamagedFile
 from factory.lake.names import OWN, TableName
-from factory.lake.schemas.base import TableSchema, columns, list_of
+from factory.lake.schemas.base import TableSchema, columns
 from factory.lake.schemas.ingest import TEXT_AT
 from factory.lake.tables import Lake, plain_type
 from factory.orchestration.table.charts.registry import chart_of
 from factory.orchestration.table.declaration import Declaration, Output
+from factory.orchestration.table.frame_types import column_type, is_name
 from factory.orchestration.table.partition_groups import PartitionGroup
 from factory.suggestions import quoted
 
 PARTITION = "partition"
-_PLAIN: Mapping[type[T.DataType], pa.DataType] = {
-    T.StringType: pa.string(),
-    T.VarcharType: pa.string(),
-    T.CharType: pa.string(),
-    T.BinaryType: pa.binary(),
-    T.BooleanType: pa.bool_(),
-    T.ByteType: pa.int32(),  # Iceberg has no narrower integer
-    T.ShortType: pa.int32(),
-    T.IntegerType: pa.int32(),
-    T.LongType: pa.int64(),
-    T.FloatType: pa.float32(),
-    T.DoubleType: pa.float64(),
-    T.DateType: pa.date32(),
-    T.TimestampType: pa.timestamp("us", tz="UTC"),
-    T.TimestampNTZType: pa.timestamp("us"),
-}
 _METADATA_COLUMNS = (  # of Iceberg, which Spark reads in place of a column of the table
     *("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"),
     *("_change_type", "_change_ordinal", "_commit_snapshot_id"),
@@ -96,7 +81,7 @@ def frame_columns(table: TableName, schema: T.StructType) -> pa.Schema:
     ]
     require_names(table, [field.name for field in fields])
     return pa.schema(
-        [pa.field(field.name, _arrow_type(table, field.name, field.dataType)) for field in fields]
+        [pa.field(field.name, column_type(table, field.name, field.dataType)) for field in fields]
     )
 
 
@@ -107,7 +92,7 @@ def require_names(table: TableName, names: Sequence[str]) -> None:
     for number, name in enumerate(names):
         if name.lower() in (PARTITION, TEXT_AT.name, *_METADATA_COLUMNS):
             raise _is_taken(table, name)
-        if not _is_name(name):
+        if not is_name(name):
             raise ConfigurationError(
                 f"The rows of {table} have a column named `{name}`. Use letters, digits and underscores, no "
                 "digit first, because the files of a table spell other names differently."
@@ -131,48 +116,6 @@ def _is_taken(table: TableName, name: str) -> ConfigurationError:
         f"The rows of {table} have a column `{name}`, which every table keeps for itself. Rename it: "
         f'withColumnRenamed("{name}", "{name}_of_mine").'
     )
-
-
-def _is_name(name: str) -> bool:
-    """Whether Iceberg writes the name of a column into its files as it is."""
-    return name.isidentifier() and not any(unicodedata.category(letter).startswith("M") for letter in name)
-
-
-def _arrow_type(table: TableName, path: str, kind: T.DataType) -> pa.DataType:
-    """Return a type of Spark as the lake has it; `path` names the column, or the part of one."""
-    if isinstance(kind, T.ArrayType):
-        return list_of(_arrow_type(table, f"{path}.element", kind.elementType))
-    if isinstance(kind, T.MapType):
-        key, cells = (kind.keyType, kind.valueType)
-        return pa.map_(_arrow_type(table, f"{path}.key", key), _arrow_type(table, f"{path}.value", cells))
-    if isinstance(kind, T.StructType) and kind.fields:
-        for field in kind.fields:
-            if not _is_name(field.name):
-                raise ConfigurationError(
-                    f"Column `{path}` of {table} has a field named `{field.name}`. Use letters, digits and "
-                    "underscores, no digit first."
-                )
-        return pa.struct(
-            [
-                (field.name, _arrow_type(table, f"{path}.{field.name}", field.dataType))
-                for field in kind.fields
-            ]
-        )
-    plain = _PLAIN.get(type(kind))
-    if plain is None:
-        raise ConfigurationError(
-            f"Column `{path}` of {table} is {kind.simpleString()}, which the lake does not store. "
-            f"{_remedy(path, kind)}"
-        )
-    return plain
-
-
-def _remedy(path: str, kind: T.DataType) -> str:
-    if isinstance(kind, T.NullType):
-        return 'All its values are null: give it a type, as in `F.lit(None).cast("string")`, or drop it.'
-    if isinstance(kind, T.DecimalType):
-        return f'Cast it: `F.col("{path}").cast("double")`, or to string, which keeps every digit.'
-    return f'Cast it, for example `F.col("{path}").cast("string")`, or drop it.'
 
 
 def _fields_of_table(lake: Lake, table: TableName) -> list[pa.Field]:
@@ -243,4 +186,6 @@ def _columns(names: Iterable[str]) -> str:
 
 def _fits(present: pa.DataType, other: pa.DataType) -> bool:
     """Whether every value of the first type is one of the second."""
+    if pa.types.is_decimal128(present) and pa.types.is_decimal128(other):
+        return present.scale == other.scale and present.precision <= other.precision
     return plain_type(present) == other or (present, other) in _WIDER

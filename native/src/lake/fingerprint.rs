@@ -5,11 +5,13 @@
 //! order does not matter and a null adds nothing (an added column that is null changes no fingerprint).
 //! The sum of a row's columns is hashed once more: without that, swapping two values of one column
 //! between rows would go undetected. Integers hash as 64 bits and strings as their bytes, so the physical
-//! width an engine chose (`int32` or `int64`, `string` or `large_string`) does not matter either.
+//! width an engine chose (`int32` or `int64`, `string` or `large_string`) does not matter either. Decimals hash
+//! as their value, so that zeros at the end, which follow from the scale of a type, do not matter.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait, RecordBatch};
 use arrow_buffer::ArrowNativeType;
@@ -65,6 +67,10 @@ fn hash_values(array: &ArrayRef, seed: u64) -> Result<Vec<Option<u128>>, DataTyp
             integer(float_bits(f64::from(v)))
         }),
         DataType::Float64 => each(array.as_primitive::<Float64Type>(), |v| integer(float_bits(v))),
+        DataType::Decimal128(_, scale) => {
+            let hash = |digits: i128| xxh3_128_with_seed(&decimal_bytes(digits, *scale), seed);
+            each(array.as_primitive::<Decimal128Type>(), hash)
+        }
         DataType::List(_) => hash_lists::<i32>(array, seed)?,
         DataType::LargeList(_) => hash_lists::<i64>(array, seed)?,
         DataType::Struct(_) => hash_structs(array, seed)?,
@@ -78,6 +84,19 @@ fn hash_values(array: &ArrayRef, seed: u64) -> Result<Vec<Option<u128>>, DataTyp
 fn float_bits(value: f64) -> i64 {
     let canonical = if value.is_nan() { f64::NAN } else { value + 0.0 };
     canonical.to_bits().cast_signed()
+}
+
+/// The value `digits * 10^-scale` as its digits without zeros at the end, and their scale.
+fn decimal_bytes(mut digits: i128, scale: i8) -> [u8; 17] {
+    let mut scale = if digits == 0 { 0 } else { scale };
+    while digits != 0 && digits % 10 == 0 {
+        digits /= 10;
+        scale -= 1;
+    }
+    let mut bytes = [0u8; 17];
+    bytes[..16].copy_from_slice(&digits.to_le_bytes());
+    bytes[16] = scale.to_le_bytes()[0];
+    bytes
 }
 
 fn each<T: arrow_array::ArrowPrimitiveType>(
@@ -186,7 +205,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{Int32Array, Int64Array, LargeStringArray, RecordBatch, StringArray};
+    use arrow_array::{Decimal128Array, Int32Array, Int64Array, LargeStringArray, RecordBatch, StringArray};
     use proptest::prelude::*;
 
     use super::*;
@@ -232,6 +251,39 @@ mod tests {
         .unwrap();
         let columns = ["number".to_string(), "text".to_string()];
         assert_eq!(fingerprint(&wide, &columns), fingerprint(&narrow, &columns));
+    }
+
+    fn of_decimals(digits: &[Option<i128>], scale: i8) -> u128 {
+        let amounts: Decimal128Array = digits.iter().copied().collect();
+        let amounts = amounts.with_precision_and_scale(38, scale).unwrap();
+        let batch = RecordBatch::try_from_iter([("amount", Arc::new(amounts) as ArrayRef)]).unwrap();
+        fingerprint(&batch, &["amount".into()]).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn a_decimal_is_its_value_at_any_scale(digits in -10i128.pow(30)..10i128.pow(30), scale in 0i8..30, zeros in 0u32..8) {
+            let padded = of_decimals(&[Some(digits * 10i128.pow(zeros))], scale + zeros as i8);
+            prop_assert_eq!(of_decimals(&[Some(digits)], scale), padded);
+            prop_assert_ne!(of_decimals(&[Some(digits + 1)], scale), padded);
+        }
+    }
+
+    #[test]
+    fn every_digit_the_sign_the_point_and_nulls_count_in_a_decimal() {
+        let most = 10i128.pow(38) - 1;
+        let columns = [
+            of_decimals(&[Some(most)], 0),
+            of_decimals(&[Some(most - 1)], 0),
+            of_decimals(&[Some(-most)], 0),
+            of_decimals(&[Some(most)], 38),
+            of_decimals(&[Some(0)], 38),
+            of_decimals(&[None], 0),
+        ];
+        for (number, sum) in columns.iter().enumerate() {
+            assert!(!columns[..number].contains(sum), "{number}");
+        }
+        assert_eq!(of_decimals(&[Some(0)], 0), of_decimals(&[Some(0)], 38));
     }
 
     #[test]

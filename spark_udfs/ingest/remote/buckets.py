@@ -148,6 +148,29 @@ class BucketObjects:
         names = [*folders, *(entry["path"] for entry in listing["objects"])]
         return [name.removeprefix(prefix) for name in names if name not in (prefix, prefix.rstrip("/"))]
 
+    def obstacle(self, name: str) -> str | None:
+        """Return why a name that was listed cannot be asked for, None if its object is gone.
+
+        The client cuts slashes at both ends of names, in listings and in questions.
+        """
+        try:
+            for page in obstore.list(self._store, prefix=name):
+                if any(entry["path"] == name for entry in page):
+                    return "its name ends with a slash, which cannot be asked for; rename it"
+                break  # that name precedes the names below it
+            if self._has_leading_slashes:
+                return (
+                    "it is gone, or its name begins with a slash, as others in this bucket, which cannot be "
+                    "asked for; rename these"
+                )
+        except (BaseError, FileNotFoundError) as error:
+            raise self._failure(error) from None
+        return None
+
+    @cached_property
+    def _has_leading_slashes(self) -> bool:
+        return "" in obstore.list_with_delimiter(self._store)["common_prefixes"]
+
     def pieces(self, name: str, begin: int, end: int, state: ObjectState) -> Iterator[bytes]:
         """Yield the bytes from `begin` to `end` of an object with that state."""
         options: Any = {"range": (begin, end), "if_match": state.e_tag}

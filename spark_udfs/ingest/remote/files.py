@@ -9,6 +9,7 @@ page by page, and there are no links. A web server has files alone.
 
 from __future__ import annotations
 
+import errno
 import io
 import re
 from collections.abc import Callable, Iterator
@@ -25,7 +26,9 @@ from spark_udfs.ingest.remote.range_reader import RangeReader
 _WEB = ("http", "https")
 # The listings of other stores have other versions than their files have when they are opened.
 _IN_PARTS = ("s3", *_WEB)
-_SECRET = re.compile("(?i)sig|token|key|secret|password|credential")
+# Names of parameters of a query that hold secrets, and hosts with a password: behind a colon is no port.
+_SECRET = re.compile(r"(?i)sig|token|key|secret|pass|pwd|credential|jwt|hmac|\bauth(_?code|orization)?\b")
+_PASSWORD = re.compile(r"@|^[^\[].*:(?!\d*$)")
 
 
 @lru_cache(maxsize=64)
@@ -72,9 +75,13 @@ class RemoteFiles:
         scheme, _, rest = address.partition("://")
         rest, _, query = rest.partition("?") if scheme in _WEB else (rest, "", "")
         parts = rest.strip("/").split("/")
-        if "@" in parts[0] or _SECRET.search(query):
+        parameters = [parameter.partition("=")[0] for parameter in query.split("&")]
+        has_password = _PASSWORD.search(parts[0]) is not None
+        if has_password or any(map(_SECRET.search, parameters)):
+            # A password may hold a slash, so the host is only certain behind the first `@`.
+            host = rest.partition("@")[2].partition("/")[0].rpartition("@")[2] if has_password else parts[0]
             raise ConfigurationError(
-                f"An address of {parts[0].rpartition('@')[2]} in `paths` holds a password or a signature, "
+                f"An address of {host or 'a server'} in `paths` holds a password or a signature, "
                 "which would get into tables and logs. Give it in ~/.netrc or in the environment."
             )
         if scheme == "hf" and (parts[0] != "datasets" or len(parts) < 3):
@@ -184,7 +191,9 @@ class RemoteFiles:
         objects, key = self._objects(name)
         state = objects.state(key) if key else None
         if state is None:
-            raise FileNotFoundError(2, "There is no such object", self.display(name))
+            if key and (obstacle := objects.obstacle(key)):
+                raise OSError(errno.EINVAL, obstacle, self.display(name))
+            raise FileNotFoundError(errno.ENOENT, "There is no such object", self.display(name))
         return state
 
     def _file_state(self, state: ObjectState) -> FileState:

@@ -78,6 +78,9 @@ class HubObjects:
             for entry in self._entries(prefix, recursive=False)
         ]
 
+    def obstacle(self, name: str) -> None:
+        """Return None: every name can be asked for."""
+
     def pieces(self, name: str, begin: int, end: int, state: ObjectState) -> Iterator[bytes]:
         """Yield the bytes from `begin` to `end` of a file with that state."""
         return self._files.pieces(self._path(name), begin, end, state)

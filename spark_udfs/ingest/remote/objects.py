@@ -70,6 +70,9 @@ class RemoteObjects(Protocol):
     def folder(self, prefix: str) -> list[str]:
         """Return the names directly below `prefix`, which is empty or ends with `/`; folders end with `/`."""
 
+    def obstacle(self, name: str) -> str | None:
+        """Return why a name that was listed cannot be asked for, None if its object is gone."""
+
     def pieces(self, name: str, begin: int, end: int, state: ObjectState) -> Iterator[bytes]:
         """Yield the bytes from `begin` to `end` of an object with that state.
 

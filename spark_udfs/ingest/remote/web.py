@@ -74,6 +74,9 @@ class WebObjects:
         """Raise ConfigurationError: a web server lists no files."""
         self._refuse_listing(prefix)
 
+    def obstacle(self, name: str) -> None:
+        """Return None: every address can be asked for."""
+
     def pieces(self, name: str, begin: int, end: int, state: ObjectState) -> Iterator[bytes]:
         """Yield the bytes from `begin` to `end` of a file with that state."""
         address = self.address(name)

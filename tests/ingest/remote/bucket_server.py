@@ -25,12 +25,14 @@ class BucketServer:
 
     `refusals` are a status and a code by the number of the request from which on it answers nothing else. A
     listing has the `ghost`, which is gone. `requests` are methods and names, `bytes_sent` the bytes of
-    objects.
+    objects. With `refused_content` it answers so to everybody who asks for the content of an object. Refusals
+    repeat the keys of the request, as those of AWS do.
     """
 
     objects: dict[str, bytes]
     endpoint: str = ""
     refusals: dict[int, tuple[int, str]] = field(default_factory=dict)
+    refused_content: tuple[int, str] | None = None
     ghost: str = ""
     heeds_conditions: bool = True
     requests: list[str] = field(default_factory=list)
@@ -80,11 +82,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.bucket.requests.append(f"{self.command} {name}")
         for n_requests, (status, code) in self.bucket.refusals.items():
             if len(self.bucket.requests) >= n_requests:
-                return self._answer(status, f"<Error><Code>{code}</Code></Error>".encode())
+                return self._refuse(status, code)
         if "list-type" in query:
             begin = int(query.get("continuation-token", 0))
             page = self.bucket.page(query.get("prefix", ""), query.get("delimiter", ""), begin)
             return self._answer(200, page.encode())
+        if self.bucket.refused_content and self.command == "GET":
+            return self._refuse(*self.bucket.refused_content)
         content = self.bucket.objects.get(name)
         if content is None or name == self.bucket.ghost:
             return self._answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
@@ -99,6 +103,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.bucket.bytes_sent += end - begin
         place = {"Content-Range": f"bytes {begin}-{end - 1}/{len(content)}"}
         return self._answer(206, content[begin:end], ETag=tag_of(content), **place)
+
+    def _refuse(self, status: int, code: str) -> None:
+        keys = f"{self.headers.get('Authorization')} {self.headers.get('x-amz-security-token')}"
+        self._answer(status, f"<Error><Code>{code}</Code><Message>{escape(keys)}</Message></Error>".encode())
 
     def _answer(self, status: int, body: bytes, **headers: str) -> None:
         self.send_response(status)

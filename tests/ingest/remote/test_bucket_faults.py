@@ -87,6 +87,19 @@ def test_a_name_that_the_client_cannot_tell_apart_is_read_once_or_refused(bucket
         refuse_overlap([place], ((place.address, name) for name in names))
 
 
+@pytest.mark.invariant("An object that no client can ask for is a rejected record that says so.")
+def test_an_object_with_a_slash_at_an_end_of_its_name_is_rejected_for_it(bucket: BucketServer) -> None:
+    bucket.objects = {"/lead.jsonl": RECORD, "b.jsonl/": RECORD, "b.jsonl/c.jsonl": RECORD, "d.jsonl": RECORD}
+    rows = WorkOnly().jsonl("s3://bucket")
+    assert sorted(row["key"] for row in rows if row["reason"] is None) == ["b.jsonl/c.jsonl:1", "d.jsonl:1"]
+    refusals = {row["file"]: (row["reason"], row["detail"]) for row in rows if row["reason"] is not None}
+    lead, behind = refusals.pop("lead.jsonl"), refusals.pop("b.jsonl")
+    assert not refusals
+    assert lead[0] == behind[0] == "unreadable"
+    assert "its name begins with a slash, as others in this bucket, which cannot be asked for" in lead[1]
+    assert "its name ends with a slash, which cannot be asked for; rename it." in behind[1]
+
+
 @pytest.mark.parametrize(
     "status, code, sentence",
     [

@@ -109,9 +109,9 @@ def test_a_run_reads_one_commit_and_the_next_run_another(hub: WebServer, tmp_pat
 
 
 def test_a_tick_of_the_sensor_sees_a_push(hub: WebServer, tmp_path: Path) -> None:
-    watched = Watched("hub", (place_of("hf://datasets/owner/name@main"),))
+    dataset = Watched("hub", (place_of("hf://datasets/owner/name@main"),))
     tick = ticks(
-        dg.DagsterInstance.ephemeral(), watched, table("raw.hub"), lake=Lake(Settings(home=tmp_path))
+        dg.DagsterInstance.ephemeral(), dataset, table("raw.hub"), lake=Lake(Settings(home=tmp_path))
     )
     assert [len(tick()) for _ in range(3)] == [0, 1, 0]
     hub.push(PUSHED, {**FILES, "data/new.jsonl": b"{}"})

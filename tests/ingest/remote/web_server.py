@@ -24,8 +24,8 @@ PIECE = 100_000  # bytes of an answer that is cut
 class WebServer:
     """Files by name, served below folders that are named by a fault; `requests` counts by fault and name.
 
-    The branch `main` of the Hub has a `commit`; `earlier` ones have files of their own. The Hub redirects to signed addresses at `content_host`, if
-    there is one. `credentials` are all it was sent.
+    The branch `main` of the Hub has a `commit`; `earlier` ones have files of their own. The Hub redirects to
+    signed addresses at `content_host`, if there is one. `credentials` are all it was sent.
     """
 
     files: dict[str, bytes]
@@ -74,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return self._plain(401, b"")
             commit, _, name = name.split("/resolve/", 1)[1].partition("/")
             files = self.web.files_of(commit)
-            if self.web.content_host:
+            if self.web.content_host and name in files:
                 return self._plain(
                     302, b"", Location=f"{self.web.content_host}/{name}?Signature=hush-signature"
                 )

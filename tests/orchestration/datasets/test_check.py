@@ -111,10 +111,11 @@ def test_addresses_that_differ_by_their_query_are_two_files(
     tmp_path: Path, other: str, is_warned: bool
 ) -> None:
     with serving_files({"a.jsonl": b'{"text": "one"}\n'}) as web:
-        (tmp_path / "my.yaml").write_text(
-            f"datasets:\n- {{name: one, kind: prose, format: jsonl, paths: '{web.address}/w/a.jsonl?part=1'}}\n"
-            f"- {{name: two, kind: prose, format: jsonl, paths: '{web.address}/w/a.jsonl?{other}'}}\n"
-        )
+        entries = [
+            f"- {{name: {name}, kind: prose, format: jsonl, paths: '{web.address}/w/a.jsonl?{query}'}}\n"
+            for name, query in (("one", "part=1"), ("two", other))
+        ]
+        (tmp_path / "my.yaml").write_text("".join(["datasets:\n", *entries]))
         warnings = [line for line in check(tmp_path / "my.yaml").warnings if "both read" in line]
     assert len(warnings) == is_warned
     assert all("a.jsonl?part=1`" in line for line in warnings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from pyspark.ml.linalg import VectorUDT
 from pyspark.sql import types as T
 
 from factory.errors import ConfigurationError
@@ -17,6 +18,15 @@ from factory.orchestration.table.frame_columns import (
 )
 
 TABLE = TableName("own", "books")
+DECIMAL = T.DecimalType(10, 2)
+REFUSED: list[T.DataType] = [
+    T.DayTimeIntervalType(),
+    T.YearMonthIntervalType(),
+    T.CalendarIntervalType(),
+    T.VariantType(),
+    T.TimeType(),
+    T.StructType([]),
+]
 
 
 def of_frame(**types: T.DataType) -> pa.Schema:
@@ -33,6 +43,17 @@ def test_every_type_of_iceberg_is_taken_and_every_column_may_be_null() -> None:
     assert schema.field("local").type == pa.timestamp("us")
     assert schema.field("m").type == pa.map_(pa.string(), pa.struct([("a", list_of(pa.int32()))]))
     assert all(field.nullable for field in schema)
+
+
+def test_a_decimal_keeps_its_digits_also_in_other_types() -> None:
+    schema = of_frame(a=DECIMAL, b=T.MapType(DECIMAL, T.ArrayType(T.DecimalType(38, 18))))
+    assert schema.field("a").type == pa.decimal128(10, 2)
+    assert schema.field("b").type == pa.map_(pa.decimal128(10, 2), list_of(pa.decimal128(38, 18)))
+    before = [pa.field("a", pa.decimal128(12, 2))]
+    assert union(TABLE, before, schema)[0] == before[0]
+    for other in (pa.decimal128(9, 2), pa.decimal128(12, 3), pa.float64()):
+        with pytest.raises(ConfigurationError, match="Cast it in the function"):
+            union(TABLE, [pa.field("a", other)], schema)
 
 
 def test_the_partition_of_upstream_rows_is_no_column_of_the_table() -> None:
@@ -60,19 +81,32 @@ def test_a_partition_of_no_upstream_rows_is_refused() -> None:
         ({"_Pos": T.LongType()}, "have a column `_Pos`, which every table keeps"),
         (
             {"x": T.NullType()},
-            "Column `x` of own.books is void, which the lake does not store. All its values",
+            "Column `x` of own.books is void, which the lake does not store. All its values are null. Cast "
+            'it: `F.col("x").cast("string")`, or drop it.',
         ),
-        ({"x": T.DayTimeIntervalType()}, "is interval day to second, which the lake does not store. Cast it"),
-        (
-            {"x": T.DecimalType(10, 2)},
-            'is decimal(10,2), which the lake does not store. Cast it: `F.col("x")',
+        *(
+            (
+                {"x": kind},
+                f"Column `x` of own.books is {kind.simpleString()}, which the lake does not store. Ca",
+            )
+            for kind in REFUSED
         ),
         (
             {"x": T.ArrayType(T.MapType(T.StringType(), T.NullType()))},
-            "Column `x.element.value` of own.books",
+            "Column `x.element.value` of own.books is void, which the lake does not store. All its values "
+            'are null. Cast it: `F.col("x").cast("array<map<string,string>>")`, or drop it.',
+        ),
+        (
+            {"x": T.StructType([T.StructField("a", T.YearMonthIntervalType()), T.StructField("b", DECIMAL)])},
+            "Column `x.a` of own.books is interval year to month, which the lake does not store. Cast it: "
+            '`F.col("x").cast("struct<a:string,b:decimal(10,2)>")`, or drop it.',
         ),
         ({"x": T.StructType([T.StructField("a-b", T.LongType())])}, "has a field named `a-b`"),
-        ({"x": T.StructType([])}, "Column `x` of own.books is struct<>"),
+        (
+            {"x": T.ArrayType(T.StructType([T.StructField("a", T.LongType()), T.StructField("A", DECIMAL)]))},
+            "Column `x.element` of own.books has the fields `a` and `A`, which are one name to Spark",
+        ),
+        ({"x": VectorUDT()}, "Column `x` of own.books is vector, which the lake does not store. Take plain"),
     ],
 )
 def test_what_no_table_can_have_is_refused_by_column(fields: dict[str, T.DataType], sentence: str) -> None:

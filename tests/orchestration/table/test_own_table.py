@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from factory.api import source, table_asset
@@ -17,6 +19,7 @@ from factory.ingest.readers import Ingests
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.orchestration.host.definitions import require_writers
+from factory.orchestration.table.frame_columns import frame_columns
 from factory.orchestration.table.table_asset import declaration_of
 from factory.settings import Settings
 from tests.orchestration.runs import failure, run
@@ -86,6 +89,30 @@ def test_a_table_without_a_schema_grows_and_is_reused(
     assert f"Table own.{unique} has column `nested` as struct<" in failure(other_type)
 
 
+REFUSED = {
+    "days": "interval '1' day",
+    "months": "interval '1' month",
+    "spans": "make_interval(1, 2, 3)",
+    "variant": """parse_json('{"a": 1}')""",
+    "void": "null",
+    "voids": "array(null)",
+    "parts": "map('a', named_struct('length', interval '1' day, 'amount', 1.50))",
+}
+
+
+def refused_column(spark: SparkSession, name: str, text: str) -> Column:
+    """Return a column of a type that no table has, cast as the sentence that refuses it says."""
+    column = F.expr(text)
+    with pytest.raises(
+        ConfigurationError, match=f"Column `{name}.*, which the lake does not store"
+    ) as refusal:
+        frame_columns(TableName("own", "books"), spark.range(1).select(column.alias(name)).schema)
+    cast = re.search(r'Cast it: `F\.col\("(.*)"\)\.cast\("(.*)"\)`, or drop it\.$', str(refusal.value))
+    assert cast is not None
+    assert cast[1] == name
+    return column.cast(cast[2]).alias(name)
+
+
 @pytest.mark.spark
 def test_every_type_is_written_read_and_fingerprinted(
     spark: SparkSession, lake_settings: Settings, unique: str
@@ -100,12 +127,18 @@ def test_every_type_is_written_read_and_fingerprinted(
         F.expr("timestamp_ntz '2024-02-29 10:00:00'").alias("local"),
         F.expr("map('a', array(named_struct('b', map(1, true))))").alias("deep"),
         F.expr("unhex('ff')").alias("content"),
+        F.expr("cast('-12345678901234567890.123456789012345678' AS decimal(38, 18))").alias("amount"),
+        F.expr("array(1.50, null)").alias("amounts"),
         F.lit(1).alias("größe"),
+        *(refused_column(spark, name, text) for name, text in REFUSED.items()),
     ]
     assert run(lake_settings, own(unique, *columns)).success
     table = Lake(lake_settings).published(TableName("own", unique))
     [first, _] = sorted(Lake(lake_settings).read(table.table).to_pylist(), key=lambda row: row["id"])
     assert (first["small"], first["content"], first["größe"]) == (0, b"\xff", 1)
+    assert first["amount"] == Decimal("-12345678901234567890.123456789012345678")
+    assert first["amounts"] == [Decimal("1.50"), None]
+    assert [first[name] for name in ("variant", "voids", "void")] == ['{"a":1}', [None], None]
     assert first["deep"] == [("a", [{"b": [(1, True)]}])]
     assert run(lake_settings, own(unique, *columns)).success
     assert Lake(lake_settings).published(table.table).lineage.content == table.lineage.content
