@@ -42,6 +42,10 @@ class Source:
     root: str = "."
 
 
+# pip asks a source distribution for its metadata. `setup_requires` installs without dependencies, and
+# setuptools_scm has one since 10.
+_BUILD_CONSTRAINTS = "setuptools_scm<10\n"
+
 _GEMS = "usr/share/rubygems-integration/all/gems"
 SOURCES = (  # rules and weights were tuned on other repositories
     Source("python", "mkdocs", "pip", "mkdocs==1.6.1"),
@@ -124,9 +128,12 @@ def _own(root: Path, folders: tuple[str, ...], found: Path) -> None:
 
 
 def _pip(requirement: str, folder: Path) -> Path:
+    constraints = folder / "constraints.txt"
+    constraints.write_text(_BUILD_CONSTRAINTS)
     run(
         sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
         "--dest", str(folder), requirement,
+        variables={"PIP_CONSTRAINT": str(constraints)},
     )  # fmt: skip
     return _unpacked(folder)
 

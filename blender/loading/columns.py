@@ -67,12 +67,7 @@ class Buffer:
 
     def __init__(self, blend: Blend) -> None:
         """Make the cost indexes that are missing; raises InvalidRequest for a live source."""
-        live = [source.config.name for source in blend.sources if source.config.live]
-        if live:
-            raise InvalidRequest(
-                f"Source `{live[0]}` of blend {blend.id} is live, and a cost index is made of a snapshot. "
-                "Update the blend with a snapshot of it."
-            )
+        require_snapshots(blend)
         self.blend = blend
         self._indexes = [CostIndex(source.reader) for source in blend.sources]
 
@@ -91,6 +86,16 @@ class Buffer:
             lengths(self._indexes, origins),
             self.blend.config.schedule,
             int(self.blend.sources[0].reader.token_bytes or 4),
+        )
+
+
+def require_snapshots(blend: Blend) -> None:
+    """Raise InvalidRequest for a blend with a live source: a cost index is made of a snapshot."""
+    live = [source.config.name for source in blend.sources if source.config.live]
+    if live:
+        raise InvalidRequest(
+            f"Source `{live[0]}` of blend {blend.id} is live, and a cost index is made of a snapshot. "
+            "Update the blend with a snapshot of it."
         )
 
 

@@ -15,7 +15,7 @@ rest of the page index.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,17 +48,17 @@ _HALF = np.uint64(32)
 class CostIndex:
     """The lengths of the rows of a snapshot; safe for many threads."""
 
-    def __init__(self, reader: SnapshotReader) -> None:
-        """Make the file if it is not there.
+    def __init__(self, reader: SnapshotReader, advance: Callable[[int], object] | None = None) -> None:
+        """Make the file if it is not there; `advance` is called with the number of rows that were read.
 
         Raises InvalidRequest for a table without segments, UnsupportedPageLayout for files without an offset
         index, MachineError where the file cannot be written or read, and the errors of reading.
         """
         self._reader = reader
-        self.path = Path(reader.pages.indexes.of_snapshot(reader.facts.key, "lengths"))
+        self.path = _path(reader)
         with _file_errors(self.path):
-            whole = self.path.is_file() and self.path.stat().st_size == reader.n_rows * _RECORD.itemsize
-            self.records = _mapped(self.path, reader.n_rows) if whole else _made(reader, self.path)
+            whole = is_made(reader)
+            self.records = _mapped(self.path, reader.n_rows) if whole else _made(reader, self.path, advance)
 
     def make_again(self) -> None:
         """Replace a damaged file."""
@@ -69,6 +69,12 @@ class CostIndex:
         """The facts `LENGTHS` of rows, each an array of the ordinals' shape."""
         none = np.zeros_like(ordinals)
         return lengths([self], Origins(none, none, ordinals))
+
+
+def is_made(reader: SnapshotReader) -> bool:
+    """Whether the index of a snapshot has its file, whole; raises OSError where it cannot be looked up."""
+    path = _path(reader)
+    return path.is_file() and path.stat().st_size == reader.n_rows * _RECORD.itemsize
 
 
 def lengths(indexes: Sequence[CostIndex], origins: Origins) -> dict[str, Costs]:
@@ -108,13 +114,17 @@ def _file_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
+def _path(reader: SnapshotReader) -> Path:
+    return Path(reader.pages.indexes.of_snapshot(reader.facts.key, "lengths"))
+
+
 def _mapped(path: Path, n_rows: int) -> Records:
     if not n_rows:  # an empty file cannot be mapped
         return np.empty(0, _RECORD)
     return np.memmap(path, _RECORD, mode="r", shape=(n_rows,)).view(np.ndarray)
 
 
-def _made(reader: SnapshotReader, path: Path) -> Records:
+def _made(reader: SnapshotReader, path: Path, advance: Callable[[int], object] | None = None) -> Records:
     if SEGMENTS not in reader.schema.names or TOKENS not in reader.schema.names:
         raise InvalidRequest(
             f"{reader.described} has no column `{SEGMENTS}`, whose lengths decide the cost of a row. "
@@ -126,6 +136,8 @@ def _made(reader: SnapshotReader, path: Path) -> Records:
         for first in range(0, reader.n_rows, _CHUNK):
             ordinals = np.arange(first, min(first + _CHUNK, reader.n_rows))
             file.write(_records(reader, ordinals).tobytes())
+            if advance is not None:
+                advance(len(ordinals))
         file.flush()
         os.fsync(file.fileno())
     return _mapped(path, reader.n_rows)

@@ -1,11 +1,13 @@
-"""`factory loading`: what balance is worth for a step, and the process that delivers planned steps."""
+"""`factory loading`: plans of steps, the costs they read, and the process that delivers planned steps."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from blender.loading.defaults import BROADCAST, MESH, MODEL
@@ -113,6 +115,35 @@ def serve(context: typer.Context) -> None:
     from factory.cli.serving import serve_blends
 
     serve_blends(root.lake_settings(), context.args, "blender.loading")
+
+
+@loading_app.command("index")
+def index(
+    blend: Annotated[str, typer.Argument(help="The id of a blend.")],
+    as_json: Json = False,
+) -> None:
+    """Make the files of costs that plans of a blend read, ahead of its run, with progress.
+
+    A loader makes a missing one when it starts, and its ranks wait. Reads lengths of documents and no token.
+    """
+    from blender.catalog.blends import open_blends
+    from blender.loading.indexing import Indexing
+
+    work = Indexing(open_blends(root.lake_settings()).open(blend))
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=open_console(stderr=True), transient=True) as bar:
+        task = bar.add_task("rows", total=work.rows)
+        sources = list(work.run(lambda rows: bar.advance(task, rows)))
+    if as_json:
+        print(json.dumps([asdict(source) for source in sources]))
+        return
+    table = Table("source", box=None, header_style="bold", padding=(0, 2, 0, 0))
+    for name in ("rows", "MiB", "seconds"):
+        table.add_column(name, justify="right")
+    for source in sources:
+        seconds = f"{source.seconds:.1f}" if source.seconds else "made before"
+        table.add_row(source.source, f"{source.rows:,}", f"{source.bytes / 2**20:,.1f}", seconds)
+    open_console().print(table)
 
 
 def _show(plan: Plan, spec: str) -> None:

@@ -30,6 +30,7 @@ ARGUMENTS = {
     "blend update": [BLEND, "--from", "1", "--weight", f"{CODE}=2"],
     "blend retire": [BLEND],
     "batches produce": [FILE, "--blend", BLEND],
+    "loading index": [BLEND],
     "loading plan": [BLEND],
     "loading serve": [BLEND, "--port", "0"],
     "export": ["code", f"{FILE}.jsonl"],

@@ -39,6 +39,7 @@ LISTINGS = {
     "clean": [],
     "diff": [CODE, PROSE],
     "doctor": [],
+    "loading index": ["<blend>"],
     "loading plan": ["<blend>"],
     "materialize": ["packed.python_code", "--dry-run"],
     "sample": [CODE],

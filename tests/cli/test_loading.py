@@ -101,6 +101,18 @@ def test_json_has_every_row_once_and_the_bytes_of_every_rank(lake: tuple[Path, s
     assert set(plan["times"]) == {"step", "microbatch", "pipeline"}
 
 
+def test_an_index_is_made_once_and_shown(lake: tuple[Path, str]) -> None:
+    home, blend = lake
+    for path in (home / "page-index").rglob("*.lengths"):
+        path.unlink()
+    first, second = (factory_at(home, "loading", "index", blend) for _ in range(2))
+    assert (first.exit_code, second.exit_code) == (0, 0), first.output + second.output
+    rows = [line.split() for line in first.stdout.splitlines()]
+    assert [row[:2] for row in rows] == [["source", "rows"], [CODE, "40"], [PROSE, "300"]]
+    assert "before" not in first.stdout
+    assert [line.split()[-2:] for line in second.stdout.splitlines()[1:]] == [["made", "before"]] * 2
+
+
 @pytest.mark.parametrize("language, begin", [("mermaid", "flowchart LR"), ("dot", "digraph plan {")])
 def test_a_picture_is_drawn_as_text(lake: tuple[Path, str], language: str, begin: str) -> None:
     assert planned(lake, "--draw", language).startswith(begin)

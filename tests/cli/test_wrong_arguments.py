@@ -95,6 +95,7 @@ WRONG = {
     "batches status": {"nowhere": "no namespace"},
     "batches show": {"nowhere 0": "no namespace", "nowhere x": "integer"},
     "batches probe": {"s3:/x": "not the address"},
+    "loading index": {"nonesuch": "Malformed blend id"},
     "loading plan": {
         "nonesuch": "Malformed blend id",
         "a --mesh nonesuch": "not the extent of an axis",
