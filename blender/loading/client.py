@@ -14,7 +14,7 @@ pydantic.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Protocol
@@ -24,6 +24,7 @@ from blender.errors import EndOfData, InvalidRequest
 from blender.loading.constructors import ConstructorAnswer, ConstructorClient, Constructors
 from blender.loading.handle import LoadingHandle
 from blender.loading.step import PLAN, LoadedStep
+from blender.loading.stretches import Stretch
 from blender.proto.blender.v1 import blender_pb2 as pb
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
@@ -97,11 +98,12 @@ class LoadingClient:
         for constructors in self._opened:
             constructors.close()
 
-    def open(self, spec: str | SpecWithId | None = None) -> ServedLoading:
+    def open(self, spec: str | SpecWithId | None = None, *, blend: str | None = None) -> ServedLoading:
         """The loader of the spec that the constructors serve, which must be `spec`, or have this id.
 
-        Raises InvalidRequest for another spec and for a Blender that loads none, BlenderUnavailable and
-        Unauthenticated.
+        With a `blend`, an update of theirs, the spec is over that one: after `reweight` a run continues with
+        the blend of its state. Raises InvalidRequest for another spec or blend and for a Blender that
+        loads none, BlenderUnavailable and Unauthenticated.
         """
         wanted = getattr(spec, "id", spec)
         if not isinstance(wanted, str | None):
@@ -109,9 +111,11 @@ class LoadingClient:
                 f"`open` got a {type(spec).__name__}. Give a spec or its id, or nothing for the one that is "
                 "served."
             )
-        constructors = self._new()
+        constructors = self._new(blend or "")
         self._opened.append(constructors)
         address, answer = constructors.open()
+        if blend not in (None, answer.blend):
+            raise _too_old(address, answer.blend)
         if wanted not in (None, answer.spec):
             raise InvalidRequest(
                 f"The constructor at {address} loads spec {answer.spec}, and this rank reads spec {wanted}. "
@@ -139,20 +143,30 @@ class ServedLoading(LoadingHandle):
 
     @property
     def blend(self) -> BlendHandle:
-        return BlendHandle(self._constructors.client(self._constructors.latest), self.id)
+        return BlendHandle(self._client, self.id)
 
     @cached_property
     def mesh(self) -> Mesh:
         return Mesh(**json.loads(self._spec_json)["mesh"])
 
-    def read(self, steps: StepRange, share: int) -> Iterator[LoadedStep]:
+    @property
+    def _client(self) -> ConstructorClient:
+        return self._constructors.client(self._constructors.latest)
+
+    def _updated(self, offset: int, weights: Mapping[str, int]) -> tuple[str, str]:
+        blend = self._client.update(self.id, offset, weights).id
+        answer = self._client.spec(offset, blend)
+        if answer.blend != blend:
+            raise _too_old(self._constructors.latest, answer.blend)
+        return blend, answer.spec
+
+    def _steps(self, stretch: Stretch, steps: StepRange, share: int) -> Generator[LoadedStep]:
         self.mesh.coordinate(share)
         rank = int(share)
-        steps.require_whole()
         if steps.steps == 0:
             return
         address = self._constructors.of_rank(rank, self.mesh.ranks, steps.offset)
-        progress = _Progress(self.spec, rank, steps)
+        progress = _Progress(stretch, rank, steps)
         streams = _Streams(self._constructors, address, self._reading.tls, progress)
         rows = streams.rows(steps.offset, self._reading.patience_s)
         budget = self._reading.prefetch_bytes
@@ -208,9 +222,9 @@ class _Streams:
 class _Progress:
     """The last step that arrived whole and its plan, which the next stream must go on with."""
 
-    def __init__(self, spec: str, rank: int, steps: StepRange) -> None:
+    def __init__(self, stretch: Stretch, rank: int, steps: StepRange) -> None:
         self.rank = rank
-        self._spec, self._steps = spec, steps
+        self._stretch, self._steps = stretch, steps
         self._plan: tuple[int, int] | None = None
 
     @property
@@ -231,7 +245,8 @@ class _Progress:
         stride = self._steps.stride
         first = self._steps.offset + -(-(first - self._steps.offset) // stride) * stride
         request = pb.LoadRequest(
-            spec=self._spec,
+            spec=self._stretch.spec,
+            blend=self._stretch.blend,
             offset=first,
             steps=0 if self.stop is None else self.stop - first,
             rank=self.rank,
@@ -246,6 +261,13 @@ class _Progress:
         offset = int(as_numpy(part.batch.column("offset"))[-1])
         if offset < part.next_offset:
             self._plan = offset, part.batch.column(PLAN)[-1].as_py()
+
+
+def _too_old(address: str, blend: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"The constructor at {address} knows blend {blend} alone, because its version cannot change weights "
+        "in mid-run. Start constructors of this version."
+    )
 
 
 def _size(rows: StepRows, least: int) -> int:

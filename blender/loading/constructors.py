@@ -36,9 +36,9 @@ class ConstructorClient(BlenderClient):
 
     command = "factory loading serve"
 
-    def spec(self, offset: int | None = None) -> Any:
-        """The constructor's `SpecResponse`, with its plan of step `offset`."""
-        return self._call(self._connection.loading.Spec, pb.SpecRequest(offset=offset))
+    def spec(self, offset: int | None = None, blend: str = "") -> Any:
+        """The constructor's `SpecResponse`, over an update `blend` of its own, with the plan of a step."""
+        return self._call(self._connection.loading.Spec, pb.SpecRequest(offset=offset, blend=blend))
 
     def load(self, request: Any, waited_s: float) -> Any:
         """A stream of the steps of a `LoadRequest`, ready with its first step.
@@ -70,9 +70,14 @@ class Constructors:
     """
 
     def __init__(
-        self, addresses: Sequence[str], connect: Callable[..., ConstructorClient], patience_s: float
+        self,
+        addresses: Sequence[str],
+        connect: Callable[..., ConstructorClient],
+        patience_s: float,
+        blend: str = "",
     ) -> None:
-        self.addresses = tuple(addresses)
+        """With a `blend` they are asked for their spec over it, an update of theirs."""
+        self.addresses, self._blend = tuple(addresses), blend
         self._connect, self._patience_s = connect, patience_s
         self._first: tuple[str, ConstructorAnswer] | None = None
         """The first answer and its address, with which all others must agree."""
@@ -193,7 +198,7 @@ class Constructors:
         The answer must agree with those before.
         """
         with self._connect(address, patience_s=patience_s, **options) as client:
-            message = client.spec(offset)
+            message = client.spec(offset, self._blend)
         answer = ConstructorAnswer(
             message.spec,
             message.blend,

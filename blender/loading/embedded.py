@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Generator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -21,8 +21,10 @@ from blender.call_context import CallContext, use_context
 from blender.errors import CallCancelled, InvalidRequest
 from blender.loading.handle import LoadingHandle
 from blender.loading.loader import Loader
+from blender.loading.loaders import Loaders
 from blender.loading.spec import LoadingSpec
 from blender.loading.step import LoadedStep
+from blender.loading.stretches import Stretch
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
 from blender.trainer.local import LocalBlender
@@ -43,11 +45,16 @@ class EmbeddedLoading(LoadingHandle):
     ) -> None:
         """Raises BlendNotFound, SourceGone, and InvalidRequest for a spec that cannot be planned."""
         super().__init__(spec.id, spec.blend)
-        self.loading_spec = spec
+        self._first_spec = spec
         self._blender, self._ahead, self._timeout_s = blender, ahead, timeout_s
         self._lock = threading.Lock()
-        self._opened: tuple[int, Loader[pa.RecordBatch]] | None = None
-        self._loader  # noqa: B018 - opens, so that a wrong spec is refused here
+        self._opened: tuple[int, Loaders[pa.RecordBatch]] | None = None
+        self._loaders  # noqa: B018 - opens, so that a wrong spec is refused here
+
+    @property
+    def loading_spec(self) -> LoadingSpec:
+        """The spec, after `reweight` of the last blend."""
+        return self._first_spec.model_copy(update={"blend": self.id})
 
     @property
     def blend(self) -> BlendHandle:
@@ -55,22 +62,29 @@ class EmbeddedLoading(LoadingHandle):
 
     @property
     def mesh(self) -> Mesh:
-        return self.loading_spec.mesh
+        return self._first_spec.mesh
 
-    def read(self, steps: StepRange, share: int) -> Iterator[LoadedStep]:
-        steps.require_whole()
+    def _steps(self, stretch: Stretch, steps: StepRange, share: int) -> Generator[LoadedStep]:
         call = CallContext()
-        batches = self._loader.batches(steps, share)
-        try:
-            while True:
-                call.set_timeout(self._timeout_s)
-                with use_context(call):
-                    offset, rows = next(batches, (None, None))
-                if offset is None or rows is None:
-                    return
-                yield LoadedStep(offset, rows)
-        finally:
-            call.cancel(CallCancelled("The reader of the steps has stopped."))
+        with self._loaders.over(stretch.blend) as loader:
+            batches = loader.batches(steps, share)
+            try:
+                while True:
+                    call.set_timeout(self._timeout_s)
+                    with use_context(call):
+                        offset, rows = next(batches, (None, None))
+                    if offset is None or rows is None:
+                        return
+                    yield LoadedStep(offset, rows)
+            finally:
+                call.cancel(CallCancelled("The reader of the steps has stopped."))
+
+    def _updated(self, offset: int, weights: Mapping[str, int]) -> tuple[str, str]:
+        blend = self._blender.update(self.id, offset, weights).id
+        call = CallContext(self._timeout_s)
+        with self._loaders.over(blend) as loader, use_context(call):
+            loader.plan_hash(offset)
+            return blend, loader.spec.id
 
     def close(self) -> None:
         """End the loader's threads."""
@@ -86,20 +100,21 @@ class EmbeddedLoading(LoadingHandle):
         self.__dict__.update(state, _lock=threading.Lock(), _opened=None)
 
     @property
-    def _loader(self) -> Loader[pa.RecordBatch]:
+    def _loaders(self) -> Loaders[pa.RecordBatch]:
         with self._lock:
             if self._opened is None:
-                blend = self._blender.opened(self.loading_spec.blend)
-                loader = Loader(blend, self.loading_spec, _as_is, _size, ahead=self._ahead, for_late=False)
-                weakref.finalize(self, loader.end)  # its threads would keep it for ever
-                self._opened = os.getpid(), loader
-            process, loader = self._opened
+                blend = self._blender.opened(self._first_spec.blend)
+                first = Loader(blend, self._first_spec, _as_is, _size, ahead=self._ahead, for_late=False)
+                loaders = Loaders(first, self._blender.opened)
+                weakref.finalize(self, loaders.end)  # its threads would keep it for ever
+                self._opened = os.getpid(), loaders
+            process, loaders = self._opened
         if process != os.getpid():  # a fork lacks the threads
             raise InvalidRequest(
                 "This process was forked after its parent had opened the loader. Start workers with `spawn` "
                 "or `forkserver`, or read through a service."
             )
-        return loader
+        return loaders
 
 
 def open_loading(

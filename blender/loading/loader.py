@@ -10,6 +10,7 @@ It holds nothing that a spec and an offset do not give back.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import Generic, TypeVar
 
 import pyarrow as pa
@@ -58,6 +59,17 @@ class Loader(Generic[Encoded]):
     ) -> None:
         """Raises InvalidRequest for another blend, a spec that cannot be planned, and buckets it lacks."""
         self.blend, self.spec, self._ahead = blend, spec, ahead
+        self._over = partial(
+            Loader[Encoded],
+            encode=encode,
+            size=size,
+            buckets=buckets,
+            loaders=loaders,
+            ahead=ahead,
+            memory_bytes=memory_bytes,
+            for_late=for_late,
+            tree=tree,
+        )
         planner = RunPlanner(Planner(blend, spec, tree))
         self.first_plan = planner.first
         self.buckets = (
@@ -88,6 +100,10 @@ class Loader(Generic[Encoded]):
             memory_bytes,
             for_late=for_late,
         )
+
+    def over(self, blend: Blend) -> Loader[Encoded]:
+        """A loader of the same options over another blend, such as an update; raises InvalidRequest."""
+        return self._over(blend, self.spec.model_copy(update={"blend": blend.id}))
 
     @property
     def ranks(self) -> tuple[int, ...]:

@@ -69,7 +69,7 @@ def _serve(given: list[str], shutdown: ShutdownSignal) -> int:
         )
     buckets = f"{len(loader.buckets)} of {loader.first_plan.buckets} buckets of mesh {spec.mesh}"
     greeting = f"Blender loads spec {spec.id} of blend {blend.id} at {{address}}: {buckets}."
-    services = [*blend_services(blends), loading_service(loader)]
+    services = [*blend_services(blends), loading_service(loader, blends)]
     return serve_on_port(services, options, shutdown, greeting)
 
 

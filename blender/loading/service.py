@@ -1,24 +1,26 @@
 """The gRPC service of a constructor: the batches of some buckets of a spec, from one copy for all ranks.
 
     loader = served_loader(blend, spec, buckets=[0, 1])
-    with BlenderServer([*blend_services(blends), loading_service(loader)]) as server: ...
+    with BlenderServer([*blend_services(blends), loading_service(loader, blends)]) as server: ...
 
-A service has one spec; every request names its id.
+A service has one spec, over its blend and the updates of it; every request names the spec's id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import grpc
 import pyarrow as pa
 
 from blender.call_context import use_context
+from blender.catalog.blends import Blends
 from blender.errors import EndOfData, InvalidRequest, PlanChanged
 from blender.ipc import to_ipc
 from blender.loading.loader import Loader
+from blender.loading.loaders import Loaders
 from blender.loading.roles.shared import MEMORY_BYTES
 from blender.loading.spec import LoadingSpec
 from blender.opened.blend import BLOCK_BYTES, Blend
@@ -68,59 +70,62 @@ def messages(rows: pa.RecordBatch) -> Messages:
     )
 
 
-def loading_service(loader: Loader[Messages]) -> Service:
+def loading_service(loader: Loader[Messages], blends: Blends) -> Service:
     """The service, for a `BlenderServer`."""
-    return Service(LOADING, lambda calls: BlendLoading(loader, calls).handlers())
+    return Service(LOADING, lambda calls: BlendLoading(loader, blends, calls).handlers())
 
 
 class BlendLoading:
-    """Serves the batches of a loader; its answers are bytes that go on the wire unchanged."""
+    """Serves the batches of a loader, and of updates of its blend, as bytes that go on the wire unchanged."""
 
-    def __init__(self, loader: Loader[Messages], calls: CallLimiter) -> None:
-        self._loader, self._calls = loader, calls
+    def __init__(self, loader: Loader[Messages], blends: Blends, calls: CallLimiter) -> None:
+        self._blends, self._calls = blends, calls
+        self._loaders = Loaders(loader, self._update)
 
     def load(self, request: Any, context: grpc.ServicerContext) -> Iterator[bytes]:
         """The rows of a range of steps that one rank reads."""
         with answering("Load", context, self._calls, request) as call:
             require_wellformed(request)
             self._calls.limits.check_steps(request.steps)
-            with use_context(call):
-                self._check(request)
-            steps = StepRange(request.offset, request.steps or None, request.stride or 1)
-            batches = self._loader.batches(steps, request.rank)
-            while True:
+            with self._loader_over(request.blend, request.spec) as loader:
                 with use_context(call):
-                    offset, batch = next(batches, (0, ()))
-                if not batch:
-                    return
-                unsent = list(batch)
-                del batch
-                while unsent:
-                    message = unsent.pop(0)
-                    size = len(message)
-                    self._calls.mark_sent(call)
-                    yield message
-                    del message
-                    SENT.add("blocks", "Load")
-                    SENT.add("bytes", "Load", size)
-                    call.entry.count(offset + (not unsent), bytes=size)
-                    self._calls.mark_read(call)
+                    _check(loader, request)
+                steps = StepRange(request.offset, request.steps or None, request.stride or 1)
+                batches = loader.batches(steps, request.rank)
+                while True:
+                    with use_context(call):
+                        offset, batch = next(batches, (0, ()))
+                    if not batch:
+                        return
+                    unsent = list(batch)
+                    del batch
+                    while unsent:
+                        message = unsent.pop(0)
+                        size = len(message)
+                        self._calls.mark_sent(call)
+                        yield message
+                        del message
+                        SENT.add("blocks", "Load")
+                        SENT.add("bytes", "Load", size)
+                        call.entry.count(offset + (not unsent), bytes=size)
+                        self._calls.mark_read(call)
 
     def spec(self, request: Any) -> Any:
         """The spec, the ranks that read here, and the hashes of the plans of step 0 and of a step."""
-        spec, plan = self._loader.spec, None
-        if request.HasField("offset"):
-            with suppress(EndOfData):  # a step behind the last has no plan
-                plan = self._loader.plan_hash(request.offset)
-        return pb.SpecResponse(
-            spec=spec.id,
-            blend=spec.blend,
-            spec_json=spec.canonical_json(),
-            buckets=self._loader.buckets,
-            ranks=self._loader.ranks,
-            first_plan=self._loader.first_plan.hash,
-            plan=plan,
-        )
+        with self._loader_over(request.blend) as loader:
+            plan = None
+            if request.HasField("offset"):
+                with suppress(EndOfData):  # a step behind the last has no plan
+                    plan = loader.plan_hash(request.offset)
+            return pb.SpecResponse(
+                spec=loader.spec.id,
+                blend=loader.spec.blend,
+                spec_json=loader.spec.canonical_json(),
+                buckets=loader.buckets,
+                ranks=loader.ranks,
+                first_plan=loader.first_plan.hash,
+                plan=plan,
+            )
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """The service as a gRPC handler."""
@@ -128,24 +133,45 @@ class BlendLoading:
         methods = unary_methods(self._calls, self, "BlendLoading")
         return grpc.method_handlers_generic_handler(LOADING, {**methods, "Load": load})
 
-    def _check(self, request: Any) -> None:
-        """Raise InvalidRequest for another spec, rank or range, and PlanChanged for another plan."""
-        spec = self._loader.spec
-        if request.spec != spec.id:
+    @contextmanager
+    def _loader_over(self, blend: str, spec: str | None = None) -> Iterator[Loader[Messages]]:
+        """The loader over an update of the served blend, or over that blend; raises InvalidRequest."""
+        first = self._loaders.first.spec
+        blend = blend or first.blend
+        own = first.model_copy(update={"blend": blend}).id
+        if spec not in (None, own):
             raise InvalidRequest(
-                f"This constructor loads spec {spec.id}, and spec {request.spec or 'without an id'} was "
+                f"This constructor loads spec {own}, and spec {spec or 'without an id'} was "
                 "asked for. Give the address of its constructor, or start one with `factory loading serve`."
             )
-        self._loader.consumer(request.rank)
-        last = request.offset - (request.stride or 1)
-        if request.HasField("last_plan") and last >= 0:
-            planned = self._loader.plan_hash(last)
-            if planned != request.last_plan:
-                raise PlanChanged(
-                    f"Rank {request.rank} read step {last:,} under plan {request.last_plan:016x}, and this "
-                    f"constructor plans {planned:016x}. The code of strategy `{spec.strategy}` differs: use "
-                    "one version on all constructors in a run, or go on from a checkpoint on all ranks."
+        with self._loaders.over(blend) as loader:
+            yield loader
+
+    def _update(self, blend: str) -> Blend:
+        """An update of the served blend, opened; raises InvalidRequest for another blend."""
+        own, ancestor = self._loaders.first.blend.id, blend
+        while ancestor != own:
+            ancestor = self._blends.get(ancestor).config.parent
+            if not ancestor:
+                raise InvalidRequest(
+                    f"Blend {blend} is no update of blend {own}, which this constructor serves. Give the "
+                    "address of its constructor, or start one with `factory loading serve`."
                 )
+        return self._blends.open(blend)
+
+
+def _check(loader: Loader[Messages], request: Any) -> None:
+    """Raise InvalidRequest for a rank or range that the loader lacks, and PlanChanged for another plan."""
+    loader.consumer(request.rank)
+    last = request.offset - (request.stride or 1)
+    if request.HasField("last_plan") and last >= 0:
+        planned = loader.plan_hash(last)
+        if planned != request.last_plan:
+            raise PlanChanged(
+                f"Rank {request.rank} read step {last:,} under plan {request.last_plan:016x}, and this "
+                f"constructor plans {planned:016x}. The code of strategy `{loader.spec.strategy}` differs: "
+                "use one version on all constructors in a run, or go on from a checkpoint on all ranks."
+            )
 
 
 def _size(batch: Messages) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from blender.spec.whole_number import whole_number
 
@@ -30,3 +30,14 @@ class StepRange:
         whole_number(self.stride, "stride", least=1)
         if self.steps is not None:
             whole_number(self.steps, "steps")
+
+    def up_to(self, end: int | None) -> StepRange:
+        """The steps of the range before step `end`; all of them for None."""
+        if end is None or (self.stop is not None and self.stop <= end):
+            return self
+        return replace(self, steps=max(0, end - self.offset))
+
+    def after(self, step: int) -> StepRange:
+        """The steps of the range behind `step`, one of them."""
+        first = step + self.stride
+        return replace(self, offset=first, steps=None if self.stop is None else max(0, self.stop - first))

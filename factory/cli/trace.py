@@ -20,7 +20,7 @@ from factory.counted import counted
 from factory.explain.batches import BatchTrace
 from factory.explain.stages.document_trace import DocumentTrace
 from factory.explain.stages.registry import line
-from factory.explain.steps import StepTrace
+from factory.explain.steps import MixtureUpdate, StepTrace
 from factory.lake.names import TableName
 
 _SHOWN = 8  # steps of a blend listed before "and N more"
@@ -66,6 +66,8 @@ def show_step(
         console.print_json(json.dumps(plain, default=str))
         return
     tree = Tree(f"step [bold]{step.offset:,}[/] of blend {step.blend}")
+    if step.mixture is not None:
+        tree.add(_mixture_line(step.mixture))
     for row in step.rows[:n]:
         branch = tree.add(f"row {row.row}: sequence {row.ordinal:,} of {row.table} (epoch {row.epoch})")
         for segment, text in zip_longest(row.segments, texts.get(row.row, ())):
@@ -78,6 +80,12 @@ def show_step(
         n_more = len(step.rows) - n
         tree.add(f"... {counted(n_more, 'more row')}: -n {len(step.rows)} shows all")
     console.print(tree)
+
+
+def _mixture_line(mixture: MixtureUpdate) -> str:
+    """Return the update that gave a step its weights, and the weights."""
+    weights = ", ".join(f"{escape(name)} {weight:,}" for name, weight in mixture.weights.items())
+    return f"since step {mixture.since:,}, by update {mixture.blend}: {weights or 'a schedule of its own'}"
 
 
 def _document_line(segment: Segment, trace: DocumentTrace | None) -> str:

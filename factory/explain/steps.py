@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from blender.catalog.blends import open_blends
+from blender.catalog.blends import Blends, open_blends
 from blender.errors import BrokenBlend, SourceGone
 from blender.opened.blend import Blend
 from blender.records import ExplainedRow
@@ -22,6 +22,17 @@ _EPOCHS = 3  # of a blend, whose steps a trace names
 
 
 @dataclass(frozen=True)
+class MixtureUpdate:
+    """The update of a blend that gave a step its mixture."""
+
+    blend: str
+    since: int
+    """Its first step."""
+    weights: dict[str, int]
+    """Rows a step by source; empty for a schedule."""
+
+
+@dataclass(frozen=True)
 class StepTrace:
     """The rows of a step, and the trace of every document in them that a raw table holds, by doc_id."""
 
@@ -29,6 +40,8 @@ class StepTrace:
     offset: int
     rows: list[ExplainedRow]
     documents: dict[str, DocumentTrace]
+    mixture: MixtureUpdate | None = None
+    """None if the blend was made with the mixture of this step."""
 
 
 def served_by(settings: Settings) -> tuple[list[Blend], list[str]]:
@@ -65,7 +78,8 @@ def trace_step(settings: Settings, blend: str, offset: int) -> StepTrace:
 
     If snapshots behind the rows have expired, the traces follow the newest tables.
     """
-    opened = open_blends(settings).open(blend)
+    blends = open_blends(settings)
+    opened = blends.open(blend)
     rows = opened.explain(offset)
     ids = list(dict.fromkeys(segment.doc_id for row in rows for segment in row.segments))
     lake, tables = Lake(settings), {row.table for row in rows}
@@ -73,7 +87,19 @@ def trace_step(settings: Settings, blend: str, offset: int) -> StepTrace:
     documents = trace_served(lake, ids, blend_steps, set(map(TableName.parse, tables)))
     newest = trace_known(lake, [doc_id for doc_id in ids if doc_id not in documents], blend_steps)
     documents |= {doc_id: _through(tables, of_one) for doc_id, of_one in newest.items()}
-    return StepTrace(blend, offset, rows, documents)
+    return StepTrace(blend, offset, rows, documents, mixture_of(blends, blend, offset))
+
+
+def mixture_of(blends: Blends, blend: str, offset: int) -> MixtureUpdate | None:
+    """The update that holds at step `offset` of a blend; None before the first one."""
+    record = blends.get(blend)
+    while record.config.offset > offset:
+        record = blends.get(record.config.parent)
+    config = record.config
+    if not config.parent:
+        return None
+    weights = {} if config.schedule else {source.name: source.weight for source in config.sources}
+    return MixtureUpdate(record.id, config.offset, weights)
 
 
 def _through(tables: set[str], traces: Sequence[DocumentTrace]) -> DocumentTrace:

@@ -12,12 +12,12 @@ import pytest
 from rich.console import Console
 
 from blender.catalog.blends import open_blends
-from blender.records import Source
+from blender.records import Schedule, Source
 from factory.cli.trace import document_tree, show_documents, show_step
 from factory.errors import NotFound
 from factory.explain.stages.registry import STAGES, line
 from factory.explain.stages.removals import Read
-from factory.explain.steps import served_by, trace_step, trace_text
+from factory.explain.steps import MixtureUpdate, mixture_of, served_by, trace_step, trace_text
 from factory.explain.trace import DocumentTrace, trace_documents
 from factory.lake import names
 from factory.lake.schemas.dedup import DECISIONS
@@ -180,7 +180,19 @@ def test_a_step_is_traced_whatever_its_shuffle_and_columns(lake: Lake) -> None:
         step = trace_step(lake.settings, child, offset)
         assert [row.ordinal for row in step.rows] == blends.open(child).step(offset)["ordinal"].to_pylist()
         assert len(step.rows) == n
+    assert step.mixture == MixtureUpdate(child, 4, {"packed.code": 1})
+    console = Console(record=True, width=120, file=io.StringIO())
+    show_step(step, console, as_json=False)
+    assert f"since step 4, by update {child}: packed.code 1" in console.export_text()
+    last = blends.update(child, 6, {}, schedule=Schedule(2, ((6, {"packed.code": 1}),), "constant")).id
+    schedule = MixtureUpdate(last, 6, {})
+    assert [mixture_of(blends, last, offset) for offset in (5, 6, 9)] == [
+        step.mixture,
+        schedule,
+        schedule,
+    ]
     step = trace_step(lake.settings, child, 3)
+    assert step.mixture is None
     assert {row.epoch for row in step.rows} == {3}
     assert {doc_id: trace.outcome for doc_id, trace in step.documents.items()} == dict.fromkeys(
         "ab", "served"

@@ -53,7 +53,7 @@ def serving(lake: Settings, spec: LoadingSpec, *buckets: list[int]) -> Iterator[
         loaders = [served_loader(blends.open(spec.blend), spec, bucket) for bucket in buckets]
         for loader in loaders:
             stack.callback(loader.close)
-        services = [[*blend_services(blends), loading_service(loader)] for loader in loaders]
+        services = [[*blend_services(blends), loading_service(loader, blends)] for loader in loaders]
         yield [stack.enter_context(BlenderServer(some)) for some in services]
 
 
@@ -183,7 +183,7 @@ def test_plans_of_the_step_at_which_a_run_begins_are_compared(shared_lake: Setti
     with ExitStack() as stack:
         for loader in loaders:
             stack.callback(loader.close)
-        services = [[*blend_services(blends), loading_service(loader)] for loader in loaders]
+        services = [[*blend_services(blends), loading_service(loader, blends)] for loader in loaders]
         addresses = [stack.enter_context(BlenderServer(some)).address for some in services]
         for rank in range(RANKS):
             assert len(list(LoadingClient(addresses).open().read(StepRange(4, 1), rank))) == 1

@@ -6,7 +6,6 @@ import gc
 import pickle
 import sys
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import grpc
@@ -61,29 +60,6 @@ def spec_of(blend: str, **fields: Any) -> LoadingSpec:
     return LoadingSpec(blend=blend, **given)
 
 
-@pytest.fixture(params=["embedded", "served"])
-def opened(request: pytest.FixtureRequest, shared_lake: Settings) -> Iterator[Any]:
-    """A function from a spec to its handle."""
-    servers: list[BlenderServer] = []
-    handles: list[EmbeddedLoading] = []
-
-    def open_spec(spec: LoadingSpec, **options: Any) -> LoadingHandle:
-        if request.param == "embedded":
-            handles.append(open_loading(spec, shared_lake, **options))
-            return handles[-1]
-        blends = open_blends(shared_lake)
-        loader = served_loader(blends.open(spec.blend), spec, **options)
-        servers.append(BlenderServer([*blend_services(blends), loading_service(loader)]))
-        servers[-1].start()
-        return LoadingClient(servers[-1].address, patience_s=0.5).open(spec.id)
-
-    yield open_spec
-    for server in servers:
-        server.stop(0.5)
-    for handle in handles:
-        handle.close()
-
-
 def read(loading: LoadingHandle, rank: int, offset: int = 0, steps: int = 3) -> list[LoadedStep]:
     return list(loading.read(StepRange(offset, steps), rank))
 
@@ -108,10 +84,10 @@ MESHES = [
 )
 @pytest.mark.parametrize("fields", MESHES)
 def test_each_rank_reads_the_microbatches_of_its_bucket(
-    opened: Any, shared_lake: Settings, blend: str, fields: dict[str, Any]
+    open_handle: Any, shared_lake: Settings, blend: str, fields: dict[str, Any]
 ) -> None:
     spec = spec_of(blend, **fields)
-    loading, planner = opened(spec), open_planner(spec, shared_lake)
+    loading, planner = open_handle(spec), open_planner(spec, shared_lake)
     plans = [planner.plan(offset) for offset in (2, 3)]
     for consumer in plans[0].consumers:
         steps = read(loading, consumer.rank, offset=2, steps=2)
@@ -129,9 +105,9 @@ def test_each_rank_reads_the_microbatches_of_its_bucket(
 
 
 def test_a_rank_that_computes_alone_gets_the_batch_of_the_blend(
-    opened: Any, shared_lake: Settings, blend: str
+    open_handle: Any, shared_lake: Settings, blend: str
 ) -> None:
-    step = read(opened(spec_of(blend, mesh=Mesh(), microbatches=4)), 0, offset=5, steps=1)[0]
+    step = read(open_handle(spec_of(blend, mesh=Mesh(), microbatches=4)), 0, offset=5, steps=1)[0]
     whole = open_blends(shared_lake).open(blend).step(5)
     by_row = {row: number for number, row in enumerate(origins_of(whole))}
     same = whole.take([by_row[row] for row in origins_of(step.arrow)])
@@ -141,8 +117,8 @@ def test_a_rank_that_computes_alone_gets_the_batch_of_the_blend(
     assert step.microbatches[0].targets.shape == (8, LENGTH)
 
 
-def test_pieces_of_context_parallel_ranks_are_the_rows(opened: Any, blend: str) -> None:
-    loading = opened(spec_of(blend, mesh=Mesh(cp=2), microbatches=2))
+def test_pieces_of_context_parallel_ranks_are_the_rows(open_handle: Any, blend: str) -> None:
+    loading = open_handle(spec_of(blend, mesh=Mesh(cp=2), microbatches=2))
     pieces = [read(loading, rank, steps=1)[0].microbatches[1] for rank in range(2)]
     tokens = np.concatenate([piece.tokens for piece in pieces], axis=1)
     places = np.concatenate([piece.places for piece in pieces], axis=1)
@@ -152,8 +128,8 @@ def test_pieces_of_context_parallel_ranks_are_the_rows(opened: Any, blend: str) 
     assert (ordered == np.where(short, 0, first + np.arange(LENGTH))).all()
 
 
-def test_stages_between_the_first_and_the_last_get_lengths_alone(opened: Any, blend: str) -> None:
-    loading = opened(spec_of(blend, mesh=Mesh(pp=4), microbatches=4))
+def test_stages_between_the_first_and_the_last_get_lengths_alone(open_handle: Any, blend: str) -> None:
+    loading = open_handle(spec_of(blend, mesh=Mesh(pp=4), microbatches=4))
     first, second, third, last = (read(loading, rank, steps=1)[0] for rank in range(4))
     assert [step.has_tokens for step in (first, second, third, last)] == [True, False, False, True]
     assert first.arrow.equals(last.arrow)
@@ -174,9 +150,9 @@ def test_stages_between_the_first_and_the_last_get_lengths_alone(opened: Any, bl
     ],
 )
 def test_ranks_read_for_the_others_as_the_spec_says(
-    opened: Any, blend: str, broadcast: tuple[str, ...], readers: list[int]
+    open_handle: Any, blend: str, broadcast: tuple[str, ...], readers: list[int]
 ) -> None:
-    loading = opened(spec_of(blend, mesh=Mesh(dp=2, cp=2, tp=4), broadcast=broadcast))
+    loading = open_handle(spec_of(blend, mesh=Mesh(dp=2, cp=2, tp=4), broadcast=broadcast))
     for rank in range(16):
         if rank in readers:
             read(loading, rank, steps=1)
@@ -188,9 +164,9 @@ def test_ranks_read_for_the_others_as_the_spec_says(
 
 
 def test_workers_read_every_stride_th_step_and_the_end_is_an_error_only_if_more_was_asked_for(
-    opened: Any, blend: str
+    open_handle: Any, blend: str
 ) -> None:
-    loading = opened(spec_of(blend))
+    loading = open_handle(spec_of(blend))
     last = 300 // 8  # the prose lasts 37 steps
     assert [step.offset for step in loading.read(StepRange(1, 10, 4), 0)] == [1, 5, 9]
     assert [step.offset for step in loading.read(StepRange(last - 3, None, 2), 2)] == [last - 3, last - 1]
@@ -201,8 +177,8 @@ def test_workers_read_every_stride_th_step_and_the_end_is_an_error_only_if_more_
         next(reading)
 
 
-def test_a_step_may_be_pickled(opened: Any, blend: str) -> None:
-    step = read(opened(spec_of(blend)), 2, steps=1)[0]
+def test_a_step_may_be_pickled(open_handle: Any, blend: str) -> None:
+    step = read(open_handle(spec_of(blend)), 2, steps=1)[0]
     copy = pickle.loads(pickle.dumps(step))
     assert copy.arrow.equals(step.arrow)
     assert (copy.offset, copy.plan) == (0, step.plan)
@@ -210,8 +186,8 @@ def test_a_step_may_be_pickled(opened: Any, blend: str) -> None:
 
 
 @pytest.mark.parametrize("rank", [8, -1])
-def test_a_rank_outside_the_mesh_is_refused(opened: Any, blend: str, rank: int) -> None:
-    loading = opened(spec_of(blend))
+def test_a_rank_outside_the_mesh_is_refused(open_handle: Any, blend: str, rank: int) -> None:
+    loading = open_handle(spec_of(blend))
     with pytest.raises(InvalidRequest, match=f"Rank {rank} was asked for, and the mesh .* has ranks 0 to 7"):
         read(loading, rank)
     read(loading, 0)
@@ -288,12 +264,11 @@ def test_a_step_of_many_messages_is_one_step(
     shared_lake: Settings, blend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service, "BLOCK_BYTES", 300)
-    opened = open_blends(shared_lake).open(blend)
-    spec = spec_of(blend)
-    loader = served_loader(opened, spec)
+    blends, spec = open_blends(shared_lake), spec_of(blend)
+    loader = served_loader(blends.open(blend), spec)
     assert len(batch_of(loader, 0, 0)) > 3
     embedded = open_loading(spec, shared_lake)
-    with BlenderServer([*blend_services(open_blends(shared_lake)), loading_service(loader)]) as server:
+    with BlenderServer([*blend_services(blends), loading_service(loader, blends)]) as server:
         served = LoadingClient(server.address).open()
         for rank in loader.ranks:
             for one, other in zip(read(served, rank), read(embedded, rank), strict=True):
@@ -319,7 +294,7 @@ def test_a_loader_of_other_buckets_or_of_another_spec_is_refused(shared_lake: Se
     with pytest.raises(InvalidRequest, match="Buckets 2 were asked for"):
         served_loader(blends.open(blend), spec, [2])
     loader = served_loader(blends.open(blend), spec, [1])
-    with BlenderServer([*blend_services(blends), loading_service(loader)]) as server:
+    with BlenderServer([*blend_services(blends), loading_service(loader, blends)]) as server:
         client = LoadingClient(server.address)
         with pytest.raises(InvalidRequest, match=f"loads spec {spec.id}, and this rank reads spec 0123"):
             client.open("0123")
@@ -350,7 +325,7 @@ def test_another_plan_in_mid_run_is_refused(shared_lake: Settings, blend: str) -
     blends = open_blends(shared_lake)
     spec = spec_of(blend)
     loader = served_loader(blends.open(blend), spec)
-    with BlenderServer([*blend_services(blends), loading_service(loader)]) as server:
+    with BlenderServer([*blend_services(blends), loading_service(loader, blends)]) as server:
         client = LoadingClient(server.address)
         (step,) = read(client.open(), 0, offset=3, steps=1)
         stub = ConstructorClient(server.address)._connection.load
@@ -441,8 +416,8 @@ def test_steps_are_made_ahead_along_the_stride(
 @pytest.mark.parametrize(
     "steps", [StepRange(2, 2, 0), StepRange(2, 2, -1), StepRange(-1, 1), StepRange(2, -1)]
 )
-def test_ranges_that_no_blend_has_are_refused(opened: Any, blend: str, steps: StepRange) -> None:
-    loading = opened(spec_of(blend))
+def test_ranges_that_no_blend_has_are_refused(open_handle: Any, blend: str, steps: StepRange) -> None:
+    loading = open_handle(spec_of(blend))
     with pytest.raises(InvalidRequest, match=r"Give a whole number"):
         list(loading.read(steps, 0))
 
@@ -458,9 +433,12 @@ def test_constructors_that_plan_differently_are_refused(
 ) -> None:
     blends = open_blends(shared_lake)
     spec = spec_of(blend, strategy="tests.blender.loading.test_delivery:by_hand")
-    services = [*blend_services(blends), loading_service(served_loader(blends.open(blend), spec, [0]))]
+    services = [
+        *blend_services(blends),
+        loading_service(served_loader(blends.open(blend), spec, [0]), blends),
+    ]
     monkeypatch.setattr(sys.modules[__name__], "METHOD", "zigzag")
-    others = [*blend_services(blends), loading_service(served_loader(blends.open(blend), spec, [1]))]
+    others = [*blend_services(blends), loading_service(served_loader(blends.open(blend), spec, [1]), blends)]
     with (
         BlenderServer(services) as one,
         BlenderServer(others) as other,
@@ -482,12 +460,14 @@ def by_hand(step: Any, tree: Any, spec: LoadingSpec) -> Any:
 
 
 @pytest.mark.parametrize("context", [pytest.param("spawn", marks=pytest.mark.slow), "fork"])
-def test_workers_of_a_torch_loader_read_the_steps_in_order(opened: Any, blend: str, context: str) -> None:
+def test_workers_of_a_torch_loader_read_the_steps_in_order(
+    open_handle: Any, blend: str, context: str
+) -> None:
     pytest.importorskip("torch")
     from blender.loading.torch import LoadingDataset
     from blender.trainer.torch import BlendLoader
 
-    loading = opened(spec_of(blend))
+    loading = open_handle(spec_of(blend))
     if context == "fork" and isinstance(loading, EmbeddedLoading):
         loader = BlendLoader(LoadingDataset(loading, rank=0, stop=4), workers=1, context="fork")
         with pytest.raises(InvalidRequest, match="forked after its parent had opened the loader"):
@@ -500,11 +480,11 @@ def test_workers_of_a_torch_loader_read_the_steps_in_order(opened: Any, blend: s
     assert loader.state_dict() == {"blend": blend, "offset": 9}
 
 
-def test_a_pickled_dataset_reads_the_same_steps(opened: Any, blend: str) -> None:
+def test_a_pickled_dataset_reads_the_same_steps(open_handle: Any, blend: str) -> None:
     pytest.importorskip("torch")
     from blender.loading.torch import LoadingDataset
 
-    dataset = LoadingDataset(opened(spec_of(blend)), rank=0, offset=1, stop=4)
+    dataset = LoadingDataset(open_handle(spec_of(blend)), rank=0, offset=1, stop=4)
     items = list(pickle.loads(pickle.dumps(dataset)))
     assert [step["offset"] for step in items] == [1, 2, 3]
     assert all(len(step["microbatches"]) == 4 for step in items)

@@ -151,7 +151,7 @@ def test_another_constructor_takes_over_from_one_that_stops_answering(
     process = constructor(shared_lake.home, port, blend, "--mesh", "dp=2", "--microbatches", "2")
     blends = open_blends(shared_lake)
     loader = served_loader(blends.open(blend), spec)
-    with BlenderServer([*blend_services(blends), loading_service(loader)]) as other:
+    with BlenderServer([*blend_services(blends), loading_service(loader, blends)]) as other:
         addresses = [f"127.0.0.1:{port}", other.address]
         with LoadingClient(addresses, prefetch_bytes=1, timeout_s=2, patience_s=1) as client:
             steps = client.open(spec.id).read(StepRange(0, STEPS), 0)
@@ -204,7 +204,7 @@ def small_messages(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_rank_that_never_reads_stops_no_other_and_holds_little(shared_lake: Settings, blend: str) -> None:
     blends = open_blends(shared_lake)
     loader = served_loader(blends.open(blend), spec_of(blend), memory_bytes=200_000)
-    with BlenderServer([*blend_services(blends), loading_service(loader)]) as server:
+    with BlenderServer([*blend_services(blends), loading_service(loader, blends)]) as server:
         client = LoadingClient(server.address, prefetch_bytes=1)
         loading = client.open()
         idle = loading.read(StepRange(0, STEPS), 0)
@@ -223,7 +223,7 @@ def test_a_call_without_the_token_is_refused(shared_lake: Settings, blend: str, 
     tokens.chmod(0o600)
     blends = open_blends(shared_lake)
     loader = served_loader(blends.open(blend), spec_of(blend))
-    services = [*blend_services(blends), loading_service(loader)]
+    services = [*blend_services(blends), loading_service(loader, blends)]
     with BlenderServer(services, security=ServerSecurity(tokens=tokens)) as server:
         with pytest.raises(Unauthenticated, match="token"):
             LoadingClient(server.address, token="another").open()

@@ -109,7 +109,7 @@ def test_ranks_get_the_refusal_from_a_service_and_in_their_process(
     blends, spec = open_blends(shared_lake), spec_of(blend, "by_turns")
     loader = served_loader(blends.open(blend), spec)
     embedded = open_loading(spec, shared_lake)
-    with BlenderServer([*blend_services(blends), loading_service(loader)]) as server:
+    with BlenderServer([*blend_services(blends), loading_service(loader, blends)]) as server:
         client = LoadingClient(server.address, timeout_s=10)
         for loading in (client.open(), embedded):
             for rank in range(4):

@@ -51,7 +51,7 @@ def loading(request: pytest.FixtureRequest, shared_lake: Settings, blend: str) -
     blends = open_blends(shared_lake)
     loader = served_loader(blends.open(blend), spec)
     with (
-        BlenderServer([*blend_services(blends), loading_service(loader)]) as server,
+        BlenderServer([*blend_services(blends), loading_service(loader, blends)]) as server,
         LoadingClient(server.address, patience_s=0.5) as client,
     ):
         yield client.open()

@@ -277,26 +277,30 @@ class ExplainResponse(_message.Message):
     def __init__(self, offset: _Optional[int] = ..., rows: _Optional[_Iterable[_Union[ExplainedRow, _Mapping]]] = ...) -> None: ...
 
 class LoadRequest(_message.Message):
-    __slots__ = ("spec", "offset", "steps", "rank", "stride", "last_plan")
+    __slots__ = ("spec", "offset", "steps", "rank", "stride", "last_plan", "blend")
     SPEC_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     STEPS_FIELD_NUMBER: _ClassVar[int]
     RANK_FIELD_NUMBER: _ClassVar[int]
     STRIDE_FIELD_NUMBER: _ClassVar[int]
     LAST_PLAN_FIELD_NUMBER: _ClassVar[int]
+    BLEND_FIELD_NUMBER: _ClassVar[int]
     spec: str
     offset: int
     steps: int
     rank: int
     stride: int
     last_plan: int
-    def __init__(self, spec: _Optional[str] = ..., offset: _Optional[int] = ..., steps: _Optional[int] = ..., rank: _Optional[int] = ..., stride: _Optional[int] = ..., last_plan: _Optional[int] = ...) -> None: ...
+    blend: str
+    def __init__(self, spec: _Optional[str] = ..., offset: _Optional[int] = ..., steps: _Optional[int] = ..., rank: _Optional[int] = ..., stride: _Optional[int] = ..., last_plan: _Optional[int] = ..., blend: _Optional[str] = ...) -> None: ...
 
 class SpecRequest(_message.Message):
-    __slots__ = ("offset",)
+    __slots__ = ("offset", "blend")
     OFFSET_FIELD_NUMBER: _ClassVar[int]
+    BLEND_FIELD_NUMBER: _ClassVar[int]
     offset: int
-    def __init__(self, offset: _Optional[int] = ...) -> None: ...
+    blend: str
+    def __init__(self, offset: _Optional[int] = ..., blend: _Optional[str] = ...) -> None: ...
 
 class SpecResponse(_message.Message):
     __slots__ = ("spec", "blend", "spec_json", "buckets", "ranks", "first_plan", "plan")
