@@ -38,6 +38,8 @@ CAVEATS = [
     "MB are of text in UTF-8, for every format. Files are in the page cache.",
     "The cost of a reader is of the whole tree of its processes, the store's left out: it runs on the same "
     "cores, so that two tasks have less than two of them.",
+    "A reader on one core has one for all of its processes and threads. Our one task on two cores shows how "
+    "far its JVM and its worker overlap: two tasks can gain no more than the other core has left.",
     "Start is what a file of one record costs in a new process: ours starts Spark, compiles and forks; "
     "datatrove imports. The other seconds are beyond it.",
     "Ours checks, bounds and normalizes each record and keeps the rows in memory as Spark stores them; "
@@ -110,9 +112,11 @@ def _uploaded(store: Place, files: Corpus) -> str:
     return f"{store.address}/{files.folder.name}"
 
 
-def ours(target: str, form: str, n_tasks: int, folder: str, texts: Texts, report: Report) -> dict[str, Any]:
-    """Run our reader on so many cores; check that it reads every text."""
-    facts: dict[str, Any] = answer(OURS, target, form, n_tasks, folder, texts.n_bytes)
+def ours(
+    target: str, form: str, n_tasks: int, folder: str, texts: Texts, report: Report, n_cores: int = 0
+) -> dict[str, Any]:
+    """Run our reader with so many tasks, on as many cores or `n_cores`; check that it reads every text."""
+    facts: dict[str, Any] = answer(OURS, target, form, n_tasks, n_cores or n_tasks, folder, texts.n_bytes)
     same = all(facts.get(name, total) == total for name, total in asdict(texts).items())
     sentence = f"ours reads every text of {form}, in every run"
     if not same or sentence not in report.answers:
@@ -125,11 +129,12 @@ def peer(form: str, folder: str, n_tasks: int, progress: Console, name: str = "a
     arguments = (form, folder, f"{name}.{form}", n_tasks, "none")
     if not n_tasks:
         return DATATROVE_READERS.answer(PEER, *arguments, console=progress)
-    return _cost(progress, *arguments)
+    return _cost(progress, n_tasks, *arguments)
 
 
-def _cost(progress: Console, *arguments: object) -> Cost:
-    return Cost(*answer("bench.ingest.cost", DATATROVE_READERS.python(progress), "-m", PEER, *arguments))
+def _cost(progress: Console, n_cores: int, *arguments: object) -> Cost:
+    command = (DATATROVE_READERS.python(progress), "-m", PEER, *arguments)
+    return Cost(*answer("bench.ingest.cost", n_cores, *command))
 
 
 def _add_readers(report: Report, form: str, place: str, folder: str, texts: Texts, progress: Console) -> None:
@@ -139,11 +144,7 @@ def _add_readers(report: Report, form: str, place: str, folder: str, texts: Text
     readers: dict[str, dict[int, Reading]] = {"ours": {}, "datatrove": {}}
     for n_tasks in TASKS:
         progress.print(f"{form} from {place}, {n_tasks} cores")
-        facts = ours("rows", form, n_tasks, folder, texts, report)
-        spans = {name: Cost(*numbers) for name, numbers in facts["spans"].items()}
-        start, first, rest = spans["start"], spans["one"], spans["read"]
-        start = Cost(start.wall_s + first.wall_s, start.cpu_s + first.cpu_s, first.peak)
-        readers["ours"][n_tasks] = Reading(start, rest, facts["n_tasks"])
+        readers["ours"][n_tasks] = _reading(ours("rows", form, n_tasks, folder, texts, report))
         start, rest = (peer(form, folder, n_tasks, progress, name) for name in ("one", "all"))
         rest = Cost(rest.wall_s - start.wall_s, rest.cpu_s - start.cpu_s, rest.peak)
         readers["datatrove"][n_tasks] = Reading(start, rest, 1)
@@ -154,7 +155,19 @@ def _add_readers(report: Report, form: str, place: str, folder: str, texts: Text
         gain = round(by_tasks[1].rest.wall_s / by_tasks[2].rest.wall_s, 2)
         aim = at_least(f"{label}.gain", gain, "times", LEAST_GAIN)
         report.rows.append(aim if reader == "ours" else Row(aim.name, gain, aim.unit))
+    label = f"ingest.{form}.{place}.ours.one_task_two_cores"
+    alone = _reading(ours("rows", form, 1, folder, texts, report, n_cores=TASKS[-1]))
+    _add_reading(report, costs, label, alone, texts.n_bytes)
+    gain = round(alone.rest.wall_s / readers["ours"][TASKS[-1]].rest.wall_s, 2)
+    report.rows.append(Row(f"{label}.gain", gain, "times"))
     report.tables.append(costs)
+
+
+def _reading(facts: dict[str, Any]) -> Reading:
+    spans = {name: Cost(*numbers) for name, numbers in facts["spans"].items()}
+    start, first = spans["start"], spans["one"]
+    start = Cost(start.wall_s + first.wall_s, start.cpu_s + first.cpu_s, first.peak)
+    return Reading(start, spans["read"], facts["n_tasks"])
 
 
 def _add_reading(report: Report, costs: Table, label: str, reading: Reading, n_bytes: int) -> None:
@@ -183,7 +196,9 @@ def _add_tables(report: Report, whole: Corpus, progress: Console) -> None:
         costs[f"ours.{name}"] = Cost(sum(walls), sum(seconds), max(peaks))
     for form in FORMATS:
         with TemporaryDirectory(prefix="bench-ingest-") as target:
-            costs[f"datatrove.{form}"] = _cost(progress, form, folder, f"all.{form}", n_tasks, target)
+            costs[f"datatrove.{form}"] = _cost(
+                progress, n_tasks, form, folder, f"all.{form}", n_tasks, target
+            )
     for name, (wall_s, cpu_s, peak) in costs.items():
         speed = whole.texts.n_bytes / MB / cpu_s
         numbers = (f"{number:,.1f}" for number in (wall_s, cpu_s, speed))

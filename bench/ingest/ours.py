@@ -1,13 +1,13 @@
 """Our reader of one file, in a process with a new Spark.
 
-    python -m bench.ingest.ours rows FORMAT CORES FOLDER BYTES     to persisted rows: documents and rejected
-    python -m bench.ingest.ours texts FORMAT CORES FOLDER BYTES    the same without the other fields
-    python -m bench.ingest.ours table FORMAT CORES FOLDER BYTES    to the published table `raw.all`
+    python -m bench.ingest.ours rows FORMAT TASKS CORES FOLDER BYTES     to persisted rows, rejected ones too
+    python -m bench.ingest.ours texts FORMAT TASKS CORES FOLDER BYTES    the same without the other fields
+    python -m bench.ingest.ours table FORMAT TASKS CORES FOLDER BYTES    to the published table `raw.all`
 
 FORMAT is the ending of the file `all.<format>`; `rewritten` is Parquet that is not registered. Prints one
 line of JSON: by span wall seconds, CPU seconds and peak memory, the number of documents and rejected records,
 bytes and CRC-32 of the texts, and how many tasks made rows. `start` is the start of Spark, `one` the reading
-of `one.<format>`, `read` that of all.
+of `one.<format>`, `read` that of all. All processes stay on CORES cores, with up to TASKS tasks at once.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from rich.console import Console
 
+from bench.ingest.cost import stay_on
 from bench.lakes import own_lake
 from bench.processes import Meter
 from factory.api import Ingested, Ingests, Lake, definitions, source
@@ -90,9 +91,10 @@ def _spans(meter: Meter) -> dict[str, Any]:
     return {"spans": {span.name: [span.wall_s, span.cpu_s.total, span.peak.total] for span in meter.spans}}
 
 
-def main(target: str, form: str, cores: str, folder: str, n_bytes: str) -> None:
+def main(target: str, form: str, tasks: str, cores: str, folder: str, n_bytes: str) -> None:
+    stay_on(int(cores))
     with tempfile.TemporaryDirectory(prefix="bench-ingest-") as scratch:
-        own = own_lake(Path(scratch), spark_master=f"local[{cores}]")
+        own = own_lake(Path(scratch), spark_master=f"local[{tasks}]")
         if target == "table":
             answer = table(own, form, folder)
         else:

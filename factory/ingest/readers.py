@@ -19,6 +19,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
+import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -37,6 +38,7 @@ from factory.ingest.parts import PART_BYTES, has_own_numbers, in_parts, with_num
 from factory.ingest.registering import registering
 from factory.ingest.repeated import Resolve, first_of_each_key, latest_captures
 from factory.ingest.state import listing
+from factory.ingest.tasks import TASK, tasks_of
 from factory.ingest.web_pages import refuse_pages
 from factory.lake.registration import Candidates
 from factory.lake.schemas.ingest import RAW, REJECTED, TEXT_AT
@@ -50,9 +52,8 @@ from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.registry import OF_MANY_RECORDS, RECORD_FILES
 from spark_udfs.ingest.rows import SCAN, Origin
-from spark_udfs.ingest.work import WORK, read_work
+from spark_udfs.ingest.work import read_work
 
-TASKS_PER_CORE = 4  # more tasks than cores, because items differ in size
 HTML_FILES = ("**/*.html", "**/*.htm", "**/*.xhtml")
 Captures = Literal["all", "latest"]
 
@@ -320,10 +321,12 @@ class Ingests:
             refuse_pages([name for row in texts for name in row["names"]])
         of_many_records = not OF_MANY_RECORDS.isdisjoint(listed["format"].to_pylist())
         rest = limit if of_many_records else None
-        most_tasks = 1 if rest else TASKS_PER_CORE * self._spark.sparkContext.defaultParallelism
+        n_cores = self._spark.sparkContext.defaultParallelism
+        tasks = [0] * len(items) if rest else tasks_of(items, before.large, n_cores)
+        items_by_task = listed.append_column(TASK, pa.array(tasks, TASK.type))
         scan = (
-            self._spark.createDataFrame(listed, from_arrow_schema(WORK))
-            .repartition(max(1, min(listed.num_rows, most_tasks)))
+            self._spark.createDataFrame(items_by_task, from_arrow_schema(items_by_task.schema))
+            .repartitionById(max(tasks, default=0) + 1, TASK.name)
             .mapInArrow(
                 partial(read_work, options=options, limit=rest, markup=markup), from_arrow_schema(SCAN)
             )

@@ -7,18 +7,22 @@ of the warehouse show the object that the reader of the input lists, by its size
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from itertools import islice
 
 from factory.ingest.listing import Work
 from factory.lake.files.location import local_path
 from factory.lake.files.storage import FileVersion, stamp_of, version_of
-from factory.lake.registration import Candidates
+from factory.lake.registration import Candidates, FooterFacts
 from spark_udfs.ingest.files import Input, key_of, opened
 from spark_udfs.ingest.parquet_schema import refuse_deep_footer
 from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.rows import BadRecord
 
+N_THREADS = 16  # which wait for the store most of the time
 _STORE = "s3://"
 
 
@@ -29,20 +33,37 @@ def registering(
 
     Files behind the first `limit` rows are not opened: they are read only if files before them are damaged.
     """
-    for work_of_file in work:
-        if limit is not None and candidates.rows >= limit:
-            yield work_of_file
-            continue
-        [name] = work_of_file.names
-        place, key = work_of_file.place, key_of(os.fsdecode(name))
-        obstacle = _obstacle(place, name, warehouse, candidates.storage) or _danger(
-            Input(work_of_file.origin, place, name)
-        )
-        if obstacle is not None:
-            candidates.refused[key] = obstacle
-        elif candidates.offer(place.location(name), key):
-            work_of_file = replace(work_of_file, format="registered")
-        yield work_of_file
+    files = iter(work)
+    n_ahead = 2 * N_THREADS if limit is None else 1
+    threads = ThreadPoolExecutor(N_THREADS, thread_name_prefix="footers")
+    footers: deque[tuple[Work, Future[FooterFacts]]] = deque()
+    try:
+        while limit is None or candidates.rows < limit:
+            for file in islice(files, n_ahead - len(footers)):
+                footers.append((file, threads.submit(_footer, file, warehouse, candidates)))
+            if not footers:
+                break
+            file, footer = footers.popleft()
+            yield _offered(file, footer.result(), candidates)
+    finally:
+        threads.shutdown(cancel_futures=True)
+    yield from files
+
+
+def _offered(work_of_file: Work, footer: FooterFacts, candidates: Candidates) -> Work:
+    [name] = work_of_file.names
+    is_suitable = candidates.offer(work_of_file.place.location(name), key_of(os.fsdecode(name)), footer)
+    return replace(work_of_file, format="registered") if is_suitable else work_of_file
+
+
+def _footer(work_of_file: Work, warehouse: str, candidates: Candidates) -> FooterFacts:
+    """Read the footer of a file, if the warehouse reaches it and it is safe."""
+    [name] = work_of_file.names
+    place = work_of_file.place
+    obstacle = _obstacle(place, name, warehouse, candidates.storage) or _danger(
+        Input(work_of_file.origin, place, name)
+    )
+    return candidates.footer(place.location(name)) if obstacle is None else FooterFacts(obstacle)
 
 
 def _obstacle(place: Place, name: bytes, warehouse: str, storage: Mapping[str, str]) -> str | None:

@@ -12,8 +12,9 @@ import stat
 import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from threading import Lock
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,6 +29,7 @@ from factory.lake.names import TableName
 from factory.lake.tables import Lake
 
 if TYPE_CHECKING:
+    from pyiceberg.io import FileIO
     from pyiceberg.schema import Schema
     from pyiceberg.table.metadata import TableMetadata
 
@@ -47,65 +49,99 @@ _REFUSED = (
 )
 
 
+class FooterFacts(NamedTuple):
+    """Why a file alone is not suitable, or its columns and its number of rows."""
+
+    trouble: str | None
+    columns: pa.Schema | None = None
+    n_rows: int = 0
+
+
 class Candidates:
     """Parquet files to register together: the suitable ones, and a reason for each of the others.
 
     A file is suitable if Iceberg can add it unchanged, its column `text` holds plain strings, and its columns
     match the first suitable file. Only footers are read, with the lake's options `storage` if they are in a
-    store.
+    store; files are offered in their order, and their footers may be read before.
     """
 
     def __init__(self, text: str, storage: Mapping[str, str] = MappingProxyType({})) -> None:
         self._text, self.storage = text, storage
+        self._lock = Lock()
+        self._columns_of_table: pa.Schema | None = None
         self._table: TableMetadata | None = None
+        self._io: dict[str, FileIO] = {}
         self.columns: pa.Schema | None = None
         self.files: list[str] = []
         self.refused: dict[str, str] = {}
         self.rows = 0  # of the suitable files
 
-    def offer(self, file: str, name: str) -> bool:
-        """Whether the file at a location is suitable; `name` is its name in `refused`."""
+    def offer(self, file: str, name: str, footer: FooterFacts | None = None) -> bool:
+        """Whether the file at a location, with a `footer` that may have been read, is suitable.
+
+        `name` is its name in `refused`.
+        """
+        footer = footer or self.footer(file)
+        trouble = footer.trouble
+        if trouble is None and self.columns is not None and footer.columns != self.columns:
+            trouble = "its columns are not those of the first file"
+        if trouble is not None:
+            self.refused[name] = trouble
+            return False
+        self.files.append(file)
+        self.columns = footer.columns
+        self.rows += footer.n_rows
+        return True
+
+    def footer(self, file: str) -> FooterFacts:
+        """Read the footer of the file at a location; several threads may do so at once."""
         from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException
 
         try:
-            trouble = self._trouble(file)
+            return self._footer(file)
         except (*_REFUSED, UnsupportedPyArrowTypeException) as error:
-            trouble = f"Iceberg cannot take it as it is: {' '.join(str(error).split())}"
+            return FooterFacts(f"Iceberg cannot take it as it is: {' '.join(str(error).split())}")
         except (struct.error, ArithmeticError):  # from the bounds that the footer states
-            trouble = "a column has a number or a time beyond the range of its type in Iceberg"
-        if trouble is None:
-            self.files.append(file)
-        else:
-            self.refused[name] = trouble
-        return trouble is None
+            return FooterFacts("a column has a number or a time beyond the range of its type in Iceberg")
 
-    def _trouble(self, file: str) -> str | None:
-        from pyiceberg.io import load_file_io
+    def _footer(self, file: str) -> FooterFacts:
         from pyiceberg.io.pyarrow import parquet_file_to_data_file
 
         path = local_path(file)
         shown = path or file
         if path is not None and not stat.S_ISREG(os.lstat(path).st_mode):
-            return "it is not a regular file"
+            return FooterFacts("it is not a regular file")
         if set(shown) & set(_NOT_IN_A_LOCATION) or not shown.isprintable():
-            return f"its path holds one of `{_NOT_IN_A_LOCATION}`, or an unprintable character"
+            return FooterFacts(f"its path holds one of `{_NOT_IN_A_LOCATION}`, or an unprintable character")
         with opened(file, self.storage) as stream:
             found = pq.read_schema(stream)
         if any(_FIELD_ID in (of.metadata or {}) for of in found):
-            return "its columns carry the ids of another Iceberg table"
+            return FooterFacts("its columns carry the ids of another Iceberg table")
         if twice := [name for name, n in Counter(found.names).items() if n > 1]:
-            return f"it has two columns `{twice[0]}`"
+            return FooterFacts(f"it has two columns `{twice[0]}`")
         if self._text not in found.names or not _is_string(found.field(self._text).type):
-            return f"it has no column `{self._text}` of plain strings"
+            return FooterFacts(f"it has no column `{self._text}` of plain strings")
         columns = pa.schema([of.with_nullable(True).remove_metadata() for of in found])
-        if self.columns is not None and columns != self.columns:
-            return "its columns are not those of the first file"
-        table = self._table or _table_of(columns)
-        io = load_file_io(dict(self.storage), file)
-        data_file = parquet_file_to_data_file(io, table, file)  # as `add_files` does
-        self.columns, self._table = columns, table
-        self.rows += data_file.record_count
-        return None
+        table = self._table_of(columns)
+        data_file = parquet_file_to_data_file(self._io_of(file), table, file)  # as `add_files` does
+        return FooterFacts(None, columns, data_file.record_count)
+
+    def _table_of(self, columns: pa.Schema) -> TableMetadata:
+        with self._lock:
+            if self._columns_of_table != columns:
+                self._columns_of_table, self._table = columns, _table_of(columns)
+            assert self._table is not None
+            return self._table
+
+    def _io_of(self, file: str) -> FileIO:
+        """Return the reader of a file; files of one scheme share its client."""
+        from pyiceberg.io import load_file_io
+
+        scheme = file.partition(":")[0]
+        with self._lock:
+            if scheme not in self._io:
+                self._io[scheme] = load_file_io(dict(self.storage), file)
+            return self._io[scheme]
 
 
 def _is_string(kind: pa.DataType) -> bool:

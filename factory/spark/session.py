@@ -82,6 +82,8 @@ def spark_conf(settings: Settings, java_options: str = "", *, optimizing: bool =
         _ROWS_PER_BATCH: str(ROWS_PER_ARROW_BATCH),
         "spark.sql.execution.arrow.maxBytesPerBatch": _UNWEIGHED,
         "spark.sql.parquet.columnarReaderBatchSize": str(ROWS_PER_ARROW_BATCH),
+        # Else Spark hashes every persisted text twice in search of repetitions; LZ4 compresses them anyway.
+        "spark.sql.inMemoryColumnarStorage.compressed": "false",
         "spark.sql.codegen.cache.maxEntries": str(_CODEGEN_CACHED),
         "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",

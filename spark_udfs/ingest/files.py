@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from encodings import normalize_encoding
 from encodings.aliases import aliases
+from functools import cached_property
 from importlib.util import find_spec
 from typing import BinaryIO
 
@@ -40,7 +41,7 @@ class Input:
         """The path below the place as text, with a surrogate for each byte that is not UTF-8."""
         return self.name.decode("utf-8", "surrogateescape")
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The path below the place as `key_of` writes it; a name in another encoding is rejected."""
         return key_of(self.shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import sys
 import threading
 from contextlib import closing
@@ -98,7 +99,16 @@ def test_speed_is_of_the_seconds_beyond_a_start() -> None:
 def test_the_cost_of_a_command_is_of_all_its_processes() -> None:
     burn = "import time\nwhile time.process_time() < 0.4: pass"
     child = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}])"
-    cost = Cost(*answer("bench.ingest.cost", sys.executable, "-c", child))
+    cost = Cost(*answer("bench.ingest.cost", 2, sys.executable, "-c", child))
     assert cost.cpu_s >= 0.4
     with pytest.raises(PeerFailed, match="failed"):
-        answer("bench.ingest.cost", sys.executable, "-c", "raise SystemExit('no')")
+        answer("bench.ingest.cost", 1, sys.executable, "-c", "raise SystemExit('no')")
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system pins no process to a core")
+def test_a_command_on_one_core_and_its_children_have_no_other() -> None:
+    count = "import os; raise SystemExit(len(os.sched_getaffinity(0)) - 1)"
+    child = (
+        f"import subprocess as s, sys; raise SystemExit(s.run([sys.executable, '-c', {count!r}]).returncode)"
+    )
+    assert answer("bench.ingest.cost", 1, sys.executable, "-c", child)

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.ingest.listing import Work, as_table
-from factory.ingest.parts import PART_BYTES, in_parts
+from factory.ingest.parts import FEW_PARTS, PART_BYTES, in_parts
 from spark_udfs.ingest import bounds
 from spark_udfs.ingest.markup import Markup
 from spark_udfs.ingest.part_numbers import NUMBERED, OF_NUMBERS, whole_numbers
@@ -154,8 +154,11 @@ def test_parts_of_one_byte_have_the_rows_of_the_whole(content: bytes) -> None:
 def test_a_file_has_equal_parts_of_at_most_the_given_size() -> None:
     work = work_of(b"x" * 1_000)
     states = {work.place.below(NAME): FileState(1_000, "v", 0, 0)}
-    borders = [(part.part.begin, part.part.end) for part in in_parts([work], states, 300) if part.part]
-    assert borders == [(0, 250), (250, 500), (500, 750), (750, 1_000)]
+    borders = [(part.part.begin, part.part.end) for part in in_parts([work], states, 800) if part.part]
+    assert borders == [(0, 200), (200, 400), (400, 600), (600, 800), (800, 1_000)]
+    sizes = [part.part.end - part.part.begin for part in in_parts([work], states, 30) if part.part]
+    assert (len(sizes), max(sizes)) == (34, 30)
+    assert len(list(in_parts([work], states, 40))) == FEW_PARTS
     archive = replace(work, names=(b"part.jsonl.gz",))
     states[work.place.below(archive.names[0])] = FileState(1_000, "v", 0, 0)
     assert list(in_parts([archive], states, 300)) == [archive]
@@ -308,7 +311,7 @@ def test_only_files_of_this_machine_are_split_by_frames() -> None:
     local = replace(work, place=LocalFiles(b"/data"))
     states = {files.place.below(files.names[0]): FileState(1_000, "v", 0, 0) for files in (work, local)}
     assert list(in_parts([work], states, 300)) == [work]
-    assert len(list(in_parts([local], states, 300))) == 4
+    assert len(list(in_parts([local], states, 300))) == 14
 
 
 @pytest.mark.parametrize("reason, fault", [("vanished", ENOENT), ("unreadable", EIO)])

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from factory.ingest.items import files_of
-from factory.ingest.registering import registering
+from factory.ingest.registering import N_THREADS, registering
 from factory.lake.registration import Candidates
 from spark_udfs.ingest.remote.files import objects_at
 from spark_udfs.ingest.rows import Origin
@@ -46,6 +46,24 @@ def test_objects_in_the_store_of_the_warehouse_stay(bucket: BucketServer) -> Non
     assert formats == ["registered", "registered"]
     assert candidates.files == ["s3://bucket/web/a.parquet", "s3://bucket/web/b.parquet"]
     assert (candidates.rows, candidates.refused) == (18, {})
+
+
+def test_footers_that_several_threads_read_keep_the_order_of_their_files(bucket: BucketServer) -> None:
+    names = [f"web/{number:03}.parquet" for number in range(3 * N_THREADS)]
+    bucket.objects |= {name: parquet(name) for name in names} | {names[5]: b"PAR1 damaged PAR1"}
+    bucket.objects = dict(sorted(bucket.objects.items()))
+    candidates, formats = candidates_of(bucket.storage, "s3://lake/warehouse")
+    assert [position for position, format in enumerate(formats) if format == "parquet"] == [5]
+    assert candidates.files == [f"s3://bucket/{name}" for name in bucket.objects if name != names[5]]
+    assert list(candidates.refused) == ["005.parquet"]
+
+
+def test_with_a_limit_no_footer_behind_it_is_read(bucket: BucketServer) -> None:
+    candidates = Candidates("text", bucket.storage)
+    work = files_of("parquet", "s3://bucket/web", Origin(""))
+    formats = [files.format for files in registering(work, candidates, "s3://lake/warehouse", limit=3)]
+    assert formats == ["registered", "parquet"]
+    assert not any("b.parquet" in request for request in bucket.requests)
 
 
 def test_objects_for_a_warehouse_on_a_disk_are_rewritten(bucket: BucketServer) -> None:

@@ -60,7 +60,7 @@ def test_a_web_archive_gives_the_same_rows_on_any_number_of_tasks(
         content = archive([Fetch(f"http://a.example/{at}", page(at)) for at in range(7)], offset=7 * number)
         (tmp_path / f"{number}.warc.gz").write_bytes(content[: len(content) - 40 * number])
     runs = [rows(ingests.warc(tmp_path).documents)]
-    monkeypatch.setattr("factory.ingest.readers.TASKS_PER_CORE", 1)
+    monkeypatch.setattr("factory.ingest.tasks.TASKS_PER_CORE", 1)
     runs.append(rows(ingests.warc(tmp_path).documents))
     assert runs[0] == runs[1]
     assert len(runs[0]) == 9 * 7 - 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -34,13 +35,22 @@ def opened(file: str, storage: Mapping[str, str]) -> pa.NativeFile:
     local = local_path(file)
     if local is not None:
         return pa.OSFile(local)
-    store = fs.S3FileSystem(
-        endpoint_override=storage.get(S3_ENDPOINT),
-        region=storage.get(S3_REGION, storage.get(_PYICEBERG_REGION)),
-        access_key=storage.get(S3_KEY_ID),
-        secret_key=storage.get(S3_SECRET),
-    )
+    region = storage.get(S3_REGION, storage.get(_PYICEBERG_REGION))
+    keys = storage.get(S3_KEY_ID), storage.get(S3_SECRET)
+    store = _store(os.getpid(), storage.get(S3_ENDPOINT), region, *keys)
     return store.open_input_file(file.partition(":")[2].lstrip("/"))
+
+
+@lru_cache(maxsize=4)
+def _store(
+    process: int,  # noqa: ARG001  # a fork must not share connections
+    endpoint: str | None,
+    region: str | None,
+    key_id: str | None,
+    secret: str | None,
+) -> fs.S3FileSystem:
+    """Return a client, which keeps its connections for the next file."""
+    return fs.S3FileSystem(endpoint_override=endpoint, region=region, access_key=key_id, secret_key=secret)
 
 
 def version_of(file: str, storage: Mapping[str, str]) -> FileVersion:

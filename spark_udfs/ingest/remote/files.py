@@ -24,8 +24,6 @@ from spark_udfs.ingest.remote.objects import ObjectChanged, ObjectState, RemoteO
 from spark_udfs.ingest.remote.range_reader import RangeReader
 
 _WEB = ("http", "https")
-# The listings of other stores have other versions than their files have when they are opened.
-_IN_PARTS = ("s3", *_WEB)
 # Names of parameters of a query that hold secrets, and hosts with a password: behind a colon is no port.
 _SECRET = re.compile(r"(?i)sig|token|key|secret|pass|pwd|credential|jwt|hmac|\bauth(_?code|orization)?\b")
 _PASSWORD = re.compile(r"@|^[^\[].*:(?!\d*$)")
@@ -198,8 +196,7 @@ class RemoteFiles:
 
     def _file_state(self, state: ObjectState) -> FileState:
         version = state.e_tag or str(state.modified_ns)
-        has_parts = state.has_ranges and self._split()[0].partition("://")[0] in _IN_PARTS
-        return FileState(state.n_bytes, version, state.modified_ns, state.modified_ns, has_parts)
+        return FileState(state.n_bytes, version, state.modified_ns, state.modified_ns, state.has_ranges)
 
     def _listed(self) -> Iterator[tuple[bytes, ObjectState]]:
         """Yield the names of the files below, without the empty objects that mark folders.
@@ -241,6 +238,11 @@ class RemoteFiles:
         from spark_udfs.ingest.remote.hub import HubObjects
 
         return replace(self, commit=cast(HubObjects, self._objects()[0]).commit)
+
+    @property
+    def lists_versions(self) -> bool:
+        """Whether files have the versions of their listing when they are opened; the Hub lists others."""
+        return self._is_web or self.address.startswith(b"s3:")
 
     @property
     def _is_web(self) -> bool:

@@ -1,4 +1,7 @@
-"""A server of S3 with a bucket in memory, with any names, and refusals as SeaweedFS gives none."""
+"""A server of S3 with a bucket in memory, with any names, and refusals as SeaweedFS gives none.
+
+Clients of Google Cloud Storage speak this protocol too, and those of Azure one that differs in its listings.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,10 @@ class BucketServer:
     """The objects of the bucket `bucket`, by name, in the order of S3.
 
     `refusals` are a status and a code by the number of the request from which on it answers nothing else. A
-    listing has the `ghost`, which is gone. `requests` are methods and names, `bytes_sent` the bytes of
-    objects. With `refused_content` it answers so to everybody who asks for the content of an object. Refusals
-    repeat the keys of the request, as those of AWS do.
+    listing has the `ghost`, which is gone, and other ETags than the objects if it `lists_other_tags`.
+    `requests` are methods and names, `bytes_sent` the bytes of objects. With
+    `refused_content` it answers so to everybody who asks for the content of an object. Refusals repeat the
+    keys of the request, as those of AWS do.
     """
 
     objects: dict[str, bytes]
@@ -35,6 +39,7 @@ class BucketServer:
     refused_content: tuple[int, str] | None = None
     ghost: str = ""
     heeds_conditions: bool = True
+    lists_other_tags: bool = False
     requests: list[str] = field(default_factory=list)
     bytes_sent: int = 0
 
@@ -61,8 +66,24 @@ class BucketServer:
         content = self.objects[name]
         return (
             f"<Contents><Key>{escape(name)}</Key><LastModified>2026-01-02T03:04:05.000Z</LastModified>"
-            f"<ETag>{tag_of(content)}</ETag><Size>{len(content)}</Size></Contents>"
+            f"<ETag>{self._listed_tag(content)}</ETag><Size>{len(content)}</Size></Contents>"
         )
+
+    def _listed_tag(self, content: bytes) -> str:
+        return tag_of(content[::-1] if self.lists_other_tags else content)
+
+    def blobs(self, prefix: str) -> str:
+        """Return the answer to Azure's List Blobs."""
+        entries = [
+            f"<Blob><Name>{escape(name)}</Name><Properties><Etag>{self._listed_tag(content)}</Etag>"
+            f"<Last-Modified>Fri, 02 Jan 2026 03:04:05 GMT</Last-Modified>"
+            f"<Content-Length>{len(content)}</Content-Length><Content-Type>text/plain</Content-Type>"
+            "</Properties></Blob>"
+            for name, content in self.objects.items()
+            if name.startswith(prefix)
+        ]
+        blobs = f"<Blobs>{''.join(entries)}</Blobs><NextMarker/>"
+        return f"<EnumerationResults><Prefix>{escape(prefix)}</Prefix>{blobs}</EnumerationResults>"
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -87,6 +108,8 @@ class _Handler(BaseHTTPRequestHandler):
             begin = int(query.get("continuation-token", 0))
             page = self.bucket.page(query.get("prefix", ""), query.get("delimiter", ""), begin)
             return self._answer(200, page.encode())
+        if query.get("comp") == "list":
+            return self._answer(200, self.bucket.blobs(query.get("prefix", "")).encode())
         if self.bucket.refused_content and self.command == "GET":
             return self._refuse(*self.bucket.refused_content)
         content = self.bucket.objects.get(name)

@@ -24,6 +24,7 @@ from spark_udfs.ingest.remote.objects import ObjectState
 from spark_udfs.ingest.rows import Origin
 from spark_udfs.ingest.work import read_work
 from tests.engines.processes import ObjectStore
+from tests.ingest.remote.bucket_server import serving_objects
 from tests.ingest.remote.conftest import upload
 
 pytestmark = pytest.mark.process
@@ -81,6 +82,27 @@ def test_parts_of_a_bucket_have_the_rows_of_the_disk(
     assert rows_of(work) == rows_of(work_of(folder, format))
     size = (folder / f"a.{format}").stat().st_size
     assert n_bytes < size + len(work) * (1 << 18)
+
+
+@pytest.mark.parametrize("scheme", ["gs", "az"])
+def test_parts_of_a_store_that_lists_other_versions_than_it_serves(
+    scheme: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects_at.cache_clear()
+    content = (folder / "a.jsonl").read_bytes()
+    with serving_objects({"corpus/a.jsonl": content}) as server:
+        server.lists_other_tags = True
+        for name in ("GOOGLE_BASE_URL", "AZURE_STORAGE_ENDPOINT"):
+            monkeypatch.setenv(name, server.endpoint)
+        for name in ("GOOGLE_SKIP_SIGNATURE", "AZURE_SKIP_SIGNATURE"):
+            monkeypatch.setenv(name, "true")
+        monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "account")
+        work = work_of(f"{scheme}://bucket/corpus", "jsonl")
+        assert len(work) > 3
+        assert rows_of(work) == rows_of(work_of(folder, "jsonl"))
+        server.objects["corpus/a.jsonl"] = content.replace(b"7", b"8")
+        assert {row["reason"] for row in rows_of(work) if row["doc_id"]} == {"changed_while_read"}
+    objects_at.cache_clear()
 
 
 @pytest.mark.invariant(
