@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +23,7 @@ import pytest
 from factory.settings import Settings
 from tests.clusters.test_kills import contents
 from tests.engines.processes import ObjectStore
+from tests.ingest.remote.bucket_server import serving_objects
 from tests.ingest.remote.conftest import upload
 from tests.ingest.remote.web_server import WebServer, serving_files
 
@@ -29,6 +34,14 @@ datasets:
   - {{name: web, kind: prose, format: jsonl, paths: "{bucket}/web/**/*.jsonl", text: text, key: id, {rounds}}}
   - {{name: hub, kind: prose, format: parquet, paths: "{hub}", text: text, key: id, {rounds}}}
   - {{name: books, kind: prose, format: jsonl, paths: "{books}/b.jsonl.gz", text: text, key: id, {rounds}}}
+"""
+FAILING = """\
+datasets:
+  - {name: bucket, kind: prose, format: jsonl, paths: "s3://bucket", text: text}
+  - {name: hub, kind: prose, format: jsonl, paths: "hf://datasets/owner/name", text: text}
+"""
+BOOKS = """\
+  - {{name: books, kind: prose, format: jsonl, paths: "{address}", text: text}}
 """
 ROUNDS = "rules: [word_count], limits: {word_count: [1, 100000]}"
 
@@ -77,7 +90,7 @@ def web(corpus: Path) -> Iterator[WebServer]:
         yield server
 
 
-def run(folder: Path, lake: str, environment: dict[str, str], *, kill: bool = False) -> str:
+def run(folder: Path, lake: str, environment: dict[str, str], *, kill: bool = False, status: int = 0) -> str:
     """Make all tables of `<lake>.yaml`, or kill the run once it has made one; return its output."""
     log = folder / f"{lake}.log"
     with log.open("ab") as output:
@@ -93,8 +106,7 @@ def run(folder: Path, lake: str, environment: dict[str, str], *, kill: bool = Fa
         time.sleep(0.1)
     if kill:
         os.killpg(process.pid, 9)
-    status = process.wait()
-    assert status == (-9 if kill else 0), log.read_text()
+    assert process.wait() == (-9 if kill else status), log.read_text()
     return log.read_text()
 
 
@@ -133,8 +145,69 @@ def test_remote_files_give_the_tables_of_a_folder(
     n_requests = sum(web.requests.values())
     assert "0 tables made" in run(tmp_path, "remote", environment)
     assert sum(web.requests.values()) - n_requests < 20  # states, and no text
-    for path in [*(tmp_path / "remote").rglob("*"), tmp_path / "remote.log"]:
-        if path.is_file():
-            content = path.read_bytes()
-            secrets = (store.secret, web.password, web.token)
-            assert not any(secret.encode() in content for secret in secrets), path
+    assert written_secrets(tmp_path / "remote", store.secret, web.password, web.token) == []
+    assert store.secret not in (tmp_path / "remote.log").read_text()
+    assert "hush" not in (tmp_path / "remote.log").read_text()
+
+
+def written_secrets(folder: Path, *secrets: str) -> list[Path]:
+    """Return the files below a folder that hold a secret, also in compressed columns and database cells."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert any(path.suffix == ".db" for path in files)
+    return [path for path in files if any(map(contents_of(path).__contains__, map(str.encode, secrets)))]
+
+
+def contents_of(path: Path) -> bytes:
+    """Return the bytes of a file, with those that a Parquet file or a database keeps compressed."""
+    content = path.read_bytes()
+    if path.suffix == ".parquet":
+        content += repr(pq.read_table(path).to_pylist()).encode()
+    if content.startswith(b"SQLite format"):
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+            for (table,) in database.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table'"
+            ).fetchall():
+                for row in database.execute(f'SELECT * FROM "{table}"'):
+                    blobs = (zlib.decompress(cell) for cell in row if str(cell)[:4] == r"b'x\x")
+                    content += b"".join([repr(row).encode(), *blobs])
+    return content
+
+
+@pytest.mark.invariant("No secret is written when a store, a server or the Hub refuses.")
+def test_refused_keys_are_written_nowhere(tmp_path: Path) -> None:
+    lines = b'{"text": "a record"}\n' * 9
+    with (
+        serving_objects({"a.jsonl": lines}) as bucket,
+        serving_files({"a.jsonl": lines}) as web,
+        serving_files({"a.jsonl": lines}) as host,
+    ):
+        bucket.refused_content = (400, "ExpiredToken")  # the listing answers, so a worker meets it
+        web.content_host = f"{host.address}/locked"  # where a signature of the Hub is refused
+        environment = {
+            "FACTORY_CACHE": str(Settings().cache),
+            "AWS_ENDPOINT_URL": bucket.endpoint,
+            "AWS_ACCESS_KEY_ID": "hush-id",
+            "AWS_SECRET_ACCESS_KEY": "hush-secret",
+            "AWS_SESSION_TOKEN": "hush-session",
+            "HF_ENDPOINT": web.address,
+            "HF_TOKEN": web.token,
+            "NETRC": str(tmp_path / "netrc"),
+        }
+        (tmp_path / "netrc").write_text("machine 127.0.0.1 login reader password hush-wrong\n")
+        (tmp_path / "lake.yaml").write_text(FAILING)
+        output = run(tmp_path, "lake", environment, status=2)
+        assert re.search(
+            r"The store refuses the keys for `s3://bucket` \(ExpiredToken\)\. Correct or renew AWS_", output
+        )
+        assert re.search(r"refuses access to `.*/a.jsonl` \(status 401\)\. Set or renew HF_TOKEN", output)
+        for address, sentence in (
+            (f"{web.address}/locked/a.jsonl", "Give the name and password of its server in ~/.netrc"),
+            ("https://a.example/a.jsonl?X-Amz-Signature=hush-signature", "holds a password or a signature"),
+            ("https://me:hush@a.example/a.jsonl", "holds a password or a signature"),
+        ):
+            (tmp_path / "lake.yaml").write_text(f"{FAILING}{BOOKS.format(address=address)}")
+            assert sentence in run(tmp_path, "lake", environment, status=2)
+    words = [base64.b64encode(b"reader:hush-wrong").decode(), "hush"]
+    assert written_secrets(tmp_path / "lake", *words) == []
+    for log in tmp_path.glob("*.log"):
+        assert not any(word in log.read_text() for word in words), log.read_text()
