@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from pyspark import StorageLevel
@@ -34,6 +35,19 @@ def documents_of_frame(frame: DataFrame, dataset: str, *, in_partitions: bool = 
         rejected=_with_numbers(scan.where(F.col("reason").isNotNull())).unionByName(repeats),
         scan=scan,
         of_many_records=False,
+        of_frame=True,
+    )
+
+
+def with_records_of_readers(frame_reading: Ingested, readings: Ingested) -> Ingested:
+    """Return the documents of a DataFrame with the rejected records of the readers that it was made from.
+
+    Among the files of the first reader those without a document count as lost.
+    """
+    return replace(
+        readings,
+        documents=frame_reading.documents,
+        rejected=frame_reading.rejected.unionByName(readings.rejected),
         of_frame=True,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -39,7 +40,8 @@ class Ingested:
     every other Parquet file. A run that publishes the documents fails if more than the share `max_rejected`
     of the rows or files is rejected. `state` is the state of the paths before they were read, empty for an
     installation. With a `limit` only the first so many records were read; without one `left_out` has the
-    number of files that were not read, by ending.
+    number of files that were not read, by ending. With `has_own_documents` a function made the documents from
+    the documents of this reader and of `others` (`with_documents`).
     """
 
     documents: DataFrame
@@ -54,6 +56,30 @@ class Ingested:
     state: str = ""
     limit: int | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
+    others: tuple[Ingested, ...] = ()
+    has_own_documents: bool = False
+
+    def with_documents(self, documents: DataFrame, *others: Ingested) -> Ingested:
+        """Return the same with `documents` that a function made from its own and from documents of `others`.
+
+        A `@source` that returns it publishes these rows, and the rejected records of all these readers.
+        """
+        records = reduce(DataFrame.unionByName, [other.rejected for other in others], self.rejected)
+        return replace(
+            self,
+            documents=documents,
+            rejected=records,
+            empty=all(reading.empty for reading in (self, *others)),
+            registered=None,
+            others=others,
+            has_own_documents=True,
+        )
+
+    def count_rejected(self) -> int:
+        """Return the number of rejected records; this reads the input, unless it has been read."""
+        total = self.rejected.agg(F.sum(F.coalesce("n_records", F.lit(1))).alias("n")).first()
+        assert total is not None
+        return int(total.n or 0)
 
     def limited(self, max_rejected: float) -> Ingested:
         """Return the same with another limit; raises ConfigurationError unless it is a share."""

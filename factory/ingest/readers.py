@@ -281,6 +281,11 @@ class Ingests:
         """
         return self._ingest(installation_work("prose", share))
 
+    @property
+    def readings(self) -> tuple[Ingested, ...]:
+        """Everything read so far and not freed."""
+        return tuple(self._read)
+
     def release(self) -> None:
         """Free everything read so far."""
         for ingested in self._read:

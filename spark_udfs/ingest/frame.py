@@ -107,7 +107,7 @@ def _row(fields: Fields, dataset: str, cells: Mapping[str, Any]) -> Row:
     return {
         **row,
         MEDIA_TYPE: media_type if isinstance(media_type, str) and media_type else row[MEDIA_TYPE],
-        "metadata": _metadata(values, row["metadata"]),
+        "metadata": _metadata(values, row),
         "location": location,
     }
 
@@ -126,19 +126,17 @@ def _value(name: str, cell: Any) -> Any:
         return cell.hex()
 
 
-def _metadata(
-    values: Mapping[str, Any], facts: Iterable[tuple[str, str]] | None
-) -> list[tuple[str, str]] | None:
+def _metadata(values: Mapping[str, Any], row: Row) -> list[tuple[str, str]] | None:
     """Return the facts of a row with the entries of its column `metadata`, which come first."""
     column = values.get(METADATA)
     entries = column.items() if isinstance(column, Mapping) else [(METADATA, column)]
     facts_of_row = {as_text(name): as_text(cell) for name, cell in entries if cell is not None}
-    facts_of_row |= dict(facts or ())
+    facts_of_row |= dict(row["metadata"] or ())
     for name in (SOURCE, MEDIA_TYPE):
         cell = values.get(name)
         if cell is not None and not isinstance(cell, str):
             facts_of_row[name] = as_text(cell)
-    if (parent := values.get("doc_id")) is not None:
+    if (parent := values.get("doc_id")) is not None and parent != row["doc_id"]:
         facts_of_row.setdefault(DERIVED_FROM, as_text(parent))
     return list(facts_of_row.items()) or None
 

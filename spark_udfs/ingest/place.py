@@ -50,6 +50,11 @@ class FilePart(NamedTuple):
     end: int
     state: FileState
 
+    @property
+    def share(self) -> float:
+        """Its share of the bytes of the file."""
+        return (self.end - self.begin) / max(self.state.n_bytes, 1)
+
 
 class Place(Protocol):
     """A folder of files, or a single file; small, and pickled for Spark's workers.

@@ -161,12 +161,15 @@ def older_capture(older: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pylist(rows, schema=REJECTED.columns)
 
 
-def bounded(rows: Iterator[Row], origin: Origin, key: str) -> Iterator[Row]:
+def bounded(rows: Iterator[Row], origin: Origin, key: str, share: float = 1.0) -> Iterator[Row]:
     """Yield the rows of one file until `MAX_REJECTED_ROWS` rejected ones outnumber its documents.
 
     One more rejected record represents the unread rest. Beyond `MAX_OWN_ROWS`, and beyond as many as there
-    are documents, rejected records share one row for each reason.
+    are documents, rejected records share one row for each reason. The parts of a file have a `share` of these
+    own rows each, but may all reject as many as a file: another part may begin with bad records.
     """
+    most_own_rows = max(1, int(bounds.MAX_OWN_ROWS * share))
+    unread = "the file" if share == 1 else "this part of the file"
     documents = rejected = n_records = 0
     location = ""
     shared: dict[str, _Shared] = {}
@@ -175,7 +178,7 @@ def bounded(rows: Iterator[Row], origin: Origin, key: str) -> Iterator[Row]:
         if rejected >= bounds.MAX_REJECTED_ROWS and rejected > documents:
             yield from (group.row() for group in shared.values())
             detail = (
-                f"{n_records:,} of the first {documents + n_records:,} records were rejected; the file was "
+                f"{n_records:,} of the first {documents + n_records:,} records were rejected; {unread} was "
                 "not read further."
             )
             yield rejection(origin, key, BadRecord("too_many_rejected", detail, location), 0)
@@ -185,7 +188,7 @@ def bounded(rows: Iterator[Row], origin: Origin, key: str) -> Iterator[Row]:
             yield row
             continue
         n_records += row["n_records"] or 1
-        if rejected < max(bounds.MAX_OWN_ROWS, documents):
+        if rejected < max(most_own_rows, documents):
             yield row
         else:
             shared.setdefault(row["reason"], _Shared(row)).add(row)

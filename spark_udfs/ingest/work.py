@@ -105,7 +105,8 @@ def _rows_of(
     rows = every_row
     if markup == "reject" and not reader.of_pages:
         rows = reject_pages(rows, source, numbers_of_part=reader.numbers_of_part)
-    for row in bounded(rows, source.origin, source.fault_key):
+    share = 1.0 if source.part is None else source.part.share
+    for row in bounded(rows, source.origin, source.fault_key, share):
         if reader.many_records:
             row["file"] = source.key
         if source.part is not None and source.part.begin:

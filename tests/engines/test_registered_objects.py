@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from pydoc_data.topics import topics
 
@@ -24,12 +25,10 @@ from tests.engines.processes import ObjectStore
 
 ROOT = Path(__file__).parents[2]
 FACTORY = [sys.executable, "-c", "from factory.cli.entry import main; main()"]
-DATASETS = """\
-datasets:
-  - {{name: web, kind: prose, format: parquet, paths: "{path}", text: text, key: id,
+DATASET = """\
+  - {{name: {name}, group: {name}, kind: prose, format: parquet, paths: "{path}", text: text, key: id,
       rules: [word_count], limits: {{word_count: [1, 100000]}}}}
 """
-COMPARED = [TableName("raw", "web"), TableName("deduplicated", "web"), TableName("packed", "web")]
 
 pytestmark = [pytest.mark.process, pytest.mark.long, pytest.mark.timeout(900)]
 
@@ -42,9 +41,10 @@ def write_corpus(folder: Path) -> None:
         pq.write_table(pa.Table.from_pylist(part), folder / name, row_group_size=50)
 
 
-def run(settings: Settings, folder: Path, path: str, *arguments: str) -> None:
-    """Run a command with a dataset at `path`."""
-    (folder / "d.yaml").write_text(DATASETS.format(path=path))
+def run(settings: Settings, folder: Path, paths: Mapping[str, str], *arguments: str) -> None:
+    """Run a command with datasets at `paths`, by name."""
+    datasets = [DATASET.format(name=name, path=path) for name, path in paths.items()]
+    (folder / "d.yaml").write_text("".join(["datasets:\n", *datasets]))
     process = subprocess.run(
         [*FACTORY, *arguments],
         cwd=folder,
@@ -77,39 +77,33 @@ def test_objects_that_stay_give_the_tables_of_files_that_are_rewritten(
         "s3_secret_access_key": object_store.secret,
         "cache": Settings().cache,
     }
-    remote = Settings(home=tmp_path / "remote", warehouse=f"s3://{unique}-lake/w", **keys)
-    local = Settings(home=tmp_path / "local", warehouse=f"s3://{unique}-lake/other", **keys)
-    bucket = bucket_store(remote, object_store.bucket(unique).removeprefix("s3://"))
+    settings = Settings(home=tmp_path / "home", warehouse=f"s3://{unique}-lake/w", **keys)
+    bucket = bucket_store(settings, object_store.bucket(unique).removeprefix("s3://"))
     for file in (tmp_path / "web").iterdir():
         obstore.put(bucket, f"web/{file.name}", file)
     before = states(bucket)
 
-    for settings, path in ((remote, f"s3://{unique}/web"), (local, str(tmp_path / "web"))):
-        run(settings, tmp_path, path, "materialize", "*", "--changed", "-f", "d.yaml")
-        run(settings, tmp_path, path, "clean")
-    in_place, rewritten = Lake(remote), Lake(local)
-    for table in COMPARED:
-        assert in_place.published(table).lineage.content == rewritten.published(table).lineage.content
-    assert not rewritten.exists(registered("web"))
-    files = in_place.table(registered("web")).inspect.files()["file_path"].to_pylist()
+    both = {"web": f"s3://{unique}/web", "copy": str(tmp_path / "web")}
+    run(settings, tmp_path, both, "materialize", "*", "--changed", "-f", "d.yaml")
+    run(settings, tmp_path, both, "clean")
+    lake = Lake(settings)
+    for namespace in ("raw", "deduplicated", "packed"):
+        in_place, rewritten = (lake.published(TableName(namespace, name)).lineage.content for name in both)
+        assert in_place == rewritten
+    assert not lake.exists(registered("copy"))
+    files = lake.table(registered("web")).inspect.files()["file_path"].to_pylist()
     assert sorted(files) == [f"s3://{unique}/web/{name}" for name in ("a b.parquet", "c.parquet")]
-    assert in_place.table(registered("web")).properties["gc.enabled"] == "false"
-    by_key = dict(zip(*in_place.read(raw("web"), ["key", "text"]).to_pydict().values(), strict=True))
-    assert by_key == dict(zip(*rewritten.read(raw("web"), ["key", "text"]).to_pydict().values(), strict=True))
+    assert lake.table(registered("web")).properties["gc.enabled"] == "false"
+    texts, texts_of_copy = (
+        dict(zip(*lake.read(raw(name), ["key", "text"]).to_pydict().values(), strict=True)) for name in both
+    )
+    assert texts == texts_of_copy
 
-    run(remote, tmp_path, f"s3://{unique}/none", "doctor")
+    run(settings, tmp_path, {"web": f"s3://{unique}/none"}, "doctor")
     assert states(bucket) == before
     obstore.put(bucket, "web/c.parquet", obstore.get(bucket, "web/a b.parquet").bytes())
     with pytest.raises(SourceChanged, match=f"The file s3://{unique}/web/c.parquet changed since its rows"):
-        in_place.read(raw("web"), ["text"])
-    run(
-        remote,
-        tmp_path,
-        f"s3://{unique}/web/c.parquet",
-        "materialize",
-        "raw.web",
-        "--changed",
-        "-f",
-        "d.yaml",
-    )
-    assert in_place.read(raw("web"), ["text"]).num_rows == 150
+        lake.read(raw("web"), ["text"])
+    changed_object = {"web": f"s3://{unique}/web/c.parquet"}
+    run(settings, tmp_path, changed_object, "materialize", "raw.web", "--changed", "-f", "d.yaml")
+    assert lake.read(raw("web"), ["text"]).num_rows == 150

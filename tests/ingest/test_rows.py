@@ -95,6 +95,20 @@ def test_a_file_of_mostly_rejected_records_is_abandoned(
         assert (last["reason"], last["key"], last["location"]) == ("too_many_rejected", "a", "line 7")
 
 
+def test_the_parts_of_a_file_share_its_own_rows_and_name_what_is_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(bounds, "MAX_OWN_ROWS", 8)
+    monkeypatch.setattr(bounds, "MAX_REJECTED_ROWS", 12)
+    n_rows = {
+        share: len(list(bounded(iter(rows_of("r" * 9)), ORIGIN, "a", share))) for share in (1, 0.5, 0.01)
+    }
+    assert n_rows == {1: 9, 0.5: 5, 0.01: 2}
+    for share, unread in ((1, "the file was not read"), (0.5, "this part of the file was not read")):
+        *_, last = bounded(iter(rows_of("r" * 14)), ORIGIN, "a", share)
+        assert last["detail"].startswith("12 of the first 12 records were rejected; " + unread)
+
+
 def scanned(folder: Path, format: str, **files: bytes) -> dict[tuple[str, str | None], list[int]]:
     """The records of each row of these files, by file and reason."""
     for name, content in files.items():

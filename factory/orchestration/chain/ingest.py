@@ -11,7 +11,7 @@ import dagster as dg
 from pydantic import BaseModel
 from pyspark.sql import DataFrame
 
-from factory.ingest.frame import documents_of_frame
+from factory.ingest.frame import documents_of_frame, with_records_of_readers
 from factory.ingest.readers import Ingested, Ingests
 from factory.lake import names
 from factory.lake.names import TableName
@@ -20,7 +20,7 @@ from factory.orchestration.chain.link import Chain
 from factory.orchestration.groups import dataset_group
 from factory.orchestration.table.checks import Check
 from factory.orchestration.table.declaration import FilesOf, Tables
-from factory.orchestration.table.own_table import require_frame
+from factory.orchestration.table.own_table import n_readings, other_readings, require_frame
 from factory.orchestration.table.table_asset import table_asset
 
 
@@ -51,7 +51,8 @@ def source(
 
     The function takes `ingests`, the readers of raw material, and with `partitions_def` also `partition`, the
     key to read. It returns the result of a reader, or a DataFrame with the columns of `raw` by name and any
-    others (`spark_udfs.ingest.frame`); its other arguments are upstream tables, as `own_articles` for
+    others (`spark_udfs.ingest.frame`), or such a DataFrame and the rejected records of the readers that it
+    is made from (`Ingested.with_documents`); its other arguments are upstream tables, as `own_articles` for
     `own.articles`, or as `upstream` maps them. Its documents become `raw.<name>`, its bad records
     `raw.<name>_rejected`; a run fails if more than the share `max_rejected` is bad. `config` holds
     everything but the code that decides which documents are read. `owners` are mail addresses and
@@ -67,13 +68,21 @@ def source(
 
         @wraps(function)
         def documents(**arguments: Any) -> Ingested | Tables:
-            rows = function(**arguments)
-            if isinstance(rows, Ingested):
-                return rows if max_rejected is None else rows.limited(max_rejected)
-            frame = require_frame(rows, f"The function of `{dataset}`")
-            reading = documents_of_frame(frame, dataset, in_partitions=partitions_def is not None)
-            tables = Tables.of(reading if max_rejected is None else reading.limited(max_rejected))
             ingests = arguments.get("ingests")
+            n_before = n_readings(ingests)
+            rows = function(**arguments)
+            reading = rows if isinstance(rows, Ingested) else None
+            others = other_readings(ingests, n_before, reading)
+            if reading is not None and not reading.has_own_documents:
+                reading = reading if max_rejected is None else reading.limited(max_rejected)
+                return Tables.of(reading).leaving_out(others) if others else reading
+            frame = require_frame(
+                rows if reading is None else reading.documents, f"The function of `{dataset}`"
+            )
+            of_frame = documents_of_frame(frame, dataset, in_partitions=partitions_def is not None)
+            whole = of_frame if reading is None else with_records_of_readers(of_frame, reading)
+            tables = Tables.of(whole if max_rejected is None else whole.limited(max_rejected))
+            tables = tables.leaving_out(others).releasing(of_frame.release)
             return tables.releasing(ingests.release) if isinstance(ingests, Ingests) else tables
 
         return _raw_asset(

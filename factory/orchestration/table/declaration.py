@@ -27,6 +27,7 @@ FilesOf = Callable[[str | None], Sequence[Path | Place]]  # the files and folder
 AssetResult: TypeAlias = "DataFrame | Tables | Ingested"  # the return type of an asset's function
 
 _LEFT_OUT = "files left out: "  # begins the name of a fact, which an ending ends
+_RECORDS_LEFT_OUT = "rejected records left out"
 _MAX_SHOWN = 20  # files listed in the metadata of a materialization
 
 
@@ -65,7 +66,7 @@ class Tables:
         facts: dict[str, str | int] = {}
         if found.limit is not None:
             facts["limit"] = first_records(found.limit)
-        facts |= {f"{_LEFT_OUT}{ending}": n for ending, n in found.left_out.items()}
+        facts = together([facts, *map(_files_left_out, (found, *found.others))])
         if found.registered is not None:
             facts["registered files"] = len(found.registered.files)
         if found.rewritten:
@@ -83,6 +84,16 @@ class Tables:
             max_rejected=found.max_rejected,
             inputs={None: found},
         )
+
+    def leaving_out(self, readings: Sequence[Ingested]) -> Tables:
+        """Return the same tables with facts on readings that gave their documents alone.
+
+        Their rejected records are in no table, so their number is a fact, like the files that they left out.
+        """
+        n_rejected = sum(reading.count_rejected() for reading in readings)
+        records = {_RECORDS_LEFT_OUT: n_rejected} if n_rejected else {}
+        merged_facts = together([self.facts, *map(_files_left_out, readings), records])
+        return replace(self, facts=merged_facts, note=note_of(merged_facts))
 
     def releasing(self, further: Callable[[], None]) -> Tables:
         """Return the same tables with one more function to free their inputs."""
@@ -103,12 +114,18 @@ class Tables:
         return replace(self, registered=None, facts=together([why, facts]))
 
 
+def _files_left_out(reading: Ingested) -> dict[str, str | int]:
+    return {f"{_LEFT_OUT}{ending}": n for ending, n in reading.left_out.items()}
+
+
 def note_of(facts: Mapping[str, str | int]) -> str:
-    """Return the facts that a run prints in the table's line: the limit, and files that no reader takes."""
+    """Return the facts that a run prints in the table's line: the limit, and files and records left out."""
     counts = {name: n for name, n in facts.items() if name.startswith(_LEFT_OUT) and isinstance(n, int)}
     most_first = sorted(counts, key=lambda name: (-counts[name], name))
     n_by_ending = {name.removeprefix(_LEFT_OUT): counts[name] for name in most_first}
-    return "; ".join(filter(None, [str(facts.get("limit", "")), left_out_phrase(n_by_ending)]))
+    n_records = facts.get(_RECORDS_LEFT_OUT)
+    records = f"{counted(int(n_records), 'rejected record')} of its readers left out" if n_records else ""
+    return "; ".join(filter(None, [str(facts.get("limit", "")), left_out_phrase(n_by_ending), records]))
 
 
 def together(facts: Sequence[Mapping[str, str | int]]) -> dict[str, str | int]:

@@ -75,11 +75,13 @@ def own_table(
 
         @wraps(function)
         def rows(**arguments: Any) -> Tables:
+            ingests = arguments.get("ingests")
+            n_before = n_readings(ingests)
             frame = require_frame(function(**arguments), f"The function of {table}")
             if partitions_def is None and arguments.keys() <= {"context", "pyspark"}:
                 require_no_partition(table, frame.columns)
-            ingests = arguments.get("ingests")
-            return Tables(frame, release=ingests.release if isinstance(ingests, Ingests) else lambda: None)
+            release = ingests.release if isinstance(ingests, Ingests) else lambda: None
+            return Tables(frame, release=release).leaving_out(other_readings(ingests, n_before))
 
         return table_asset(
             namespace=OWN,
@@ -95,6 +97,24 @@ def own_table(
         )(rows)
 
     return declare
+
+
+def n_readings(ingests: object) -> int:
+    """Return how many results of readers are held."""
+    return len(ingests.readings) if isinstance(ingests, Ingests) else 0
+
+
+def other_readings(ingests: object, n_before: int, result_reading: Ingested | None = None) -> list[Ingested]:
+    """Return the results of readers, since `n_before`, that are not in the one that a function returns."""
+    if not isinstance(ingests, Ingests):
+        return []
+    scans = [
+        reading.scan
+        for reading in ((result_reading, *result_reading.others) if result_reading is not None else ())
+    ]
+    return [
+        reading for reading in ingests.readings[n_before:] if not any(reading.scan is scan for scan in scans)
+    ]
 
 
 def require_frame(rows: object, where: str) -> DataFrame:

@@ -17,7 +17,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from factory.errors import ConfigurationError
-from factory.ingest.readers import Ingested
 from factory.lake.schemas.base import TableSchema
 from factory.lake_spark import audit as spark_audit
 from factory.orchestration.table.declaration import (
@@ -90,13 +89,13 @@ def call(
     try:
         for key in parts.keys:
             result = function(key)
-            if isinstance(result, Ingested) and result.empty:
+            tables = Tables.of(result)
+            if any(reading.empty for reading in tables.inputs.values()):
                 part = "" if key is None else f" of partition {key}"
                 raise ConfigurationError(
                     f"{declared.table} found no file{part} to read. Correct its paths and patterns, or put "
                     "files there."
                 )
-            tables = Tables.of(result)
             made[key] = tables if key is None else tables.rewritten()
     except BaseException:
         release()

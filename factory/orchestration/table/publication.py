@@ -15,32 +15,30 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 import dagster as dg
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from factory.errors import CheckFailed, DamagedFile
+from factory.errors import DamagedFile
 from factory.ingest.state import MOST_BYTES
 from factory.lake.fingerprint import Fingerprint
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName, raw, registered
-from factory.lake.publish import Audit, drop_branches, publish, seal, set_aside
+from factory.lake.publish import Audit, drop_branches, publish, seal
 from factory.lake.registration import forget, register
 from factory.lake.schemas.base import TableSchema
-from factory.lake.schemas.ingest import REJECTED, TEXT_AT, thin
+from factory.lake.schemas.ingest import TEXT_AT, thin
 from factory.lake.tables import Lake, Published
 from factory.lake_spark import audit as spark_audit
-from factory.lake_spark.read import read_at
-from factory.orchestration.host.history import SQL
 from factory.orchestration.host.resources import LakeRun
 from factory.orchestration.keys import key_of
 from factory.orchestration.table import code_parts
 from factory.orchestration.table.branch import Branch
+from factory.orchestration.table.branch_checks import check_branches, checks_of_reused, rejection_figures
 from factory.orchestration.table.charts.totals import NOTE
-from factory.orchestration.table.checks import Check, in_files, said, unique, violations
 from factory.orchestration.table.declaration import (
     AssetResult,
     Declaration,
@@ -53,11 +51,7 @@ from factory.orchestration.table.materialization import leave_out, results, show
 from factory.orchestration.table.partition_groups import PartitionGroup, call
 from factory.orchestration.table.progress import emit
 from factory.orchestration.table.rejections import (
-    count_rejections,
-    facts,
     n_rejected,
-    require_documents,
-    require_rows,
 )
 from factory.orchestration.table.reuse import (
     DAMAGED,
@@ -74,8 +68,6 @@ from factory.orchestration.table.rows import Rows
 from factory.spark.session import batches_of
 
 log = logging.getLogger(__name__)
-
-_MAX_SENTENCES = 20  # of a file check, shown in Dagster
 
 
 def materialize(
@@ -96,7 +88,7 @@ def materialize(
         for output in declared.outputs:
             run.lake.published(output.table)
             names = {check.name for check in context.selected_asset_check_keys}
-            checks = _checks_of_reused(spark, run, output)
+            checks = checks_of_reused(spark, run, output)
             yield from (check for check in checks if check.check_name in names)
         return
     emit(str(declared.table), "started")
@@ -121,7 +113,7 @@ def materialize(
             kept_despite,
         )
         for output in declared.outputs:
-            yield from _checks_of_reused(spark, run, output)
+            yield from checks_of_reused(spark, run, output)
         yield from results(context, current, parts, {"reused": True})
         return
     try:
@@ -166,8 +158,8 @@ def _write_audit_publish(
             Branch(spark, run.lake, audits[output.table], output, parts.partitions)
             for output in declared.outputs
         ]
-        yield from _check(run, branches)
-        rejected = _require_documents(run, branches, tables)
+        yield from check_branches(run, branches)
+        rejected = rejection_figures(run, branches, tables)
         emit(str(declared.table), "checked")
         lineage = Lineage(
             asset=str(declared.table),
@@ -251,57 +243,6 @@ def _stored(lake: Lake, output: Output, tables: Tables) -> TableSchema:
     return thin(output.schema) if tables.registered or TEXT_AT.name in before else output.schema
 
 
-def _check(run: LakeRun, branches: Sequence[Branch]) -> Iterator[dg.AssetCheckResult]:
-    failed: list[str] = []
-    for branch in branches:
-        output, found, sentences = branch.output, branch.violations(), branch.in_files()
-        for check in output.checks:
-            figure = len(sentences[check.name]) if check.files else found[check.name]
-            result = _result(output, check, figure, sentences.get(check.name))
-            if not result.passed and check.blocking:
-                is_key = check == unique(*output.schema.key)
-                shown = f", for example {branch.repeated()}" if is_key else ""
-                failed.append(f"{output.table}: {check.name} ({said(check.figures(figure))}{shown})")
-            yield result
-    if failed:
-        raise dg.Failure(
-            description=f"Checks failed: {'; '.join(failed)}. {_kept(run, branches)}", allow_retries=False
-        )
-
-
-def _require_documents(run: LakeRun, branches: Sequence[Branch], tables: Tables) -> dict[str, int]:
-    """Return the rejection figures of a source, none for other tables; raise Failure above the limit.
-
-    Raises ConfigurationError for a DataFrame without rows.
-    """
-    rejected = next((branch for branch in branches if branch.output.schema.columns == REJECTED.columns), None)
-    if rejected is None:
-        return {}
-    documents = branches[-1]
-    lost = rejected.count_by()
-    files = {key: found.count_files() for key, found in tables.inputs.items() if lost[(key,)]}
-    found = count_rejections(documents, rejected, files)
-    of_frames = [key for key, reading in tables.inputs.items() if reading.of_frame]
-    require_rows(documents.audit.table, found, of_frames)
-    try:
-        require_documents(documents.audit.table, found, rejected, tables.max_rejected)
-    except CheckFailed as error:
-        raise dg.Failure(
-            description=f"{error} {_kept(run, branches)} Fix the files or their declaration, or raise "
-            "`max_rejected`.",
-            allow_retries=False,
-        ) from error
-    return facts(list(found.values()))
-
-
-def _kept(run: LakeRun, branches: Sequence[Branch]) -> str:
-    """Set the branches aside and return a sentence with their names."""
-    kept = [
-        f"{branch.audit.table}.branch_{set_aside(run.lake, branch.audit)}" for branch in reversed(branches)
-    ]
-    return f"Main is as it was; the rows are in {', '.join(kept)} (`factory sample` shows them)."
-
-
 def _publish(
     run: LakeRun, declared: Declaration, branches: Sequence[Branch], lineage: Lineage, tables: Tables
 ) -> list[Published]:
@@ -342,44 +283,3 @@ def _of_partitions(run: LakeRun, branch: Branch, lineage: Lineage) -> Lineage:
     else:
         content = branch.content()
     return lineage.with_content(str(content), {key: str(of) for key, of in replaced.items()})
-
-
-def _checks_of_reused(spark: SparkSession, run: LakeRun, output: Output) -> Iterator[dg.AssetCheckResult]:
-    """Blocking checks passed when the table was published; alarms run again."""
-    alarms = [check for check in output.checks if not check.blocking]
-    found: dict[str, float] = {}
-    sentences: dict[str, list[str]] = {}
-    if alarms:
-        at = run.lake.published(output.table).snapshot_id
-        found = violations(read_at(spark, output.table, at), alarms)
-        sentences = in_files(run.lake.table(output.table), at, alarms)
-    for check in output.checks:
-        figure = found.get(check.name, len(sentences.get(check.name, ())))
-        yield _result(output, check, figure, sentences.get(check.name), {"reused": True})
-
-
-def _result(
-    output: Output,
-    check: Check,
-    figure: float,
-    sentences: Sequence[str] | None,
-    of_all: Mapping[str, Any] | None = None,
-) -> dg.AssetCheckResult:
-    return dg.AssetCheckResult(
-        asset_key=key_of(output.table),
-        check_name=check.name,
-        passed=check.passes(figure),
-        severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
-        description=check.description,
-        metadata={**check.figures(figure), **(of_all or {}), **_excerpt(sentences), **_sql(check)},
-    )
-
-
-def _sql(check: Check) -> dict[str, dg.MetadataValue]:
-    """Return the aggregate that counts the violations, for people who look for them."""
-    return {} if check.files else {SQL: dg.MetadataValue.text(check.violations)}
-
-
-def _excerpt(sentences: Sequence[str] | None) -> dict[str, dg.MetadataValue]:
-    """Return the first sentences of a file check as Dagster metadata."""
-    return {"found": dg.MetadataValue.text("\n".join(sentences[:_MAX_SENTENCES]))} if sentences else {}

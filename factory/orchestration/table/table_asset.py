@@ -24,7 +24,6 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import dagster as dg
@@ -42,8 +41,7 @@ from factory.orchestration.host.input_size import SourceBytes, declare_source
 from factory.orchestration.host.resources import LakeRun
 from factory.orchestration.keys import key_of
 from factory.orchestration.table import code_version as code
-from factory.orchestration.table.charts.registry import chart_of, figures_of
-from factory.orchestration.table.checks import Check, checks_of
+from factory.orchestration.table.checks import Check
 from factory.orchestration.table.configuration import Config, plain, values
 from factory.orchestration.table.damaged_input import damaged_input
 from factory.orchestration.table.declaration import (
@@ -51,9 +49,9 @@ from factory.orchestration.table.declaration import (
     Declaration,
     FilesOf,
     OnDemand,
-    Output,
     PartitionSelection,
 )
+from factory.orchestration.table.declared_output import column_schema, declared_output
 from factory.orchestration.table.publication import materialize
 from factory.orchestration.table.reuse import made_alike
 from factory.orchestration.table.spark_failure import (
@@ -123,10 +121,10 @@ def table_asset(
         if on_demand is not None:
             about = f"{about} Only people read it: it is {on_demand.condition}, or if it is selected by name."
         outputs = [
-            _output(table.suffixed(suffix), side_schema, (), partitions_def)
+            declared_output(table.suffixed(suffix), side_schema, (), partitions_def)
             for suffix, side_schema in (side_tables or {}).items()
         ]
-        outputs.append(_output(table, schema, checks, partitions_def))
+        outputs.append(declared_output(table, schema, checks, partitions_def))
         declaration = Declaration(
             table=table,
             group=asset_group,
@@ -160,7 +158,7 @@ def table_asset(
                 skippable=on_demand is not None,
                 metadata={
                     "dagster/table_name": str(output.table),
-                    "dagster/column_schema": _column_schema(output.schema),
+                    "dagster/column_schema": column_schema(output.schema),
                 },
             )
             for output in outputs
@@ -321,30 +319,6 @@ def _upstream(function: Callable[..., Any], named: Mapping[str, TableName]) -> d
     }
 
 
-def _output(
-    table: TableName,
-    schema: TableSchema,
-    checks: Sequence[Check],
-    partitions_def: dg.PartitionsDefinition[str] | None,
-) -> Output:
-    output = Output(
-        table,
-        _laid_out(schema, partitions_def),
-        checks_of(schema, checks),
-        chart_of(table, schema),
-        figures_of(table, schema),
-    )
-    _require_columns(output)
-    return output
-
-
-def _laid_out(schema: TableSchema, partitions_def: dg.PartitionsDefinition[str] | None) -> TableSchema:
-    """The schema with a folder per partition, so that replacing one leaves the others' files alone."""
-    if partitions_def is None:
-        return schema
-    return replace(schema, partition_by=("partition", *schema.partition_by))
-
-
 def _require_partitions(
     function: Callable[..., Any], partitions_def: dg.PartitionsDefinition[str] | None
 ) -> None:
@@ -355,31 +329,7 @@ def _require_partitions(
         )
 
 
-def _require_columns(output: Output) -> None:
-    for check in output.checks if not output.schema.is_open else ():
-        for column in check.columns:
-            if column not in output.schema.names:
-                raise ConfigurationError(
-                    f"Check `{check.name}` of {output.table} reads column `{column}`, which is not declared. "
-                    f"Its columns are {', '.join(output.schema.names)}."
-                )
-
-
 def _config_hash(config: Config) -> str:
     if config is None:
         return ""
     return hashlib.sha256(json.dumps(plain(config), sort_keys=True).encode()).hexdigest()[:16]
-
-
-def _column_schema(schema: TableSchema) -> dg.TableSchema:
-    return dg.TableSchema(
-        columns=[
-            dg.TableColumn(
-                field.name,
-                str(field.type),
-                description=schema.descriptions.get(field.name),
-                constraints=dg.TableColumnConstraints(nullable=field.nullable),
-            )
-            for field in schema.columns
-        ]
-    )

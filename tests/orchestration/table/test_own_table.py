@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from factory.api import source, table_asset
 from factory.errors import ConfigurationError
-from factory.ingest.readers import Ingests
+from factory.ingest.readers import Ingested, Ingests
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
 from factory.orchestration.host.definitions import require_writers
@@ -24,6 +24,7 @@ from factory.orchestration.table.table_asset import declaration_of
 from factory.settings import Settings
 from tests.orchestration.runs import failure, run
 
+LEFT_OUT = "rejected records left out"
 LANGUAGES = dg.StaticPartitionsDefinition(["de", "en"])
 
 
@@ -44,7 +45,7 @@ def rows_of(settings: Settings, name: str, *columns: str) -> list[tuple[Any, ...
 
 
 @pytest.mark.spark
-def test_the_example_makes_one_partition_at_a_time(
+def test_the_example_makes_a_table_by_partition(
     spark: SparkSession, lake_settings: Settings, unique: str
 ) -> None:
     @table_asset(name=unique, group_name="nl", partitions_def=LANGUAGES)
@@ -54,12 +55,59 @@ def test_the_example_makes_one_partition_at_a_time(
 
     assert run(lake_settings, example_asset, partition_key="de").success
     assert run(lake_settings, example_asset, partition_key="en").success
-    assert run(lake_settings, example_asset, partition_key="de").success
     partitions = [(1, "de", "de"), (1, "en", "en"), (2, "de", "de"), (2, "en", "en")]
     assert rows_of(lake_settings, unique, "id", "language", "partition") == partitions
     assert {spec.group_name for spec in example_asset.specs} == {"nl"}
     table = Lake(lake_settings).table(TableName("own", unique))
     assert [field.name for field in table.spec().fields] == ["partition"]
+
+
+@pytest.mark.invariant("A backfill of a user's table replaces the rows of its partitions and no others.")
+@pytest.mark.spark
+def test_a_backfill_replaces_its_own_partitions_and_no_others(
+    spark: SparkSession, lake_settings: Settings, unique: str
+) -> None:
+    months = dg.StaticPartitionsDefinition([f"2026-0{month}" for month in range(1, 6)])
+
+    def tables(version: int, *columns: Any) -> list[dg.AssetsDefinition]:
+        @table_asset(name=unique, partitions_def=months, config={"version": version})
+        def by_month(pyspark, partition) -> DataFrame:  # type: ignore[no-untyped-def]
+            rows = pyspark.spark_session.range(int(partition[-1]))
+            return rows.withColumn("version", F.lit(version)).select("*", *columns)
+
+        @table_asset(name=f"{unique}_n", partitions_def=months, upstream={"rows": f"own.{unique}"})
+        def numbers(rows: DataFrame) -> DataFrame:
+            return rows.groupBy("version").count()
+
+        return [by_month, numbers]
+
+    def rows_by_month(name: str, *columns: str) -> dict[str, set[tuple[Any, ...]]]:
+        months_of_rows: dict[str, set[tuple[Any, ...]]] = {}
+        for month, *cells in rows_of(lake_settings, name, "partition", *columns):
+            months_of_rows.setdefault(month, set()).add(tuple(cells))
+        return months_of_rows
+
+    def state_of(name: str) -> tuple[str, set[str]]:
+        lake, table = Lake(lake_settings), TableName("own", name)
+        files = lake.table(table).inspect.files()["file_path"].to_pylist()
+        return lake.published(table).lineage.content, {path for path in files if "2026-03" in path}
+
+    both = (unique, f"{unique}_n")
+    assert run(lake_settings, *tables(1), span=("2026-01", "2026-03")).success
+    assert rows_by_month(both[1], "version", "count") == {f"2026-0{n}": {(1, n)} for n in (1, 2, 3)}
+    before = [state_of(name) for name in both]
+    assert run(lake_settings, *tables(1), span=("2026-01", "2026-02")).success  # the same rows again
+    assert [state_of(name) for name in both] == before
+    assert run(lake_settings, *tables(2, F.lit("x").alias("word")), span=("2026-02", "2026-04")).success
+    assert rows_by_month(both[1], "version", "count") == {
+        "2026-01": {(1, 1)},
+        **{f"2026-0{n}": {(2, n)} for n in (2, 3, 4)},
+    }
+    assert rows_by_month(unique, "id", "word")["2026-01"] == {(0, None)}
+    assert rows_by_month(unique, "id", "word")["2026-04"] == {(number, "x") for number in range(4)}
+    rerun = run(lake_settings, *tables(2, F.lit("x").alias("word")), span=("2026-01", "2026-04"), reuse=True)
+    assert rerun.success
+    assert rows_by_month(both[1], "version", "count") == {f"2026-0{n}": {(2, n)} for n in (1, 2, 3, 4)}
 
 
 @pytest.mark.spark
@@ -232,6 +280,66 @@ def test_a_source_of_a_frame_frees_its_readers_and_keeps_main_from_no_rows(
     assert f"The DataFrame of raw.{unique} has no row" in failure(run(lake_settings, dataset("false")))
     assert Lake(lake_settings).published(TableName("raw", unique)).rows == 1
     assert [scan.storageLevel.useMemory for scan in scans] == [False, False]
+
+
+def facts_of(ended_run: dg.ExecuteInProcessResult, node: str) -> dict[str, Any]:
+    """Return the metadata of the tables that a node has made."""
+    assert ended_run.success, failure(ended_run)
+    return {
+        name: fact.value
+        for event in ended_run.asset_materializations_for_node(node)
+        for name, fact in event.metadata.items()
+    }
+
+
+@pytest.mark.invariant("No rejected record of a reader is left out of a dataset in silence.")
+@pytest.mark.spark
+def test_the_rejected_records_of_readers_are_published_or_counted(
+    spark: SparkSession, lake_settings: Settings, unique: str, tmp_path: Path
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_text(f'{{"text": "a text of {name}"}}\nno json\n{{"text": ""}}\n')
+    a, b = (tmp_path / f"{name}.jsonl" for name in "ab")
+    (tmp_path / "c.csv").write_text("no records")
+
+    @source(name=unique)
+    def both(ingests: Ingests) -> Ingested:
+        first, second = ingests.jsonl(a), ingests.jsonl(b)
+        short = first.documents.union(second.documents).withColumn("short", F.substring("text", 1, 1))
+        return first.with_documents(short, second)
+
+    of_both = facts_of(run(lake_settings, both), f"raw__{unique}")
+    documents, bad_records = TableName("raw", unique), TableName("raw", f"{unique}_rejected")
+    lake = Lake(lake_settings)
+    assert [row["metadata"] for row in lake.read(documents).to_pylist()] == [[("short", "a")]] * 2
+    assert sorted(row["reason"] for row in lake.read(bad_records).to_pylist()) == [
+        "empty",
+        "empty",
+        "not_json",
+        "not_json",
+    ]
+    assert LEFT_OUT not in of_both
+
+    @source(name=unique)
+    def texts_alone(ingests: Ingests) -> DataFrame:
+        return ingests.jsonl(a).documents.union(ingests.jsonl(b).documents)
+
+    assert facts_of(run(lake_settings, texts_alone), f"raw__{unique}")[LEFT_OUT] == 4
+
+    @source(name=unique)
+    def one_of_two(ingests: Ingests) -> Ingested:
+        ingests.jsonl(b)
+        return ingests.jsonl(a)
+
+    assert facts_of(run(lake_settings, one_of_two), f"raw__{unique}")[LEFT_OUT] == 2
+
+    @table_asset(name=unique)
+    def own_rows(ingests: Any) -> DataFrame:
+        rows: DataFrame = ingests.jsonl(tmp_path).documents
+        return rows.select("key", "text")
+
+    facts = facts_of(run(lake_settings, own_rows), f"own__{unique}")
+    assert (facts[LEFT_OUT], facts["files left out: .csv"]) == (4, 1)
 
 
 @pytest.mark.spark
