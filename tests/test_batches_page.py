@@ -27,7 +27,7 @@ N_STEPS = 20
 def test_the_page_leads_from_a_blend_to_a_trainer_that_goes_on_after_its_death(tmp_path: Path) -> None:
     lake = make_lake(tmp_path / "home", code=24 * N_STEPS, prose=8 * N_STEPS)
     blend = open_blends(lake).create([Source(CODE, 24, shuffle="row"), Source(PROSE, 8)], seed=7).id
-    for name, script in zip(("train.py", "read.py"), fenced(PAGE, "python"), strict=False):
+    for name, script in zip(("train.py", "read.py", "one.py"), fenced(PAGE, "python"), strict=False):
         (tmp_path / name).write_text(script)
     environment = {
         "FACTORY_HOME": str(lake.home),

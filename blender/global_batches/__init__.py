@@ -21,6 +21,9 @@ with its last batch. A trainer reads from any step on while producers write:
     for batch in BlendLoader(BatchDataset(reader)):
         train(batch["tokens"])                      # state_dict(): namespace, step, content before it
 
+The state is loaded by other meshes, too: `BatchReader(uri, Mesh(dp=16, cp=2), accumulate=2)` reads a batch
+of dp=32 in two steps.
+
 A run holds the batches to which it may go back; `reclaim_batches` deletes the others:
 
     dataset = BatchDataset(reader, run="a")

@@ -36,8 +36,13 @@ class HeldSteps:
             )
         return self.marks[name]
 
-    def require(self, step: int) -> None:
-        """Raise CheckpointDropped for a step before the first one that is held."""
+    def require(self, step: int, run: object = None) -> None:
+        """Raise CheckpointDropped for a step before the first one that is held, in a state of `run`."""
+        if step < self.first_step and run not in (None, self.run):
+            raise CheckpointDropped(
+                f"Run `{self.run}` holds the steps from {self.first_step:,} on, and the state is that of run "
+                f"`{run}` at step {step:,}. Open that run, or a new one with `offset={step}`."
+            )
         if step < self.first_step:
             raise CheckpointDropped(
                 f"Run `{self.run}` holds the steps from {self.first_step:,} on, and step {step:,} was asked "

@@ -86,11 +86,11 @@ class Namespace:
         return Arrival(self.lanes)
 
     def require_mesh(self, mesh: Mesh) -> None:
-        """Raise NamespaceDiffers unless the ranks of a mesh can read these batches."""
+        """Raise NamespaceDiffers unless batches are made for a mesh."""
         if (mesh.dp, mesh.cp) != (self.dp, self.cp):
             raise NamespaceDiffers(
-                f"The batches are made for dp={self.dp},cp={self.cp}, and the mesh is {mesh}. Read them with "
-                "that mesh (tp and pp are free), or write a namespace for this one."
+                f"The batches are made for dp={self.dp},cp={self.cp}, and the mesh is {mesh}. Give that mesh "
+                "(tp and pp are free), or create a namespace for this one at another address."
             )
 
 

@@ -32,13 +32,24 @@ class GlobalBatchSlice:
     """A step as one rank reads it; its columns are attributes too, as in a `Batch`."""
 
     offset: int
-    """The number of the step."""
+    """The number of the step: of its first batch, if several are a step of the mesh."""
     arrays: Mapping[str, Array]
     """The columns by name, read-only."""
     origin: Json
     """What the producer gave with the batch, to find it again."""
     place: Coordinate
     """The place in the mesh whose slice it is."""
+    substep: int = 0
+    """The number of the step in its batch, if that is several steps of the mesh."""
+    substeps: int = 1
+    """The steps of the mesh that its batch is."""
+    batches_before: int = 0
+    """The batches of the step before the one with this slice."""
+
+    @property
+    def batch_step(self) -> int:
+        """The step of the batch with this slice."""
+        return self.offset + self.batches_before
 
     def __getattr__(self, name: str) -> Any:
         arrays = self.__dict__.get("arrays", {})
@@ -56,7 +67,7 @@ class GlobalBatchSlice:
 def read_slice(
     store: NamespaceStore, namespace: Namespace, batch: Descriptor, footer: Footer, place: Coordinate
 ) -> GlobalBatchSlice:
-    """The columns of a batch for the rank at a place of the mesh.
+    """The columns of a batch for the rank at a place of the mesh that it was made for.
 
     They are views of the bytes that were read, or copies if columns are joined from two chunks. Raises
     DamagedBatch if a byte differs from the producer's.

@@ -3,15 +3,24 @@
     reader = BatchReader("s3://bucket/run7", Mesh(dp=32, cp=2, tp=8))
     for step in reader.read(StepRange(offset=812), rank):   # waits for steps that are not committed yet
         train(step.tokens)
-    reader.state(900)           # {"namespace": "0c5e...", "step": 900, "content": "5f0c..."}
+    reader.state_after(step)    # {"namespace": "0c5e...", "step": 813, "content": "5f0c...", ...}
 
 A step is final once it is committed, and it is committed for all ranks at once. So the number of the next
 step is the whole state of a run. The content of the steps before it lets a resume with other data fail.
+
+Ranks of another dp read the same batches (`remap`), once the call accepts steps of other rows:
+
+    half = BatchReader("s3://bucket/run7", Mesh(dp=16, cp=2, tp=16), accumulate=2)
+    for step in half.read(StepRange(offset=813), rank):     # twice for each batch: substep 0 and 1
+        ...
+        if step.substep == step.substeps - 1:
+            optimizer.step()
 """
 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Literal
@@ -24,6 +33,7 @@ from blender.global_batches.follower import LONGEST_PAUSE_S, Follower
 from blender.global_batches.namespace import open_namespace, require_unchanged
 from blender.global_batches.rank_slice import GlobalBatchSlice
 from blender.global_batches.read_ahead import ReadAhead, held_bytes
+from blender.global_batches.remap import Remap, StepPosition
 from blender.global_batches.store.namespace_store import open_store
 from blender.global_batches.training_run import TrainingRun
 from blender.spec.mesh import Coordinate, Mesh
@@ -31,7 +41,6 @@ from blender.spec.step_range import StepRange
 from blender.spec.whole_number import whole_number
 from blender.trainer.prefetch import Prefetcher
 from blender.trainer.states import DURABLE_BATCHES
-from blender.trainer.step_source import StepSource
 from factory.counted import counted
 from factory.errors import MachineError
 from factory.settings import Settings
@@ -42,14 +51,19 @@ PREFETCH_BYTES = 64 << 20
 _CONTENT_DIGITS = 32
 
 
-class BatchReader(StepSource[int]):
+class BatchReader:
     """The steps of a namespace; a share is a rank of `mesh`, by default the mesh of the batches.
+
+    The dp of `mesh` may be a multiple of the dp that the batches are made for, or a divisor. Then the rows of
+    a step change, and the caller says that it means that: `accept_batch_change` makes an optimizer step of
+    them, and `accumulate`, on fewer ranks, one of all steps that a batch is.
 
     Safe for many threads. It may be pickled, and opens the namespace again in each process, which raises
     NamespaceDiffers if another one is there; it may not be forked. `patience_s` bounds the wait for an answer
     of the store, `longest_pause_s` the time between two looks for new steps, and `prefetch_bytes` the memory
     of an iterator: slices in flight and slices that are ready, together. One slice may be larger. Raises
-    NamespaceNotFound, and NamespaceDiffers for a mesh of another dp or cp.
+    NamespaceNotFound, and NamespaceDiffers for a mesh that cannot read the batches, or changes the rows of a
+    step without a word about it.
     """
 
     def __init__(
@@ -57,6 +71,8 @@ class BatchReader(StepSource[int]):
         uri: str,
         mesh: Mesh | None = None,
         *,
+        accept_batch_change: bool = False,
+        accumulate: int | None = None,
         settings: Settings | None = None,
         patience_s: float = 300.0,
         longest_pause_s: float = LONGEST_PAUSE_S,
@@ -67,8 +83,10 @@ class BatchReader(StepSource[int]):
         self.uri = self._store.uri
         self.namespace = open_namespace(self._store)
         self.id = self.namespace.id
-        self.mesh = mesh or Mesh(dp=self.namespace.dp, cp=self.namespace.cp)
-        self.namespace.require_mesh(self.mesh)
+        self.mesh = mesh or self.namespace.mesh
+        self.remap = Remap(self.namespace.mesh, self.mesh)
+        self.remap.require_batch_change(accept_batch_change, accumulate)
+        self._accumulates = accumulate is not None
         self._follower = Follower(
             self._store,
             self.namespace.client(),
@@ -76,6 +94,8 @@ class BatchReader(StepSource[int]):
             longest_pause_s,
         )
         self._options: dict[str, Any] = {
+            "accept_batch_change": accept_batch_change,
+            "accumulate": accumulate,
             "settings": settings,
             "patience_s": patience_s,
             "longest_pause_s": longest_pause_s,
@@ -92,22 +112,33 @@ class BatchReader(StepSource[int]):
         self._follower.poll()
         return self._follower.steps
 
-    def read(self, steps: StepRange, share: int) -> Iterator[GlobalBatchSlice]:
-        """The steps of a range as rank `share` reads them; waits for steps not committed yet.
+    def read(self, steps: StepRange, share: int, *, substep: int = 0) -> Iterator[GlobalBatchSlice]:
+        """The batches of a range as rank `share` reads them; waits for batches not committed yet.
 
-        Steps are read ahead by threads, which end with the iterator, within `prefetch_bytes`. Raises
-        EndOfData after the last step of a namespace that has ended, if the range has more; at its step
-        DamagedBatch or DamagedLog; Stalled at the deadline of the call that this thread works for; and, while
-        it waits, NamespaceNotFound or NamespaceDiffers within some 60 polls after the namespace was deleted.
+        The first one is read from its `substep` on. A stride counts steps of the mesh: several batches may
+        be one of them, or one batch several. Steps are read ahead by threads, which end with the iterator,
+        within `prefetch_bytes`. Raises EndOfData after the last step of a namespace that has ended, if the
+        range has more; at its step DamagedBatch or DamagedLog; Stalled at the deadline of the call that this
+        thread works for; and, while it waits, NamespaceNotFound or NamespaceDiffers within some 60 polls
+        after the namespace was deleted. Warns of batches at the end of data that are no whole step.
         """
+        steps.require_whole()
+        first = self.remap.number(StepPosition(steps.offset, self._checked_substep(substep)))
+        n_positions = None if steps.steps is None else max(0, steps.steps * self.remap.substeps - substep)
+        positions = StepRange(first, n_positions, steps.stride * self.remap.batches)
+        return self.read_positions(positions, share)
+
+    def read_positions(self, positions: StepRange, share: int) -> Iterator[GlobalBatchSlice]:
+        """As `read`, of a range of positions (`Remap`)."""
         if self._process != os.getpid():  # a fork lacks the threads of the store's client
             raise MachineError(
                 "This process was forked after its parent had opened the reader. Start workers with `spawn` "
                 "or `forkserver`."
             )
-        steps.require_whole()
+        positions.require_whole()
+        self.remap.require_whole_steps(positions.offset, positions.stop)
         place = self.mesh.coordinate(whole_number(share, "rank"))
-        return self._prefetched(steps, place, current_context().child())
+        return self._prefetched(positions, place, current_context().child())
 
     def open_run(
         self, name: str, *, start: int | Literal["oldest"] = 0, every: int | None = None, keep: int = 2
@@ -133,27 +164,56 @@ class BatchReader(StepSource[int]):
             )
         return steps
 
-    def state(self, offset: int) -> dict[str, Any]:
-        """The namespace, the next step, and the content of all steps before it.
+    def state(self, offset: int, substep: int = 0, *, run: str | None = None) -> dict[str, Any]:
+        """The namespace, the next step and its substep, and the content of all steps before it.
 
-        Raises InvalidRequest unless these are committed.
+        A reader that accumulates begins the batch again, because no checkpoint holds the gradients of
+        its first substeps. A state may name the `run` that holds its batches. Raises InvalidRequest unless
+        the steps before it are committed.
         """
         offset = whole_number(offset, "offset")
+        substep = 0 if self._accumulates else self._checked_substep(substep)
         if not self._has_before(offset):
             raise InvalidRequest(
                 f"The state of step {offset:,} was asked for, and {self.uri} has {self._follower.steps:,} "
                 "steps. Give one that was read, or the one after it."
             )
         content = self._follower.content_before(offset)
-        return {"namespace": self.id, "step": offset, "content": f"{content:032x}"}
+        return {
+            "namespace": self.id,
+            "step": offset,
+            "substep": substep,
+            "dp": self.mesh.dp,
+            "run": run,
+            "content": f"{content:032x}",
+        }
+
+    def state_after(self, step: GlobalBatchSlice) -> dict[str, Any]:
+        """The state of a reader that has taken a step."""
+        return self.state(*self.remap.position(self.remap.number_after(step.offset, step.substep)))
 
     def offset_of(self, state: Mapping[str, Any]) -> int:
-        """The next step of a state.
+        """The next step of a state, which begins with its first substep.
+
+        Raises as `position_of`, and InvalidRequest for another substep.
+        """
+        step, substep = self.position_of(state)
+        if substep:
+            raise InvalidRequest(
+                f"The state is at substep {substep} of step {step:,}, and its step alone was asked for. Give "
+                "`read` both, from `position_of`."
+            )
+        return step
+
+    def position_of(self, state: Mapping[str, Any]) -> StepPosition:
+        """The next step of a state, and its substep.
 
         Raises OtherHistory for a state of another namespace, or of other steps before that one, and
-        InvalidRequest for anything but a state of a namespace.
+        InvalidRequest for anything but a state of a namespace, and for one within a batch that a mesh of
+        another dp divides otherwise.
         """
-        namespace, step, content = _checked(state)
+        namespace, position, dp, content = _checked(state)
+        step = position.step
         if namespace != self.id:
             raise OtherHistory(
                 f"The state belongs to namespace {namespace[:40]}, and {self.uri} is namespace {self.id}. "
@@ -169,7 +229,18 @@ class BatchReader(StepSource[int]):
                 f"The state was taken after other batches than steps 0 to {step - 1:,} of {self.uri}. Open "
                 "the namespace that its run read, or start without it."
             )
-        return step
+        if position.substep and dp != self.mesh.dp:
+            raise InvalidRequest(
+                f"The state is at substep {position.substep} of step {step:,} as dp={dp} reads it, and this "
+                f"mesh has dp={self.mesh.dp}. Load it with dp={dp} and go on to the end of the step, or load "
+                "a state at substep 0."
+            )
+        if self._accumulates:
+            return StepPosition(step)
+        return StepPosition(step, self._checked_substep(position.substep))
+
+    def _checked_substep(self, substep: int) -> int:
+        return whole_number(substep, "substep", most=self.remap.substeps - 1)
 
     def _has_before(self, step: int) -> bool:
         """Whether all steps before one are committed."""
@@ -178,24 +249,26 @@ class BatchReader(StepSource[int]):
         return step <= self._follower.steps
 
     def _prefetched(
-        self, steps: StepRange, place: Coordinate, call: CallContext
+        self, positions: StepRange, place: Coordinate, call: CallContext
     ) -> Iterator[GlobalBatchSlice]:
         def cancel() -> None:
             call.cancel(CallCancelled("The reader of the steps has stopped."))
 
         budget = ByteBudget(self._prefetch_bytes)
-        slices = self._slices(steps, place, call, budget)
+        ahead = ReadAhead(self._store, self.namespace, self._follower, self.remap, place, budget, call)
+        slices = _slices(ahead, positions)
         with Prefetcher(slices, self._prefetch_bytes, held_bytes, cancel) as prefetched:
             for step in prefetched:
                 budget.release(held_bytes(step))
                 yield step
+        if ahead.left_over is not None:
+            warnings.warn(self.remap.left_over(self.uri, *ahead.left_over), stacklevel=2)
 
-    def _slices(
-        self, steps: StepRange, place: Coordinate, call: CallContext, budget: ByteBudget
-    ) -> Iterator[GlobalBatchSlice]:
-        """The steps of a range: run by the thread of a Prefetcher."""
-        with ReadAhead(self._store, self.namespace, self._follower, place, budget, call) as ahead:
-            yield from ahead.slices(steps)
+
+def _slices(ahead: ReadAhead, positions: StepRange) -> Iterator[GlobalBatchSlice]:
+    """The steps of a range: run by the thread of a Prefetcher."""
+    with ahead:
+        yield from ahead.slices(positions)
 
 
 def _opened_again(uri: str, mesh: Mesh, namespace_id: str, **options: Any) -> BatchReader:
@@ -209,14 +282,19 @@ def _opened_again(uri: str, mesh: Mesh, namespace_id: str, **options: Any) -> Ba
     return reader
 
 
-def _checked(state: object) -> tuple[str, int, int]:
-    """Namespace, step and content of a state; raises InvalidRequest if it has none."""
+def _checked(state: object) -> tuple[str, StepPosition, int | None, int]:
+    """Namespace, position, dp and content of a state; raises InvalidRequest if it has none."""
     fields = DURABLE_BATCHES.require(state)
-    namespace, content = fields["namespace"], fields["content"]
-    step = whole_number(fields["step"], "step")
+    namespace, content, run = fields["namespace"], fields["content"], fields.get("run")
+    position = StepPosition(
+        whole_number(fields["step"], "step"), whole_number(fields.get("substep", 0), "substep")
+    )
+    dp = whole_number(fields["dp"], "dp", least=1) if "dp" in fields else None
+    if run is not None and not isinstance(run, str):
+        raise DURABLE_BATCHES.fault("`run` is of another kind")
     if not isinstance(namespace, str) or not isinstance(content, str) or len(content) != _CONTENT_DIGITS:
         raise DURABLE_BATCHES.fault("`namespace` or `content` is of another kind")
     try:
-        return namespace, step, int(content, 16)
+        return namespace, position, dp, int(content, 16)
     except ValueError as error:
         raise DURABLE_BATCHES.fault(f"`content` is {content}") from error

@@ -91,7 +91,9 @@ def packed_rows(step: GlobalBatchSlice) -> Batch | Chunk:
     if piece.of == 1:
         tokens = _unpadded(step.arrays[TOKENS], as_numpy(facts.column(TOKENS)))
         rows = _with_tokens(facts, tokens, metadata)
-        return Batch(step.offset, step.offset + 1, rows) if piece == Piece() else Chunk(cut(rows, piece))
+        if piece == Piece():
+            return Batch(step.batch_step, step.batch_step + 1, rows)
+        return Chunk(cut(rows, piece))
     length = int(metadata[SEQUENCE_LENGTH.encode()])
     layout = layout_of(Documents.of_column(facts.column(SEGMENT_LENGTHS)), length, piece)
     rows = _with_tokens(facts, _of_rows(step, layout, piece), {**metadata, CHUNK.encode(): str(piece)})

@@ -5,8 +5,9 @@
         train(batch["tokens"], batch["rewards"])        # the columns that the producers gave
         checkpoint["data"] = loader.state_dict()        # {"namespace": "0c5e...", "step": 812, ...}
 
-Any run with the same dp and cp can load that state. A run that has read all steps waits for the next one,
-until the producers have finished.
+Any run can load that state, also on a mesh of another dp (`BatchReader`): in the midst of a batch, which is
+several steps of fewer ranks, one of the same dp. A run that has read all steps waits for the next one, until
+the producers have finished.
 
 A named run keeps the batches to which it may go back, and lets `reclaim` delete the others:
 
@@ -30,6 +31,7 @@ from torch.utils.data import get_worker_info
 from blender.errors import InvalidRequest
 from blender.global_batches.held_steps import HeldSteps
 from blender.global_batches.job_run import JobRun
+from blender.global_batches.mesh_steps import MeshSteps
 from blender.global_batches.rank_slice import GlobalBatchSlice
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.stored_rows import is_packed_rows, packed_rows
@@ -43,10 +45,11 @@ from blender.trainer.torch import FIELDS
 def slice_tensors(step: GlobalBatchSlice) -> dict[str, Any]:
     """All columns of a step as tensors over the same memory, and its `offset`.
 
-    Do not write into them: they are views of the bytes that were read.
+    Where a batch is several steps of the mesh, its `substep` too. Do not write into the tensors: they are
+    views of the bytes that were read.
     """
     columns: dict[str, Any] = {name: torch.from_dlpack(array) for name, array in step.arrays.items()}
-    return columns | {"offset": step.offset}
+    return columns | _numbers(step)
 
 
 def step_tensors(step: GlobalBatchSlice) -> dict[str, Any]:
@@ -54,11 +57,15 @@ def step_tensors(step: GlobalBatchSlice) -> dict[str, Any]:
     if not is_packed_rows(step):
         return slice_tensors(step)
     rows = packed_rows(step)
-    return {name: torch.from_dlpack(getattr(rows, name)) for name in FIELDS} | {"offset": step.offset}
+    return {name: torch.from_dlpack(getattr(rows, name)) for name in FIELDS} | _numbers(step)
+
+
+def _numbers(step: GlobalBatchSlice) -> dict[str, int]:
+    return {"offset": step.offset} | ({"substep": step.substep} if step.substeps > 1 else {})
 
 
 class BatchDataset(StepDataset[int]):
-    """Every step of a namespace from `offset` on, up to `stop` or to the end of data, through `transform`.
+    """Every step of a namespace from batch `offset` on, up to `stop` or to the end of data, by `transform`.
 
     With a `run` it holds the batches to which that run may go back (`TrainingRun`); a new one begins at
     `offset`, which may be "oldest", the oldest batch that is kept; `every` says how many steps are between
@@ -96,8 +103,17 @@ class BatchDataset(StepDataset[int]):
         if run is not None:
             open_run = partial(reader.open_run, run, start=offset, every=every, keep=keep)
             self._run = JobRun(open_run, is_launched=launch is not None)
-        first = self.held_steps.first_step if offset == OLDEST else offset
-        super().__init__(reader, rank, offset=first, stop=stop, transform=transform, launch=launch)
+        steps = MeshSteps(reader, run)
+        first = self.held_steps.first_step if offset == OLDEST else whole_number(offset, "offset")
+        last = None if stop is None else whole_number(stop, "stop")
+        super().__init__(
+            steps,
+            rank,
+            offset=steps.offset(first),
+            stop=None if last is None else steps.offset(last),
+            transform=transform,
+            launch=launch,
+        )
         self.reader = reader
 
     def __getstate__(self) -> dict[str, Any]:
@@ -115,6 +131,7 @@ class BatchDataset(StepDataset[int]):
 
         Where workers of a DataLoader take the steps, give the `step` after the last one that was trained on.
 
+        A run marks whole batches, so that any mesh may go on there: InvalidRequest at another substep.
         In a job of `torch.distributed` every rank calls it: rank 0 marks, and all ranks return or raise.
         Call it once the checkpoint is written, and the files of the dropped ones are deleted. Raises RunTaken
         if another process has opened the run, or somebody has closed it.
@@ -122,7 +139,15 @@ class BatchDataset(StepDataset[int]):
         run = self._own_run()
 
         def step_of_rank() -> int:
-            return int(self.state_dict()["step"]) if step is None else whole_number(step, "step")
+            if step is not None:
+                return whole_number(step, "step")
+            state = self.state_dict()
+            if state["substep"]:
+                raise InvalidRequest(
+                    f"Checkpoint `{name}` is in the midst of batch {state['step']:,}, at its substep "
+                    f"{state['substep']} of {self.reader.remap.substeps}. Mark one after a whole batch."
+                )
+            return int(state["step"])
 
         after = run.agree_on(step_of_rank)
         run.apply(lambda own: own.checkpoint(name, after, keep))
@@ -138,18 +163,23 @@ class BatchDataset(StepDataset[int]):
 
         def step_of_rank() -> int:
             step = run.held_steps.step_of(name)
-            load(self.source.state(step))
+            load(self.reader.state(step))
             return step
 
         run.agree_on(step_of_rank)
         run.apply(lambda own: own.rolled_back(name))
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """As `StepDataset.load_state_dict`; raises CheckpointDropped for a step that its run dropped."""
+        """As `StepDataset.load_state_dict`; raises CheckpointDropped for a step that its run dropped.
+
+        Where several batches are a step, raises InvalidRequest if some would be left over before `stop`.
+        """
         if self._run is not None and get_worker_info() is None:
             step = state.get("step") if isinstance(state, Mapping) else None
             if isinstance(step, int):  # a step that was dropped may be gone
-                self._run.held_steps.require(step)
+                self._run.held_steps.require(step, state.get("run"))
+        if get_worker_info() is None:
+            self.reader.remap.require_whole_steps(self.source.offset_of(state), self.stop)
         super().load_state_dict(state)
 
     def close_run(self) -> None:

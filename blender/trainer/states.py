@@ -16,22 +16,24 @@ class StateKind:
     source: str
     """What the sentences call the source, such as `a blend`."""
     fields: tuple[str, ...]
+    earlier: tuple[str, ...] | None = None
+    """The fields of states that earlier versions wrote."""
 
     def require(self, state: object) -> Mapping[str, Any]:
-        """`state`, if it has these fields and no other; raises InvalidRequest, which describes it."""
+        """`state`, if it has all fields of a version and no other; else raises InvalidRequest about it."""
         if not isinstance(state, Mapping):
             raise self.fault(f"it is of type `{type(state).__name__}`")
         names = [str(name) for name in state]
-        if sorted(names) == sorted(self.fields):
+        if self._has_fields(names):
             return state
         for name, part in state.items():
-            if isinstance(part, Mapping) and sorted(map(str, part)) == sorted(self.fields):
+            if isinstance(part, Mapping) and self._has_fields(map(str, part)):
                 raise InvalidRequest(
                     f"This is not the state of a reader of {self.source}, but it holds one as `{name}`. Load "
                     f"that part: `load_state_dict(state[{name!r}])`."
                 )
         for other in KINDS:
-            if other is not self and sorted(names) == sorted(other.fields):
+            if other is not self and other._has_fields(names):
                 raise InvalidRequest(
                     f"This is not the state of a reader of {self.source}, but of {other.source}. Open "
                     f"{other.source} with it, or start without it."
@@ -46,6 +48,10 @@ class StateKind:
             "returned and no more."
         )
 
+    def _has_fields(self, names: Iterable[str]) -> bool:
+        own = sorted(names)
+        return own == sorted(self.fields) or (self.earlier is not None and own == sorted(self.earlier))
+
     def fault(self, reason: str) -> InvalidRequest:
         """The error about anything but a state."""
         return InvalidRequest(
@@ -54,7 +60,11 @@ class StateKind:
 
 
 BLEND = StateKind("a blend", ("blend", "offset"))
-DURABLE_BATCHES = StateKind("durable batches", ("namespace", "step", "content"))
+DURABLE_BATCHES = StateKind(
+    "durable batches",
+    ("namespace", "step", "substep", "dp", "run", "content"),
+    earlier=("namespace", "step", "content"),
+)
 KINDS = (BLEND, DURABLE_BATCHES)
 
 

@@ -59,8 +59,9 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
         self._first = self._offset = whole_number(offset, "offset")
         if self.stop is not None and self.stop < self._first:
             raise InvalidRequest(
-                f"`stop` is {self.stop:,} and `offset` is {self._first:,}, so there is no step to read. "
-                "`stop` is the step after the last one, not a number of steps. Give at least `offset`."
+                f"`stop` is {source.name_of(self.stop)} and `offset` {source.name_of(self._first)}, so there "
+                "is no step to read. `stop` is the step after the last one, not a number of steps. Give at "
+                "least `offset`."
             )
         self._launch = launch
         self._workers = WorkerLoops(self._first)
@@ -79,7 +80,7 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
 
     def __len__(self) -> int:
         end = self.source.end() if self.stop is None else self.stop
-        return max(0, end - self._first)
+        return max(0, end - self._first) // self.source.stride
 
     def __getitem__(self, index: Any) -> Any:
         raise TypeError(
@@ -131,8 +132,8 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
             self._workers.require_none()
             if number != self._latest:
                 raise InvalidRequest(
-                    f"Another loop over this dataset has begun, and is at step {self._offset:,}. Each step "
-                    "comes once: go on with that loop, or give each loop a dataset of its own."
+                    f"Another loop over this dataset has begun, and is at {self._name}. Each step comes "
+                    "once: go on with that loop, or give each loop a dataset of its own."
                 )
             self._offset = offset
             self._workers.reach(offset)
@@ -141,7 +142,7 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
             yield take
             if start == self._offset > self._first:
                 warnings.warn(
-                    f"This loop read no step: a loop begins where the last one ended, and step {start:,} is "
+                    f"This loop read no step: a loop begins where the last one ended, and {self._name} is "
                     "the end. For another epoch load the state of the first step, which `state_dict()` gives "
                     "before the first loop, or make a new dataset.",
                     stacklevel=3,
@@ -150,15 +151,15 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
             self._loops -= 1
 
     def steps_from(self, first: int, stride: int = 1) -> Iterator[tuple[int, Any]]:
-        """The item of every `stride`-th step from `first` on, with the step after it."""
+        """The item of every `stride`-th step from `first` on, with the offset of the step after it."""
         if self.stop is not None and first >= self.stop:
             return
         steps = None if self.stop is None else self.stop - first
-        for step in self.source.read(StepRange(first, steps, stride), self.share):
-            yield step.offset + 1, self.transform(step)
+        for step in self.source.read(StepRange(first, steps, stride * self.source.stride), self.share):
+            yield self.source.offset_after(step), self.transform(step)
 
     def steps_dealt(self, first: int, stride: int, start: int) -> Iterator[tuple[int, Any]]:
-        """As `steps_from`, in one of `stride` workers of a loop that begins at step `start`."""
+        """As `steps_from`, in one of `stride` workers of a loop that begins at offset `start`."""
         steps = self.steps_from(first, stride)
         try:
             step = next(steps, None)
@@ -200,16 +201,21 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
         offset = self.source.offset_of(state)
         if self._loops:
             raise InvalidRequest(
-                f"An iteration is under way, at step {self._offset:,}, and would go on as before. "
+                f"An iteration is under way, at {self._name}, and would go on as before. "
                 "Leave the loop or close its iterator, load the state, and begin a new iteration."
             )
         if self.stop is not None and offset > self.stop:
             raise InvalidRequest(
-                f"The state is at step {offset:,}, and the dataset ends at `stop` {self.stop:,}. Give a "
-                "later `stop`."
+                f"The state is at {self.source.name_of(offset)}, and the dataset ends before "
+                f"{self.source.name_of(self.stop)}. Give a later `stop`."
             )
         self._first, self._offset = min(self._first, offset), offset
         self._workers.start(offset)
+
+    @property
+    def _name(self) -> str:
+        """The next step in a sentence."""
+        return self.source.name_of(self._offset)
 
     def _items(self) -> Iterator[Any]:
         with self.loop() as take:
@@ -226,14 +232,14 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
             start = NEVER  # the loop goes on
         else:
             self._after_last = start or 0
-            self._offset = self._after_last + number
+            self._offset = self._after_last + number * self.source.stride
         self._has_own_state = False
 
         def items() -> Iterator[Any]:  # torch ends a worker whose iteration raises before its first item
             if start is None:
                 raise StepsOfWorkers
             for offset, batch in self.steps_dealt(self._offset, stride, start):
-                self._after_last, self._offset = offset, offset - 1 + stride
+                self._after_last, self._offset = offset, offset + (stride - 1) * self.source.stride
                 yield batch
 
         return items()

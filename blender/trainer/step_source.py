@@ -31,9 +31,20 @@ class StepSource(ABC, Generic[Share]):
     id: str
     """Sources of the same id have the same steps."""
 
+    stride: int = 1
+    """The difference between the offsets of neighboring steps."""
+
     @abstractmethod
     def read(self, steps: StepRange, share: Share) -> Iterator[Step]:
         """The steps of a range in order; raises EndOfData after the last one, if the range has more."""
+
+    def offset_after(self, step: Step) -> int:
+        """The offset of the step after one that was read."""
+        return step.offset + self.stride
+
+    def name_of(self, offset: int) -> str:
+        """A step in a sentence."""
+        return f"step {offset:,}"
 
     def end(self) -> int:
         """The step after the last one; raises UnknownLength if there is none, or nobody knows it yet."""

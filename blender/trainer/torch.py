@@ -192,7 +192,8 @@ class _Numbered(IterableDataset[tuple[int, Any]]):
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         worker = get_worker_info()
         assert worker is not None
-        return self._dataset.steps_dealt(self._first + worker.id, worker.num_workers, self._first)
+        first = self._first + worker.id * self._dataset.source.stride
+        return self._dataset.steps_dealt(first, worker.num_workers, self._first)
 
 
 class _GpuCopies:

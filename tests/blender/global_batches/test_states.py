@@ -29,7 +29,8 @@ def test_a_state_taken_in_the_midst_of_a_log_is_loaded_when_it_is_longer(
         states.append(BatchReader(uri).state(number))
         lane.put(batch(number))
     assert len({state["content"] for state in states}) == 40
-    assert states[0] == {"namespace": BatchReader(uri).id, "step": 0, "content": 32 * "0"}
+    of_start = {"step": 0, "substep": 0, "dp": 1, "run": None, "content": 32 * "0"}
+    assert states[0] == {"namespace": BatchReader(uri).id, **of_start}
     reader = BatchReader(uri)
     for number in [*range(40), 39, 8, 7, 9, 0]:
         assert reader.state(number) == states[number]
@@ -78,13 +79,28 @@ def test_a_state_of_another_history_is_refused(tmp_path: Path) -> None:
         {"namespace": "x", "step": 3, "content": 32 * "z"},
         {"namespace": "x", "step": 3, "content": 31 * "0"},
         {"namespace": "x", "step": 3, "content": 7},
+        {"namespace": "x", "step": 3, "substep": 0, "dp": 1, "run": 3, "content": 32 * "0"},
+        {"namespace": "x", "step": 3, "substep": -1, "dp": 1, "run": None, "content": 32 * "0"},
+        {"namespace": "x", "step": 3, "substep": 0, "run": None, "content": 32 * "0"},
     ],
 )
 def test_what_is_not_a_state_is_refused_in_a_sentence(tmp_path: Path, state: Any) -> None:
-    with pytest.raises(InvalidRequest, match=r"not the state of a reader|`step` is"):
+    with pytest.raises(InvalidRequest, match=r"not the state of a reader|`(sub)?step` is"):
         BatchReader(new_namespace(tmp_path)).offset_of(state)
 
 
 def test_a_state_ahead_of_the_log_is_not_given(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match=r"state of step 5 was asked for, and .* has 4 steps"):
         BatchReader(written(tmp_path, 4)).state(5)
+
+
+def test_a_state_that_an_earlier_version_wrote_is_loaded_by_any_mesh(tmp_path: Path) -> None:
+    uri = written(tmp_path, 4, Mesh(dp=2))
+    reader = BatchReader(uri)
+    state = reader.state(3)
+    earlier = {name: state[name] for name in ("namespace", "step", "content")}
+    assert reader.position_of(earlier) == (3, 0)
+    assert BatchReader(uri, Mesh(), accumulate=2).position_of(earlier) == (3, 0)
+    assert BatchReader(uri, Mesh(dp=4), accept_batch_change=True).offset_of(earlier) == 3
+    with pytest.raises(InvalidRequest, match=r"besides .* which this version of the package does not know"):
+        reader.offset_of({**state, "epoch": 1})

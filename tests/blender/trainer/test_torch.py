@@ -493,7 +493,9 @@ def test_a_dataset_refuses_a_state_while_a_plain_loop_reads_it(local: BlendHandl
 
 
 def test_a_stop_before_the_offset_is_refused(blend: BlendHandle) -> None:
-    with pytest.raises(InvalidRequest, match="`stop` is 3 and `offset` is 5, so there is no step to read"):
+    with pytest.raises(
+        InvalidRequest, match="`stop` is step 3 and `offset` step 5, so there is no step to read"
+    ):
         BlendDataset(blend, offset=5, stop=3)
     assert list(BlendDataset(blend, offset=5, stop=5)) == []  # as after the last step of a run
 
@@ -516,7 +518,7 @@ def test_a_state_behind_the_stop_is_refused(blend: BlendHandle) -> None:
     dataset = BlendDataset(blend, stop=7)
     dataset.load_state_dict({"blend": blend.id, "offset": 7})
     assert list(dataset) == []
-    with pytest.raises(InvalidRequest, match=r"at step 9, and the dataset ends at `stop` 7. Give a later"):
+    with pytest.raises(InvalidRequest, match=r"at step 9, and the dataset ends before step 7. Give a later"):
         dataset.load_state_dict({"blend": blend.id, "offset": 9})
 
 
