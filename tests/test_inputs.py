@@ -30,11 +30,13 @@ from tests.ingest.remote.web_server import WebServer, serving_files
 ROOT = Path(__file__).parents[1]
 FACTORY = [sys.executable, "-c", "from factory.cli.entry import main; main()"]
 DATASETS = """\
-datasets:
-  - {{name: web, kind: prose, format: jsonl, paths: "{bucket}/web/**/*.jsonl", text: text, key: id, {rounds}}}
-  - {{name: hub, kind: prose, format: parquet, paths: "{hub}", text: text, key: id, {rounds}}}
-  - {{name: books, kind: prose, format: jsonl, paths: "{books}/b.jsonl.gz", text: text, key: id, {rounds}}}
+  - {{name: {group}_web, format: jsonl, paths: "{bucket}/web/**/*.jsonl", {fields}}}
+  - {{name: {group}_hub, format: parquet, paths: "{hub}", {fields}}}
+  - {{name: {group}_books, format: jsonl, paths: "{books}/b.jsonl.gz", {fields}}}
 """
+FIELDS = (
+    "group: {group}, kind: prose, text: text, key: id, rules: [word_count], limits: {{word_count: [1, 1000]}}"
+)
 FAILING = """\
 datasets:
   - {name: bucket, kind: prose, format: jsonl, paths: "s3://bucket", text: text}
@@ -43,7 +45,8 @@ datasets:
 BOOKS = """\
   - {{name: books, kind: prose, format: jsonl, paths: "{address}", text: text}}
 """
-ROUNDS = "rules: [word_count], limits: {word_count: [1, 100000]}"
+
+ZLIB = (b"x\x01", b"x\x5e", b"x\x9c", b"x\xda")
 
 pytestmark = [pytest.mark.slow, pytest.mark.process, pytest.mark.long, pytest.mark.timeout(1_800)]
 
@@ -132,22 +135,33 @@ def test_remote_files_give_the_tables_of_a_folder(
         "remote": ("s3://corpus", "hf://datasets/owner/name@main", f"{web.address}/locked"),
         "local": (str(corpus), str(corpus / "name"), str(corpus / "books")),
     }
-    for lake, (bucket, hub, books) in places.items():
-        text = DATASETS.format(bucket=bucket, hub=hub, books=books, rounds=ROUNDS)
-        (tmp_path / f"{lake}.yaml").write_text(text)
-    run(tmp_path, "remote", environment, kill=True)
-    run(tmp_path, "remote", environment)
-    run(tmp_path, "local", environment)
-    remote, local = (contents(tmp_path / lake) for lake in places)
-    local.pop("registered.hub")  # the Parquet file stays where it is, if it is on the storage of the lake
-    assert remote == local
-    assert {"packed.web", "packed.hub", "packed.books"} <= remote.keys()
+    datasets = [
+        DATASETS.format(group=group, bucket=bucket, hub=hub, books=books, fields=FIELDS.format(group=group))
+        for group, (bucket, hub, books) in places.items()
+    ]
+    (tmp_path / "lake.yaml").write_text("".join(["datasets:\n", *datasets]))
+    run(tmp_path, "lake", environment, kill=True)
+    run(tmp_path, "lake", environment)
+    tables = {group: contents_of_group(tmp_path / "lake", group) for group in places}
+    tables["local"].pop("registered.hub")  # the Parquet file stays, if it is on the storage of the lake
+    assert tables["remote"] == tables["local"]
+    assert {"packed.web", "packed.hub", "packed.books"} <= tables["remote"].keys()
     n_requests = sum(web.requests.values())
-    assert "0 tables made" in run(tmp_path, "remote", environment)
+    assert "0 tables made" in run(tmp_path, "lake", environment)
     assert sum(web.requests.values()) - n_requests < 20  # states, and no text
-    assert written_secrets(tmp_path / "remote", store.secret, web.password, web.token) == []
-    assert store.secret not in (tmp_path / "remote.log").read_text()
-    assert "hush" not in (tmp_path / "remote.log").read_text()
+    assert written_secrets(tmp_path / "lake", store.secret, web.password, web.token) == []
+    assert store.secret not in (tmp_path / "lake.log").read_text()
+    assert "hush" not in (tmp_path / "lake.log").read_text()
+
+
+def contents_of_group(home: Path, group: str) -> dict[str, str]:
+    """Return the content of each table of the datasets of a group, by its name without the group's."""
+    tables = {name: content for name, content in contents(home).items() if f".{group}_" in name}
+    return {
+        name.replace(f"{group}_", ""): content
+        for name, content in tables.items()
+        if not name.startswith("dedup.")  # its rows name the datasets
+    }
 
 
 def written_secrets(folder: Path, *secrets: str) -> list[Path]:
@@ -158,18 +172,18 @@ def written_secrets(folder: Path, *secrets: str) -> list[Path]:
 
 
 def contents_of(path: Path) -> bytes:
-    """Return the bytes of a file, with those that a Parquet file or a database keeps compressed."""
+    """Return the bytes of a file, with the text that a Parquet file or a database compresses."""
     content = path.read_bytes()
     if path.suffix == ".parquet":
-        content += repr(pq.read_table(path).to_pylist()).encode()
+        content += repr(pq.ParquetFile(path).read().to_pylist()).encode()
     if content.startswith(b"SQLite format"):
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
             for (table,) in database.execute(
                 "SELECT name FROM sqlite_master WHERE type = 'table'"
             ).fetchall():
                 for row in database.execute(f'SELECT * FROM "{table}"'):
-                    blobs = (zlib.decompress(cell) for cell in row if str(cell)[:4] == r"b'x\x")
-                    content += b"".join([repr(row).encode(), *blobs])
+                    blobs = [cell for cell in row if isinstance(cell, bytes) and cell.startswith(ZLIB)]
+                    content += b"".join([repr(row).encode(), *map(zlib.decompress, blobs)])
     return content
 
 
