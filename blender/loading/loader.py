@@ -25,7 +25,7 @@ from blender.loading.roles.source_loader import SourceLoader
 from blender.loading.run_planner import RunPlanner
 from blender.loading.runtime.threads import Mailbox
 from blender.loading.spec import LoadingSpec
-from blender.loading.tree import ClientPlaceTree, Consumer
+from blender.loading.tree import Consumer
 from blender.opened.blend import Blend
 from blender.spec.ranks import WHOLE_STEP
 from blender.spec.step_range import StepRange
@@ -55,7 +55,6 @@ class Loader(Generic[Encoded]):
         ahead: int = 1,
         memory_bytes: int = MEMORY_BYTES,
         for_late: bool = True,
-        tree: ClientPlaceTree | None = None,
     ) -> None:
         """Raises InvalidRequest for another blend, a spec that cannot be planned, and buckets it lacks."""
         self.blend, self.spec, self._ahead = blend, spec, ahead
@@ -68,9 +67,8 @@ class Loader(Generic[Encoded]):
             ahead=ahead,
             memory_bytes=memory_bytes,
             for_late=for_late,
-            tree=tree,
         )
-        planner = RunPlanner(Planner(blend, spec, tree))
+        planner = RunPlanner(Planner(blend, spec))
         self.first_plan = planner.first
         self.buckets = (
             tuple(range(self.first_plan.buckets)) if buckets is None else tuple(sorted(set(buckets)))

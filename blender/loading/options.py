@@ -48,6 +48,7 @@ def add_spec_options(add: Callable[..., None], positive: Callable[[str], int]) -
         "--model", "the model, whose FLOPs are the costs: hidden, layers, ffn, kv, topk, gated, causal", MODEL
     )
     add("--strategy", "llm, plain, or your own module:function", "llm")
+    add("--tree", "the places of ranks: a function of yours of the mesh, module:function", "")
     add("--microbatches", "microbatches of a bucket in a step", 1, positive)
     add("--barrier", "where ranks wait: step, microbatch or pipeline; by default pipeline if pp > 1")
     add("--limit", "the most tokens of a microbatch", kind=positive)

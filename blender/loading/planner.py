@@ -21,6 +21,7 @@ from blender.loading.plan import Plan
 from blender.loading.spec import LoadingSpec
 from blender.loading.strategies import strategy
 from blender.loading.tree import LEVELS, ClientPlaceTree
+from blender.named_function import named_function
 from blender.opened.blend import Blend
 from factory.errors import FactoryError, first_line
 from factory.settings import Settings
@@ -32,14 +33,14 @@ Ints = npt.NDArray[np.int64]
 class Planner:
     """Plans a spec of an open blend; safe for many threads."""
 
-    def __init__(self, blend: Blend, spec: LoadingSpec, tree: ClientPlaceTree | None = None) -> None:
-        """`tree` overrides the places of ranks; raises InvalidRequest for a spec of another blend."""
+    def __init__(self, blend: Blend, spec: LoadingSpec) -> None:
+        """Raises InvalidRequest for a spec of another blend, a strategy or a tree that cannot be imported."""
         if spec.blend != blend.id:
             raise InvalidRequest(
                 f"The spec plans blend {spec.blend}, and blend {blend.id} was opened. Open that one."
             )
         self.spec = spec
-        self.tree = tree or ClientPlaceTree(spec.mesh)
+        self.tree = tree_of(spec)
         self._strategy = strategy(spec.strategy)
         self._buffer = Buffer(blend)
 
@@ -136,6 +137,31 @@ def _copied(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
     except ValueError as error:
         cause = first_line(error)
         raise InvalidRequest(f"`{name}` is not an array ({cause}). Give a number for each row.") from error
+
+
+def tree_of(spec: LoadingSpec) -> ClientPlaceTree:
+    """The places of the ranks of a spec; raises InvalidRequest for a function that gives none."""
+    if not spec.tree:
+        return ClientPlaceTree(spec.mesh)
+    places = named_function(spec.tree, "tree", "a mesh")
+    try:
+        tree = places(spec.mesh)
+        for level in LEVELS:
+            tree.nodes(level)
+    except FactoryError:
+        raise
+    except Exception as error:
+        raise InvalidRequest(
+            f"The tree `{spec.tree}` failed on mesh {spec.mesh} ({type(error).__name__}: "
+            f"{first_line(error)}). Correct its function: it takes a mesh and returns a `ClientPlaceTree`."
+        ) from error
+    if not isinstance(tree, ClientPlaceTree) or tree.mesh != spec.mesh:
+        of_mesh = getattr(tree, "mesh", None)
+        raise InvalidRequest(
+            f"The tree `{spec.tree}` is a {type(tree).__name__} of mesh {of_mesh}, and the spec has mesh "
+            f"{spec.mesh}. Return a `ClientPlaceTree` of the mesh that the function is given."
+        )
+    return tree
 
 
 def open_planner(spec: LoadingSpec, settings: Settings | None = None) -> Planner:

@@ -47,6 +47,7 @@ def _serve(given: list[str], shutdown: ShutdownSignal) -> int:
         model=options.model,
         broadcast=options.broadcast,
         strategy=options.strategy,
+        tree=options.tree,
         microbatches=options.microbatches,
         barrier=options.barrier,
         limit=options.limit,

@@ -43,6 +43,9 @@ class LoadingSpec(BaseModel):
     """The model, whose costs decide a plan."""
     strategy: str = "llm"
     """A strategy of `blender.loading.strategies`, or one of your own as `module:function`."""
+    tree: str = ""
+    """A function of the mesh as `module:function`, which gives the `ClientPlaceTree` of its ranks; empty for
+    the levels of the mesh."""
     microbatches: int = Field(1, ge=1, le=MOST_BINS)
     """Microbatches of a bucket in a step."""
     limit: int | None = Field(None, ge=1, le=MOST)

@@ -54,6 +54,9 @@ def plan(
         typer.Option(min=1, help="Neighboring buckets that are balanced as one; by default all at once."),
     ] = None,
     strategy: Annotated[str, typer.Option(help="llm, plain, or your own module:function.")] = "llm",
+    tree: Annotated[
+        str, typer.Option(help="The places of ranks: a function of yours of the mesh, module:function.")
+    ] = "",
     broadcast: Annotated[
         str, typer.Option(help="Axes on which the first rank reads for the others: tp, tp/4, or none.")
     ] = BROADCAST,
@@ -89,6 +92,7 @@ def plan(
         model=model,
         broadcast=broadcast,
         strategy=strategy,
+        tree=tree,
         microbatches=microbatches,
         limit=limit,
         equal_counts=not ragged,

@@ -142,6 +142,9 @@ def test_a_picture_is_drawn_as_text(lake: tuple[Path, str], language: str, begin
         (["--strategy", "os:getcwd"], "Strategy `os:getcwd` failed on step 0 (TypeError: "),
         (["--strategy", ":f"], "The strategy `:f` cannot be imported (ValueError: Empty module name)"),
         (["--strategy", "plain", "--limit", "8"], "as given fill a microbatch with"),
+        (["--tree", "os:path"], "The tree `os:path` is a module. Name a function of a mesh"),
+        (["--tree", "os:abort_"], "The tree `os:abort_` cannot be imported (AttributeError: "),
+        (["--tree", "os:fspath"], "The tree `os:fspath` failed on mesh pp=1,dp=1,cp=1,tp=1 (TypeError: "),
     ],
 )
 def test_wrong_input_is_refused_in_a_sentence(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -164,6 +165,14 @@ class Other(ClientPlaceTree):
     """The tree of a machine whose strategy plans otherwise from step 5 on."""
 
 
+TREE = ClientPlaceTree
+"""The tree of the constructor that starts next."""
+
+
+def tree_of_machine(mesh: Mesh) -> ClientPlaceTree:
+    return TREE(mesh)
+
+
 def other_from_5(step: Any, tree: ClientPlaceTree, spec: LoadingSpec) -> Plan:
     differs = isinstance(tree, Other) and step.offset >= 5
     return plain(step, tree, spec) if differs else llm_balance(step, tree, spec)
@@ -174,12 +183,14 @@ def other_from_5(step: Any, tree: ClientPlaceTree, spec: LoadingSpec) -> Plan:
     "`run_planner` refuses a strategy that changes its readers or plans a step in two ways, and ranks "
     "compare hashes."
 )
-def test_plans_of_the_step_at_which_a_run_begins_are_compared(shared_lake: Settings, blend: str) -> None:
-    blends, spec = open_blends(shared_lake), spec_of(blend, strategy=f"{__name__}:other_from_5")
-    loaders = [
-        Loader(blends.open(blend), spec, messages, len, buckets=buckets, tree=tree)
-        for buckets, tree in (([0, 1], ClientPlaceTree(spec.mesh)), ([2, 3], Other(spec.mesh)))
-    ]
+def test_plans_of_the_step_at_which_a_run_begins_are_compared(
+    shared_lake: Settings, blend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    functions = {"strategy": f"{__name__}:other_from_5", "tree": f"{__name__}:tree_of_machine"}
+    blends, spec, loaders = open_blends(shared_lake), spec_of(blend, **functions), []
+    for buckets, tree in (([0, 1], ClientPlaceTree), ([2, 3], Other)):
+        monkeypatch.setattr(sys.modules[__name__], "TREE", tree)
+        loaders.append(Loader(blends.open(blend), spec, messages, len, buckets=buckets))
     with ExitStack() as stack:
         for loader in loaders:
             stack.callback(loader.close)
