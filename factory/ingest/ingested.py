@@ -34,7 +34,8 @@ class Registered:
 class Ingested:
     """The documents of an input (`RAW`) and its rejected records (`REJECTED`), from one persisted `scan`.
 
-    `empty` means that there was no file to read, `of_many_records` that a file may hold several documents,
+    `again` has the rows of parts that were read again, because they began inside a record. `empty` means that
+    there was no file to read, `of_many_records` that a file may hold several documents,
     `of_frame` that the input is a DataFrame, so that only a run tells whether it has rows.
     `registered` replaces `documents` for files that can stay where they are; `rewritten` has the reason for
     every other Parquet file. A run that publishes the documents fails if more than the share `max_rejected`
@@ -47,6 +48,7 @@ class Ingested:
     documents: DataFrame
     rejected: DataFrame
     scan: DataFrame
+    again: DataFrame | None = None
     empty: bool = False
     of_many_records: bool = True
     of_frame: bool = False
@@ -105,3 +107,5 @@ class Ingested:
     def release(self) -> None:
         """Free the persisted rows; later use of the DataFrames reads the input again."""
         self.scan.unpersist()
+        if self.again is not None:
+            self.again.unpersist()

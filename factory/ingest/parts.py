@@ -6,20 +6,28 @@ The parts of a file follow from its size alone, so that its rows are the same on
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import pairwise
+from functools import partial
+from itertools import groupby, pairwise
 
+import pyarrow as pa
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from factory.ingest.listing import Work
+from factory.ingest.listing import Work, as_table
+from spark_udfs.ingest.files import key_of
+from spark_udfs.ingest.markup import Markup
 from spark_udfs.ingest.part_numbers import NUMBERED, OF_NUMBERS, whole_numbers
 from spark_udfs.ingest.place import FilePart, FileState, Place
 from spark_udfs.ingest.registry import READERS
 from spark_udfs.ingest.remote.files import RemoteFiles
+from spark_udfs.ingest.reread import FILES, read_again
+from spark_udfs.ingest.rows import SCAN
 
 PART_BYTES = 64 << 20  # at most
 N_THREADS = 16  # that ask stores for states
@@ -71,6 +79,48 @@ def _borders(n_bytes: int, part_bytes: int) -> list[int]:
 def has_own_numbers(files: Work) -> bool:
     """Whether the rows of an item have numbers of lines of its part."""
     return files.part is not None and READERS[files.format].numbers_of_part
+
+
+def has_borders(files: Work) -> bool:
+    """Whether the borders of a part must be compared with the part before it."""
+    return files.part is not None and READERS[files.format].borders
+
+
+def parts_read_again(
+    scan: DataFrame, work: Iterable[Work], options: object, markup: Markup
+) -> tuple[DataFrame, DataFrame]:
+    """Return a scan with the records of parts that had to be read again in place of theirs, and these alone.
+
+    `work` are the items of the scan. Read again are parts that began inside a record.
+    """
+    borders = (
+        scan.where("doc_id IS NULL")
+        .groupBy("source", "file")
+        .agg(F.collect_list(F.struct("part_at", "row", "n_bytes")).alias("borders"))
+    )
+    files = scan.sparkSession.createDataFrame(files_with_parts(work), from_arrow_schema(FILES))
+    again = (
+        files.join(borders, ["source", "file"])
+        .mapInArrow(partial(read_again, options=options, markup=markup), from_arrow_schema(SCAN))
+        .persist(StorageLevel.MEMORY_AND_DISK)
+    )
+    replaced_parts = again.where("doc_id IS NULL").select("source", "file", "part_at")
+    rows = scan.where("doc_id IS NOT NULL").join(
+        F.broadcast(replaced_parts), ["source", "file", "part_at"], "left_anti"
+    )
+    return rows.unionByName(again.where("doc_id IS NOT NULL")), again
+
+
+def files_with_parts(work: Iterable[Work]) -> pa.Table:
+    """Return the files of parts with borders as rows of `FILES`, from items in the order of the parts."""
+    items = (files for files in work if has_borders(files))
+    by_file = [list(parts) for _, parts in groupby(items, lambda files: (files.place, files.names))]
+    table = as_table(replace(parts[0], part=None) for parts in by_file)
+    keys = [key_of(os.fsdecode(parts[0].names[0])) for parts in by_file]
+    pickles = [pickle.dumps([files.part for files in parts]) for parts in by_file]
+    return table.append_column("file", pa.array(keys, pa.string())).append_column(
+        "parts", pa.array(pickles, pa.binary())
+    )
 
 
 def with_numbers_of_files(scan: DataFrame) -> DataFrame:

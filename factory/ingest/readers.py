@@ -34,7 +34,14 @@ from factory.ingest.left_out import endings_excluded, endings_left_out
 from factory.ingest.licenses import license_of
 from factory.ingest.listing import UNWANTED, Work, as_table, first_names
 from factory.ingest.overlapping_paths import refuse_overlap
-from factory.ingest.parts import PART_BYTES, has_own_numbers, in_parts, with_numbers_of_files
+from factory.ingest.parts import (
+    PART_BYTES,
+    has_borders,
+    has_own_numbers,
+    in_parts,
+    parts_read_again,
+    with_numbers_of_files,
+)
 from factory.ingest.registering import registering
 from factory.ingest.repeated import Resolve, first_of_each_key, latest_captures
 from factory.ingest.state import listing
@@ -337,7 +344,11 @@ class Ingests:
             )
             .persist(StorageLevel.MEMORY_AND_DISK)
         )
-        rows = with_numbers_of_files(scan) if any(map(has_own_numbers, items)) else scan
+        rows, again = scan, None
+        if any(map(has_own_numbers, items)):
+            rows = with_numbers_of_files(scan)
+        elif any(map(has_borders, items)):
+            rows, again = parts_read_again(scan, items, options, markup)
         documents = rows.where(F.col("reason").isNull())
         rejected = rows.where(F.col("reason").isNotNull()).select(REJECTED.names)
         for resolve_repeated in resolve:
@@ -352,6 +363,7 @@ class Ingests:
             documents=documents.select(RAW.names),
             rejected=rejected,
             scan=scan,
+            again=again,
             empty=listed.num_rows == 0,
             of_many_records=of_many_records,
             registered=registered,

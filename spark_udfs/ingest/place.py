@@ -44,11 +44,15 @@ class FileState(NamedTuple):
 
 
 class FilePart(NamedTuple):
-    """A range of bytes that one task reads, of a file that was listed with a state."""
+    """A range of bytes that one task reads, of a file that was listed with a state.
+
+    `start` is the place of its first record, once the part before it has been read.
+    """
 
     begin: int
     end: int
     state: FileState
+    start: int | None = None
 
     @property
     def share(self) -> float:

@@ -19,16 +19,8 @@ from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import Origin, Row
 from spark_udfs.ingest.warc import warc_file
 
-_WARCS = (
-    "warc",
-    "warc.gz",
-    "warc.zst",
-    "wet",
-    "wet.gz",
-    "wet.zst",
-    "arc",
-    "arc.gz",
-)  # of ARC the reader says how to convert it
+_ARCS = ("arc", "arc.gz")  # the reader says how to convert them
+_WARCS = ("warc", "warc.gz", "warc.zst", "wet", "wet.gz", "wet.zst", *_ARCS)
 _COMPRESSIONS = ("gz", "zst", "bz2", "xz")
 _JSON_LINES = (  # `.json` alone may be anything; a compressed one is an export of records
     *("jsonl", "ndjson"),
@@ -47,7 +39,8 @@ class FileReader:
     give its fields; one object of it reaches the workers in each scan. `of_text` reads the text of a document
     of another dataset, with its key and address, in place of a file. The texts of a reader `of_pages` are the
     main texts of pages, so they are never rejected as markup. A reader reads a part alone of files of a place
-    with names that are `in_parts`; if their records are lines, the rows of parts have `numbers_of_part`.
+    with names that are `in_parts`; if their records are lines, the rows of parts have `numbers_of_part`, and
+    if a walk alone finds their records, parts have `borders`.
     """
 
     rows_of: Callable[[Input, Any], Iterator[Row]]
@@ -58,6 +51,7 @@ class FileReader:
     of_pages: bool = False
     in_parts: Callable[[Place, str], bool] = lambda _place, _name: False
     numbers_of_part: bool = False
+    borders: bool = False
 
 
 def _without_options(rows_of: Callable[[Input], Iterator[Row]]) -> Callable[[Input, Any], Iterator[Row]]:
@@ -102,7 +96,13 @@ READERS: dict[str, FileReader] = {  # in the order in which formats are guessed
         numbers_of_part=True,
     ),
     "warc": FileReader(
-        warc_file, many_records=True, patterns=_endings(*_WARCS), options=WebPages, of_pages=True
+        warc_file,
+        many_records=True,
+        patterns=_endings(*_WARCS),
+        options=WebPages,
+        of_pages=True,
+        in_parts=lambda _place, name: not name.lower().endswith(tuple(f".{ending}" for ending in _ARCS)),
+        borders=True,
     ),
     "archive": FileReader(_without_options(archive_file), many_records=True, patterns=_endings(*_ARCHIVES)),
 }

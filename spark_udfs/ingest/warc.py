@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from spark_udfs.ingest.file_types import PLAIN
 from spark_udfs.ingest.files import Input, decode_utf8, opened
 from spark_udfs.ingest.html import WebPages
+from spark_udfs.ingest.part_borders import row_of_borders
 from spark_udfs.ingest.place import size_of
 from spark_udfs.ingest.records import as_column
 from spark_udfs.ingest.rows import BadRecord, Origin, Row, document, rejection
@@ -29,19 +30,27 @@ _MAX_KEY_LETTERS = 1_000
 
 def warc_file(source: Input, options: WebPages) -> Iterator[Row]:
     """Yield one row per record of an archive, and one for each damaged range."""
-    from spark_udfs.ingest.web.warc_records import records  # needs an extra
+    from spark_udfs.ingest.web.warc_records import PartBorders, records, records_of_part  # needs an extra
 
     n_bytes = n_records = 0
+    part, borders = source.part, PartBorders()
     try:
         with opened(source) as file:
             n_bytes = size_of(file)
-            for record in records(file, options.max_bytes):
+            for record in (
+                records(file, options.max_bytes)
+                if part is None
+                else records_of_part(file, options.max_bytes, part, borders)
+            ):
                 n_records += 1
                 yield _row(source, record, options)
-        if not n_records:
+        if part is None and not n_records:
             raise BadRecord("empty", "The file is empty.")
     except BadRecord as bad:
-        yield rejection(source.origin, source.key, bad, n_bytes)
+        borders.end = None
+        yield rejection(source.origin, source.fault_key, bad, n_bytes)
+    if part is not None:
+        yield row_of_borders(source, borders.first, borders.end)
 
 
 def _row(source: Input, record: WarcRecord, options: WebPages) -> Row:

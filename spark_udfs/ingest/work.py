@@ -56,8 +56,8 @@ def read_work(
 
 def _rows(tasks: Iterable[dict[str, Any]], options: object, markup: Markup) -> Iterator[Row]:
     for task in tasks:
-        for source in _inputs(task):
-            yield from _rows_of(source, task["format"], options, markup, iter)
+        for source in inputs_of(task):
+            yield from rows_of_input(source, task["format"], options, markup)
 
 
 def _first_rows(
@@ -72,13 +72,14 @@ def _first_rows(
             yield row
 
     for task in sorted(tasks, key=lambda task: task["number"]):
-        for source in _inputs(task):
+        for source in inputs_of(task):
             if not n_left:
                 return
-            yield from _rows_of(source, task["format"], options, markup, first)
+            yield from rows_of_input(source, task["format"], options, markup, first)
 
 
-def _inputs(task: dict[str, Any]) -> Iterator[Input]:
+def inputs_of(task: dict[str, Any]) -> Iterator[Input]:
+    """Yield the files of a row of `WORK`."""
     origin = Origin(
         source=task["source"],
         repository=task["repository"],
@@ -92,13 +93,14 @@ def _inputs(task: dict[str, Any]) -> Iterator[Input]:
     return (Input(origin, place, name, part=part) for name in task["names"])
 
 
-def _rows_of(
+def rows_of_input(
     source: Input,
     format: str,
     options: object,
     markup: Markup,
-    selection: Callable[[Iterator[Row]], Iterator[Row]],
+    selection: Callable[[Iterator[Row]], Iterator[Row]] = iter,
 ) -> Iterator[Row]:
+    """Yield the rows of a file or a part; the last one of some parts has no id, but facts on the part."""
     reader = READERS[format]
     numbers: list[Row] = []
     every_row = _without_numbers(selection(reader.rows_of(source, options)), numbers)
@@ -118,7 +120,7 @@ def _rows_of(
 
 
 def _without_numbers(rows: Iterator[Row], numbers: list[Row]) -> Iterator[Row]:
-    """Yield the rows but the number of lines of a part, which goes into `numbers`."""
+    """Yield the rows but the last one of a part, which goes into `numbers`."""
     for row in rows:
         if "doc_id" in row:
             yield row

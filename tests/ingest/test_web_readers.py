@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from factory.errors import ConfigurationError
 from factory.ingest.readers import Ingests
@@ -64,6 +65,26 @@ def test_a_web_archive_gives_the_same_rows_on_any_number_of_tasks(
     runs.append(rows(ingests.warc(tmp_path).documents))
     assert runs[0] == runs[1]
     assert len(runs[0]) == 9 * 7 - 8
+
+
+def test_a_large_web_archive_is_read_in_parts_with_the_rows_of_the_whole(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    inner = archive([Fetch(f"http://inner.example/{n}", page(n)) for n in range(90)], gzip=False)
+    fetches = [Fetch(f"http://a.example/{n}", page(n)) for n in range(40)]
+    fetches.insert(20, Fetch("http://a.example/warc", inner, headers={"Content-Type": "application/warc"}))
+    (tmp_path / "a.warc").write_bytes(archive(fetches, gzip=False))
+    whole, in_parts = Ingests(spark), Ingests(spark, part_bytes=40_000)
+    try:
+        whole_file, large_file = (readers.warc(tmp_path) for readers in (whole, in_parts))
+        assert large_file.again is not None
+        assert large_file.again.where("doc_id IS NULL").count()  # parts that began in the inner archive
+        assert rows(large_file.documents) == rows(whole_file.documents)
+        assert rows(large_file.rejected) == rows(whole_file.rejected)
+        assert len(rows(large_file.documents)) == 40
+    finally:
+        whole.release()
+        in_parts.release()
 
 
 def test_html_files_are_read_by_their_endings(ingests: Ingests, tmp_path: Path) -> None:

@@ -40,10 +40,11 @@ class ArchiveFile:
         self._file.seek(begin)
         return self._file.read(n_bytes)
 
-    def places(self, pattern: bytes, begin: int) -> Iterator[int]:
-        """Yield the places of a pattern from `begin` on; every byte is read once."""
-        for first in range(begin, self.size, PIECE_BYTES):
-            piece = self.part(first, first + PIECE_BYTES + len(pattern) - 1)
+    def places(self, pattern: bytes, begin: int, end: int | None = None) -> Iterator[int]:
+        """Yield the places of a pattern from `begin` on, before `end`; every byte is read once."""
+        last = self.size if end is None else end
+        for first in range(begin, last, PIECE_BYTES):
+            piece = self.part(first, min(first + PIECE_BYTES, last) + len(pattern) - 1)
             inside = piece.find(pattern)
             while inside >= 0:
                 yield first + inside

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from spark_udfs.ingest.bounds import MAX_REREADS, most_bytes
+from spark_udfs.ingest.place import FilePart
 from spark_udfs.ingest.rows import BadRecord
 from spark_udfs.ingest.web.archive_file import PIECE_BYTES, ArchiveFile
 from spark_udfs.ingest.web.codings import (
@@ -47,6 +48,17 @@ class WarcRecord:
     trouble: BadRecord | None = None
 
 
+@dataclass
+class PartBorders:
+    """Where the first record of a part begins, None without one, and where the first one behind it does.
+
+    The end is None of a part that was not read to its end.
+    """
+
+    first: int | None = None
+    end: int | None = None
+
+
 def records(opened_file: BinaryIO, max_bytes: int) -> Iterator[WarcRecord]:
     """Yield the records of a file and its damaged ranges, in order; they cover the file up to its padding.
 
@@ -54,10 +66,43 @@ def records(opened_file: BinaryIO, max_bytes: int) -> Iterator[WarcRecord]:
     the file expands too far.
     """
     file = ArchiveFile(opened_file)
+    return _walk(file, _coding_of(file), max_bytes, 0, file.size, PartBorders())
+
+
+def records_of_part(
+    opened_file: BinaryIO, max_bytes: int, part: FilePart, borders: PartBorders
+) -> Iterator[WarcRecord]:
+    """Yield the records that begin in a part, and set the borders of these records.
+
+    The first of them is at `part.start`, or, if that is not known, at the first place that looks like the
+    begin of a record.
+    """
+    file = ArchiveFile(opened_file)
     coding = _coding_of(file)
-    budget = most_bytes(file.size)
-    place = n_bytes_in_vain = 0
-    while place < (file.end_of_data or file.size):
+    end = min(part.end, file.end_of_data or file.size)  # known before a store serves the part
+    start = part.start
+    if start is None:
+        start = _next_start(file, part.begin, coding, end) if part.begin else 0
+    if start >= end:
+        borders.end = part.end
+        return
+    borders.first = start
+    yield from _walk(file, coding, max_bytes, start, part.end, borders)
+
+
+def _walk(
+    file: ArchiveFile,
+    coding: RecordCoding | None,
+    max_bytes: int,
+    begin: int,
+    end: int,
+    borders: PartBorders,
+) -> Iterator[WarcRecord]:
+    """Yield the records and damaged ranges that begin from one place up to another."""
+    budget = most_bytes(end - begin)
+    place, n_bytes_in_vain = begin, 0
+    end_of_data = file.end_of_data or file.size
+    while place < min(end, end_of_data):
         if coding is not None and (length := coding.skippable_length(file, place)):
             place += length
             continue
@@ -66,7 +111,8 @@ def records(opened_file: BinaryIO, max_bytes: int) -> Iterator[WarcRecord]:
             yield WarcRecord(
                 place, file.size - place, Headers({}), b"", BadRecord("corrupt", detail, f"byte {place}")
             )
-            return
+            place = file.size
+            break
         n_read = file.n_read
         if coding is None:
             record = _plain_record(file, place, max_bytes)
@@ -78,6 +124,9 @@ def records(opened_file: BinaryIO, max_bytes: int) -> Iterator[WarcRecord]:
             n_bytes_in_vain += file.n_read - n_read
         yield record
         place = record.offset + record.length
+    while coding is not None and (length := coding.skippable_length(file, place)):
+        place += length
+    borders.end = place if place < end_of_data else file.size
 
 
 def record_at(opened_file: BinaryIO, offset: int, length: int) -> bytes:
@@ -114,16 +163,19 @@ def _damaged(begin: int, end: int, size: int, coding: RecordCoding | None) -> Wa
     return WarcRecord(begin, end - begin, Headers({}), b"", BadRecord("corrupt", detail, f"byte {begin}"))
 
 
-def _next_start(file: ArchiveFile, place: int, coding: RecordCoding | None) -> int:
-    """Return where the next record begins, at `place` or behind it; the size of the file if none does."""
+def _next_start(file: ArchiveFile, place: int, coding: RecordCoding | None, end: int | None = None) -> int:
+    """Return where the next record begins, at `place` or behind it; the size of the file if none does.
+
+    With an `end` that is returned if none begins before.
+    """
     n_read = file.n_read
-    for start in file.places(coding.magic if coding else b"WARC/", place):
+    for start in file.places(coding.magic if coding else b"WARC/", place, end):
         probe = file.part(start, start + (coding.probed_bytes if coding else _PROBED_LINE))
         if _START.match(coding.beginning(probe) if coding else probe):
             return start
         if file.n_read - n_read > MAX_REREADS * (file.size + PIECE_BYTES):
             break
-    return file.size
+    return file.size if end is None else end
 
 
 def _member(

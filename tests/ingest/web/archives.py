@@ -69,3 +69,9 @@ def archive(fetches: Sequence[Fetch], *, gzip: bool = True, requests: bool = Fal
 def pages(n: int, **options: bool) -> bytes:
     """An archive of `n` pages, each of its own address."""
     return archive([Fetch(f"http://a.example/{number}", page(number)) for number in range(n)], **options)
+
+
+def text_record(content: bytes, name: str = "a") -> bytes:
+    """An uncompressed record of a text that another program extracted."""
+    head = f"WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Record-ID: <urn:{name}>\r\n"
+    return f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content + b"\r\n\r\n"
