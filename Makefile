@@ -82,7 +82,7 @@ test-pages: dev ## Draw Parquet files of all types and encodings and read them i
 	@$(BIN)/pytest -n 0 -s tests/blender/parquet/test_page_layouts.py $(if $(FILES),--page-files $(FILES))
 
 test-batches: dev ## Run interleavings of durable batches, kill their processes (SEEDS=30000 KILLS=50 SEED=31)
-	@$(BIN)/pytest -n 0 -s --timeout 0 tests/blender/global_batches/log/test_interleavings.py tests/blender/global_batches/test_kills.py tests/engines/test_global_batches.py -k "interleaving or killed" $(if $(SEEDS),--batch-seeds $(SEEDS)) $(if $(KILLS),--batch-kills $(KILLS)) $(if $(SEED),--batch-seed $(SEED))
+	@$(BIN)/pytest -n 0 -s --timeout 0 tests/blender/global_batches/log/test_interleavings.py tests/blender/global_batches/log/test_lifecycle.py tests/blender/global_batches/test_kills.py tests/engines/test_global_batches.py -k "interleaving or killed" $(if $(SEEDS),--batch-seeds $(SEEDS)) $(if $(KILLS),--batch-kills $(KILLS)) $(if $(SEED),--batch-seed $(SEED))
 
 pictures: dev system-packages ## Take the pictures of docs/img from the running UI
 	@$(BIN)/pytest -n 0 tests/ui --pictures docs/img

@@ -40,9 +40,10 @@ class Memory:
         """Store an object, or replace it."""
         self.objects[name] = body
 
-    def delete(self, name: str) -> None:
-        """Remove an object."""
-        self.objects.pop(name, None)
+    def delete(self, names: Sequence[str]) -> None:
+        """Remove objects."""
+        for name in names:
+            self.objects.pop(name, None)
 
     def list(self, prefix: str) -> list[str]:
         """The names that begin with `prefix`."""

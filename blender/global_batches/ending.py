@@ -31,8 +31,10 @@ def finish_lane(
     producer is started again at this moment.
     """
     store = open_store(uri, settings, patience_s=patience_s)
-    state = store.run(log.load(open_namespace(store).client()))
-    names = sorted(state.lanes.keys() - {END})
+    client = open_namespace(store).client()
+    state = store.run(log.load(client))
+    state = store.run(checkpoints.recall(client, state, f"{lane}"))
+    names = sorted({*state.lanes, *state.recalled_lanes} - {END})
     if f"{lane}" not in names:
         listing = ", ".join(f"`{name}`" for name in names)
         remedy = f"Give one of its lanes: {listing}." if names else "It has no lanes yet."

@@ -4,9 +4,14 @@
     limit.wait(sequence=812, holder=lane, require_open=...)       # until it is fewer than 80 steps ahead
 
 Ahead of two things: the oldest step that an open run holds, so that the store holds a bounded number of
-batches (the paper's max lag, section 5.3); and, in assigned order, the step that readers wait for, so that a
+batches (the paper's max lag, section 5.3); and the step that readers wait for, so that in assigned order a
 lane without a producer does not let the others run on. In reinforcement learning it bounds how stale a
 rollout may be.
+
+In arrival order no lane sees the batches that the others have stored and not committed. So each reckons that
+every lane that commits has as many as itself, and looks at the log after each commit of its own and at least
+every second. The log is then ahead by at most `max_lag` and the batches that the other lanes had not
+committed: a share of the room that each saw, so in all at most twice `max_lag` and a batch for each lane.
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ from factory.counted import counted
 from factory.errors import ConfigurationError
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.01, 1.0
+_LOOK_S = 1.0  # in arrival order, so often while other lanes may have committed
 _WARN_S = 60.0
 _LOOKS = 60  # a minute, at the longest pause
 _LOG = logging.getLogger(__name__)
@@ -44,16 +50,21 @@ class LagLimit:
         self._client = namespace.client()
         self._state = LogState()
         self._runs = Runs()
+        self._n_lanes = 1
+        self._looked_s = 0.0
         self._look()
         for name, run in self._runs.open.items():
             self._require_room(name, run)
 
-    def wait(self, sequence: int, holder: Lane, require_open: Callable[[], None]) -> None:
+    def wait(self, sequence: int, holder: Lane, n_lanes: int, require_open: Callable[[], None]) -> None:
         """Wait until a batch of the lane is near enough, or can no longer be committed; `holder` is its lane.
 
-        Raises Stalled at the deadline of the call, with the reason, and the errors of `require_open`.
+        `n_lanes` lanes commit, as far as the writer knows. Raises Stalled at the deadline of the call, with
+        the reason, and the errors of `require_open`.
         """
-        if self._state.lane(self._lane).sequence < holder.sequence:
+        self._n_lanes = n_lanes
+        is_old = self._is_arrival and time.monotonic() - self._looked_s > _LOOK_S
+        if is_old or self._state.lane(self._lane).sequence < holder.sequence:
             self._look()
         n_looks = 0
         pause_s, start_s, is_said = _FIRST_PAUSE_S, time.monotonic(), False
@@ -78,26 +89,23 @@ class LagLimit:
         is_own = (lane.epoch, lane.incarnation) == (holder.epoch, holder.incarnation)
         return is_own and not self._state.is_ended and not self._client.order.has_ended(self._state)
 
+    @property
+    def _is_arrival(self) -> bool:
+        return not isinstance(self._client.order, Assigned)
+
     def _step(self, sequence: int) -> int:
-        """The step of a batch of the lane; in arrival order the earliest that it can get."""
+        """The step of a batch of the lane; in arrival order if each lane has as many to commit."""
         if isinstance(self._client.order, Assigned):
             return self._client.order.step(self._lane, sequence)
-        return self._state.steps + sequence - self._state.lane(self._lane).sequence
+        return self._state.steps + self._n_lanes * (sequence - self._state.lane(self._lane).sequence)
 
     def _is_far(self, step: int) -> bool:
-        first = self._first
-        return first is not None and step >= first + self._max_lag
-
-    @property
-    def _first(self) -> int | None:
-        """The first step of the distance; None if nothing bounds it."""
-        watermark = self._runs.watermark
-        if not isinstance(self._client.order, Assigned):
-            return watermark
-        return self._state.steps if watermark is None else min(watermark, self._state.steps)
+        steps, watermark = self._state.steps, self._runs.watermark
+        return step >= (steps if watermark is None else min(watermark, steps)) + self._max_lag
 
     def _look(self) -> None:
         """Read the newest commits and marks."""
+        self._looked_s = time.monotonic()
         is_new = self._state.version == 0
         routine = log.load(self._client) if is_new else log.advance(self._client, self._state)
         self._state = self._store.run(routine)
@@ -124,6 +132,11 @@ class LagLimit:
             return (
                 f"{behind}{step - watermark:,} ahead of step {watermark:,}, held by run `{holder}`, {limit}"
                 "It goes on after the run's next checkpoint; close the run if its process is gone."
+            )
+        if self._is_arrival:
+            return (
+                f"{behind}{step - self._state.steps:,} ahead of the log with the batches of "
+                f"{counted(self._n_lanes, 'lane')}, {limit}It waits for the commit of its own."
             )
         owing = ", ".join(self._client.order.owing(self._state)) or "none"
         return (

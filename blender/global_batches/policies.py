@@ -97,9 +97,10 @@ class LaneActivity:
 
     def live(self, state: LogState, now: float, gap: float) -> int:
         """The number of open lanes that changed within the last three gaps; at least 1, the producer's."""
+        earlier, self._changes = self._changes, {}
         for name, lane in state.lanes.items():
-            if name not in self._changes or self._changes[name][0] != lane:
-                self._changes[name] = lane, now
+            before, changed_at = earlier.get(name, (None, now))
+            self._changes[name] = lane, changed_at if before == lane else now
         since = now - max(_LIVE_GAPS * gap, _LIVE_S)
         changes = self._changes.values()
         return max(1, sum(not lane.closed and changed_at >= since for lane, changed_at in changes))

@@ -110,6 +110,8 @@ class NamespaceStatus:
     orphans: int | None
     """Objects that no step will ever name, which it would delete too; None if they were not counted."""
     lanes: tuple[LaneStatus, ...]
+    unlisted_lanes: int
+    """Finished lanes that are not among these: they have left the state of the log."""
     waits_for: str | None
     """What comes next, and who owes it; None once the data have ended."""
 
@@ -157,6 +159,7 @@ def namespace_status(
         reclaimable_bytes=garbage.n_bytes,
         orphans=garbage.orphans if count_orphans else None,
         lanes=lanes,
+        unlisted_lanes=state.finished_lanes,
         waits_for=None if is_ended else _waits_for(namespace, state, lanes, now),
     )
 

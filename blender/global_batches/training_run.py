@@ -133,16 +133,11 @@ def close_run(
     """Close a run without a process; the first step that it held. Raises NotFound for any other run."""
     store = open_store(uri, settings, patience_s=patience_s)
     client = open_namespace(store).client()
-    while True:
-        runs = store.run(marks.current(client)).open
-        if name not in runs:
-            names = ", ".join(f"`{run}`" for run in sorted(runs)) or "none"
-            raise NotFound(f"{store.uri} has no open run `{name}`. Open runs: {names}.")
-        try:
-            store.run(marks.close(client, name, runs[name].owner))
-        except RunTaken:
-            continue  # a process has opened it at this moment, and is closed in turn
-        return runs[name].oldest_step
+    run = store.run(marks.close_for(client, name))
+    if run is None:
+        names = ", ".join(f"`{other}`" for other in sorted(client.runs.open)) or "none"
+        raise NotFound(f"{store.uri} has no open run `{name}`. Open runs: {names}.")
+    return run.oldest_step
 
 
 def _checked(name: str, owner: str) -> str:

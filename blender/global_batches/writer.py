@@ -44,11 +44,10 @@ class BatchWriter:
     """The producer of one lane of a namespace, for one thread; opening it takes the lane over.
 
     `policy` decides how often batches are committed. With `max_lag`, `put` waits while the batch is that many
-    steps ahead of the oldest step that an open run holds, or, in assigned order, of the step that readers
-    wait for; the wait ends with the call that this thread works for. The writer waits up to `patience_s` for
-    a store that does not answer. Raises NamespaceNotFound, NamespaceDiffers if the namespace has no such
-    lane, Fenced if another process opens the lane at this moment, and UnsafeStore if the store hides a new
-    object.
+    steps ahead of the oldest step that an open run holds, or of the step that readers wait for; the wait ends
+    with the call that this thread works for. The writer waits up to `patience_s` for a store that does not
+    answer. Raises NamespaceNotFound, NamespaceDiffers if the namespace has no such lane, Fenced if another
+    process opens the lane at this moment, and UnsafeStore if the store hides a new object.
     """
 
     def __init__(
@@ -179,7 +178,7 @@ class BatchWriter:
             self._open_committer()  # another thread may have stopped this writer
             committer.require_open()
 
-        self._lag.wait(self.sequence, committer.lane_of_claim, require_open)
+        self._lag.wait(self.sequence, committer.lane_of_claim, self.figures.lanes, require_open)
 
     def _open_committer(self) -> Committer:
         if self._committer is None or self.is_finished:

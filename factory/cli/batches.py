@@ -184,7 +184,11 @@ def show_status(
 def reclaim(
     uri: Address,
     every: Annotated[
-        float | None, typer.Option(min=1, help="Do it again after so many seconds, until Ctrl-C.")
+        float | None,
+        typer.Option(
+            min=1,
+            help="Do it again after so many seconds, until Ctrl-C, even if the store has not answered.",
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count, and delete nothing.")] = False,
     without_runs: Annotated[
@@ -192,14 +196,22 @@ def reclaim(
     ] = False,
 ) -> None:
     """Delete batches before the oldest checkpoint that an open run holds, and objects that no step names."""
+    from blender.errors import StoreUnavailable
     from blender.global_batches.reclamation import reclaim_batches
     from factory.cli.batches_tables import reclaimed_line
 
     while True:
-        reclamation = reclaim_batches(
-            uri, without_runs=without_runs, dry=dry_run, settings=settings(), patience_s=_PATIENCE_S
-        )
-        _console().print(reclaimed_line(reclamation, dry_run), soft_wrap=True, markup=False)
+        try:
+            reclamation = reclaim_batches(
+                uri, without_runs=without_runs, dry=dry_run, settings=settings(), patience_s=_PATIENCE_S
+            )
+        except StoreUnavailable as error:
+            if every is None:
+                raise
+            again = f"Reclaiming again in {every:g} s: {error}"
+            open_console(stderr=True).print(again, soft_wrap=True, markup=False)
+        else:
+            _console().print(reclaimed_line(reclamation, dry_run), soft_wrap=True, markup=False)
         if every is None:
             return
         time.sleep(every)

@@ -49,7 +49,9 @@ def status_lines(status: NamespaceStatus) -> Lines:
         f"kept       {_kept(status)}\n"
     )
     runs: Lines = [_runs(status), Text()] if status.runs else []
-    return [first, Text(head), *runs, _lanes(status), Text(), _commits(status)]
+    n_unlisted = status.unlisted_lanes
+    rest_line = [Text(f"and {counted(n_unlisted, 'finished lane')} before")] if n_unlisted else []
+    return [first, Text(head), *runs, _lanes(status), *rest_line, Text(), _commits(status)]
 
 
 def reclaimed_line(reclamation: Reclaimed, is_dry: bool) -> str:

@@ -21,7 +21,9 @@ from blender.global_batches import BatchReader, BatchWriter, StepRange, Training
 from blender.global_batches.stored_rows import packed_rows
 from blender.records import Source
 from blender.trainer.local import open_blend
+from factory.errors import MachineError
 from factory.settings import Settings
+from tests.blender.global_batches.store.test_folder import UNSHARE, may_mount
 from tests.blender.lakes import CODE, make_lake, serving
 from tests.cli.command import factory_at, process
 from tests.ports import free_ports
@@ -133,6 +135,28 @@ def test_runs_are_seen_reclaimed_for_and_closed(lake: tuple[Settings, str], uri:
     )
     assert "14 batches (" in run(lake, "reclaim", uri, "--all")
     assert json.loads(run(lake, "status", uri, "--json"))["live_bytes"] == 0
+
+
+@pytest.mark.skipif(not may_mount(), reason="this user may not mount")
+def test_a_folder_that_refuses_deletions_is_one_sentence(lake: tuple[Settings, str], uri: str) -> None:
+    run(lake, "create", uri, "--mesh", "dp=2")
+    run(lake, "produce", uri, "--blend", lake[1])
+    TrainingRun(uri, "a", settings=lake[0]).checkpoint("ckpt-10", 10)
+    mount = 'mount --bind "$0/batches" "$0/batches"; mount -o remount,bind,ro "$0/batches"'
+    script = f'{mount}; exec "$1" -m factory.cli.main batches reclaim "$0"'
+    completion = subprocess.run(
+        [*UNSHARE, script, uri, sys.executable],
+        env=os.environ | {"FACTORY_HOME": str(lake[0].home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (completion.returncode, completion.stdout) == (MachineError.exit_code, "")
+    assert re.fullmatch(
+        rf"The folder {uri} does not serve \(Read-only file system: .*\)\. Give this user .*\.\n",
+        completion.stderr,
+    )
+    assert "10 batches (" in run(lake, "reclaim", uri)
 
 
 def test_a_probe_leaves_nothing_behind(lake: tuple[Settings, str], tmp_path: Path) -> None:

@@ -176,6 +176,8 @@ class ObjectStore:
     """SeaweedFS: master, volume, filer and its S3 gateway in one process."""
 
     key_id, secret = "factory", "hush-s3"
+    keeper_id, keeper_secret = "keeper", "hush-keeper"
+    """Keys that may do everything but delete objects with `/1-` in their names."""
 
     def __init__(self, folder: Path) -> None:
         names = ("master", "volume", "filer", "s3")
@@ -187,7 +189,21 @@ class ObjectStore:
             "credentials": [{"accessKey": self.key_id, "secretKey": self.secret}],
             "actions": ["Admin", "Read", "Write", "List", "Tagging"],
         }
-        (folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
+        keeper = {
+            "name": "keeper",
+            "credentials": [{"accessKey": self.keeper_id, "secretKey": self.keeper_secret}],
+            "policyNames": ["keeps"],
+        }
+        rules = [("Allow", "s3:*", "*"), ("Deny", "s3:DeleteObject", "*/1-*")]
+        statements = [
+            {"Effect": effect, "Action": [action], "Resource": [f"arn:aws:s3:::{resource}"]}
+            for effect, action, resource in rules
+        ]
+        policy = {
+            "name": "keeps",
+            "content": json.dumps({"Version": "2012-10-17", "Statement": statements}),
+        }
+        (folder / "s3.json").write_text(json.dumps({"identities": [identity, keeper], "policies": [policy]}))
         options = {
             "dir": folder / "data",
             "ip": "127.0.0.1",

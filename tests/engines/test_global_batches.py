@@ -89,8 +89,8 @@ def test_operations_are_answered_as_on_a_folder(settings: Settings, uri: str) ->
     pieces = [store.read("batches/a", offset, length) for offset, length in ((2, 3), (8, 9), (20, 1), (3, 0))]
     assert pieces == [b"234", b"89", b"", b""]
     assert store.read("batches/b", 0, 1) is None
-    store.run(delete("log/1"))
-    store.run(delete("log/1"))
+    store.run(delete(["log/1"]))
+    store.run(delete(["log/1"]))
     assert store.run(get("log/1")) is None
 
 
@@ -182,7 +182,7 @@ def test_lost_requests_and_answers_are_repeated(
             lose(method, 2)
         store.run(put("batches/a", b"0123"))
         assert store.run(get("batches/a")) == b"0123"
-        store.run(delete("batches/a"))
+        store.run(delete(["batches/a"]))
         assert store.run(get("batches/a")) is None
     assert (proxy.requests["PUT"], proxy.requests["POST"]) == (6, 6)
 
@@ -220,7 +220,7 @@ def test_a_store_that_comes_back_is_waited_for(
         body = pool.submit(store.run, get("batches/a"))
         names = pool.submit(store.run, list_names("batches/a"))
         piece = pool.submit(store.read, "batches/a", 1, 2)
-        removal = pool.submit(store.run, delete("batches/b"))
+        removal = pool.submit(store.run, delete(["batches/b"]))
         storing = pool.submit(store.run, put("batches/c", b"c"))
         assert (body.result(), names.result(), piece.result()) == (b"0123", ["batches/a"], b"12")
         removal.result()
@@ -271,7 +271,7 @@ def test_a_refusal_is_one_sentence_at_once(
         get("log/1"),
         create("log/1", b""),
         put("log/1", b""),
-        delete("log/1"),
+        delete(["log/1"]),
         list_names("log/"),
     ):
         with pytest.raises(kind) as raised:

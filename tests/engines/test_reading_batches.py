@@ -89,7 +89,7 @@ def test_a_missing_object_is_named(uri: str, settings: Settings) -> None:
     reader = BatchReader(uri, settings=settings)
     assert reader.steps == STEPS
     name = reader._follower.batch(3).name
-    reader._store.run(delete(name))
+    reader._store.run(delete([name]))
     steps = reader.read(StepRange(), 0)
     assert [step.offset for step in islice(steps, 3)] == [0, 1, 2]
     with pytest.raises(DamagedBatch, match=name):

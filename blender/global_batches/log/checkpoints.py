@@ -6,12 +6,16 @@ does not need it until a floor names it; before that it is read back.
 
 from __future__ import annotations
 
-from blender.global_batches.errors import DamagedLog
+from dataclasses import replace
+
+from blender.global_batches.errors import DamagedLog, NamespaceDiffers
 from blender.global_batches.log import floors, names
 from blender.global_batches.log.client import Client
 from blender.global_batches.log.objects import (
     checkpoint_from_bytes,
     checkpoint_to_bytes,
+    finished_lane_from_bytes,
+    finished_lane_to_bytes,
     segment_from_bytes,
     segment_to_bytes,
 )
@@ -33,12 +37,21 @@ def maintain(client: Client, state: LogState) -> Routine[LogState]:
 
 
 def write(client: Client, state: LogState) -> Routine[LogState]:
-    """Write the full segments of a state and its checkpoint; the state with these segments."""
+    """Write the full segments of a state and its checkpoint; the state with these segments.
+
+    Where lanes come and go, the finished ones leave the state, and each is written before.
+    """
     first = len(state.segments) * client.segment_steps
     for batches in state.full_segments(client.segment_steps):
         yield from ensure(segment_name(client, first), segment_to_bytes(batches))
         first += client.segment_steps
     state = state.without_full_segments(client.segment_steps)
+    if client.order.lanes is None:
+        shorter = state.without_finished_lanes()
+        for lane in sorted(state.lanes.keys() - shorter.lanes.keys()):
+            body = finished_lane_to_bytes(lane, state.lanes[lane], client.namespace)
+            yield from ensure(names.finished_lane(lane), body)
+        state = shorter
     yield from ensure(names.checkpoint(state.version), checkpoint_to_bytes(state))
     return state
 
@@ -85,6 +98,27 @@ def read_segment(client: Client, state: LogState, step: int) -> Routine[tuple[De
     return batches
 
 
+def recall(client: Client, state: LogState, lane: str) -> Routine[LogState]:
+    """The state with a finished lane that has left it; unchanged for any other lane.
+
+    The lane was written before the checkpoint that it is missing from. Raises NamespaceDiffers if that was
+    for a namespace that was deleted.
+    """
+    if not state.finished_lanes or lane in state.lanes or lane in state.recalled_lanes:
+        return state
+    name = names.finished_lane(lane)
+    body = yield from get(name)
+    if body is None:
+        return state
+    progress, namespace = finished_lane_from_bytes(body, name)
+    if client.namespace not in (None, namespace):
+        raise NamespaceDiffers(
+            f"{name} was written for a namespace that was deleted, by a process that still ran when this one "
+            "was created at its address. End that process, and create a namespace at an address of its own."
+        )
+    return replace(state, recalled_lanes={**state.recalled_lanes, lane: progress})
+
+
 def trim(client: Client, version: int) -> Routine[None]:
     """Raise the floor to the checkpoint of a version, if there is one, and delete the names below the floor.
 
@@ -95,10 +129,8 @@ def trim(client: Client, version: int) -> Routine[None]:
         return  # whoever was to write it died
     floor = yield from floors.raise_to(client, version)
     for prefix, last in ((names.LOG, floor.version), (names.CHECKPOINTS, floor.version - 1)):
-        for name in (yield from list_names(prefix)):
-            number = names.number(name)
-            if number is not None and number <= last:
-                yield from delete(name)
+        numbers = {name: names.number(name) for name in (yield from list_names(prefix))}
+        yield from delete(name for name, number in numbers.items() if number is not None and number <= last)
 
 
 def segment_name(client: Client, first: int) -> str:

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 
 from blender.global_batches.log.objects import Floor
 from blender.global_batches.log.runs import Runs
-from blender.global_batches.log.state import SEGMENT_STEPS
+from blender.global_batches.log.state import SEGMENT_STEPS, LogState
 from blender.global_batches.log.step_order import Arrival, Order
 
 CHECKPOINT_VERSIONS = 100
+
+_USUAL_LANES = 1000
 
 
 @dataclass
@@ -35,14 +37,22 @@ class Client:
     """Steps of a segment, the same for all processes."""
     longest_tail: int = field(default=0, init=False)
     """Steps after the segments that a state may have before it is read anew."""
+    most_lanes: int = field(default=0, init=False)
+    """Lanes that a state may know before it is read anew, where lanes come and go."""
 
     def __post_init__(self) -> None:
-        self.note_tail(0)
+        self.note_size(LogState())
 
-    def note_tail(self, steps: int) -> None:
-        """Note the length of a tail that was just read again; it is long if checkpoints are missing."""
+    def is_long(self, state: LogState) -> bool:
+        """Whether a checkpoint may archive much of a state."""
+        n_lanes = len(state.lanes) + len(state.recalled_lanes)
+        return len(state.tail) > self.longest_tail or (self.order.lanes is None and n_lanes > self.most_lanes)
+
+    def note_size(self, state: LogState) -> None:
+        """Note the size of a state that was just read again; it is long if checkpoints are missing."""
         usual = 2 * self.segment_steps
-        self.longest_tail = 2 * steps if steps > usual else usual
+        self.longest_tail = 2 * len(state.tail) if len(state.tail) > usual else usual
+        self.most_lanes = 2 * max(len(state.lanes), _USUAL_LANES)
 
 
 def incarnation_of_process() -> str:

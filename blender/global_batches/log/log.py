@@ -75,15 +75,15 @@ def load(client: Client) -> Routine[LogState]:
 def advance(client: Client, state: LogState) -> Routine[LogState]:
     """The newest state, from an earlier one.
 
-    A tail longer than two segments is read again from the checkpoint that archived them; if checkpoints are
-    missing, it is read again at twice its length.
+    A tail longer than two segments is read again from the checkpoint that archived them, and so are many
+    finished lanes; if checkpoints are missing, the state is read again at twice its length.
     """
     newer = yield from _walk(client, state)
     if newer is None:
         return (yield from load(client))
-    if len(newer.tail) > client.longest_tail:
+    if client.is_long(newer):
         newer = yield from load(client)
-        client.note_tail(len(newer.tail))
+        client.note_size(newer)
     return newer
 
 
@@ -130,6 +130,7 @@ def take(
     state = yield from load(client)
     yield from require_whole(client, state)
     while True:
+        state = yield from checkpoints.recall(client, state, lane)
         before = state.lane(lane)
         if before.closed:
             return None, state
@@ -163,6 +164,7 @@ def attempt(
     would lose to a commit in that gap.
     """
     state = yield from _caught_up(client, state)
+    state = yield from checkpoints.recall(client, state, claim.lane)
     lane = _claimed_lane(claim, state)
     missing = [batch for batch in stored if batch.sequence >= lane.sequence]
     if not missing and lane.closed == closed:
@@ -176,6 +178,7 @@ def attempt(
     )
     client.order.require_one_end(state, claim.lane, progress)
     state = yield from _append(client, state, claim.lane, progress, [batch.descriptor for batch in missing])
+    state = yield from checkpoints.recall(client, state, claim.lane)
     _claimed_lane(claim, state)
     return state
 

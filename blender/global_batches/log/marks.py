@@ -107,6 +107,19 @@ def close(client: Client, name: str, owner: str) -> Routine[Runs]:
             return client.runs
 
 
+def close_for(client: Client, name: str) -> Routine[Run | None]:
+    """Close a run in place of its process; the run that was closed, or None if none of that name is open."""
+    while True:
+        run = (yield from current(client)).open.get(name)
+        if run is None:
+            return None
+        try:
+            yield from close(client, name, run.owner)
+        except RunTaken:
+            continue  # a process has opened it at this moment, and is closed in turn
+        return run
+
+
 def _own_run(runs: Runs, name: str, owner: str) -> Run:
     run = runs.open.get(name)
     if run is None:

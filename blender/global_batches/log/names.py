@@ -13,7 +13,7 @@ from factory.errors import ConfigurationError
 
 NAMESPACE, SOURCE = "namespace.json", "source.json"
 LOG, CHECKPOINTS, SEGMENTS, FLOORS = "log/", "checkpoint/", "segment/", "floor/"
-MARKS, BATCHES = "marks/", "batches/"
+MARKS, BATCHES, LANES = "marks/", "batches/", "lanes/"
 
 _DIGITS = 20  # names sort as their numbers do
 _NUMBER = re.compile(rf"(?:{LOG}|{CHECKPOINTS}|{FLOORS}|{MARKS})([0-9]{{20}})")
@@ -45,6 +45,11 @@ def floor(index: int) -> str:
 def mark(index: int) -> str:
     """A record of the chain of marks; the first has index 1."""
     return f"{MARKS}{index:0{_DIGITS}}"
+
+
+def finished_lane(lane: str) -> str:
+    """A finished lane that has left the state of the log."""
+    return f"{LANES}{lane}"
 
 
 def batch(lane: str, epoch: int, sequence: int, nonce: str) -> str:

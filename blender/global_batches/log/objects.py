@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -111,14 +111,18 @@ def floor_from_bytes(body: bytes, name: str) -> Floor:
 
 def checkpoint_to_bytes(state: LogState) -> bytes:
     """The state after a version: the same bytes from any writer that has the same release of Arrow."""
+    lanes = {name: _lane_fields(state.lanes[name]) for name in sorted(state.lanes)}
     content = {
         "version": state.version,
         "steps": state.steps,
         "n_bytes": state.n_bytes,
         "content": f"{state.content:032x}",
-        "lanes": {name: _lane_fields(state.lanes[name]) for name in sorted(state.lanes)},
         "segments": [f"{content:032x}" for content in state.segments],
     }
+    if state.finished_lanes:  # under a name that earlier versions miss: they would write such a lane again
+        content |= {"other_lanes": lanes, "finished_lanes": state.finished_lanes}
+    else:
+        content["lanes"] = lanes
     return _table_to_bytes([*state.tail, *state.waiting], {_STATE: compact_json(content)})
 
 
@@ -128,17 +132,35 @@ def checkpoint_from_bytes(body: bytes, name: str) -> LogState:
     def parse() -> LogState:
         batches, metadata = _table_from_bytes(body)
         content = json.loads(metadata[_STATE])
+        lanes = "other_lanes" if "finished_lanes" in content else "lanes"
         n_visible = sum(batch.step < content["steps"] for batch in batches)
         return LogState(
             version=content["version"],
             steps=content["steps"],
             content=int(content["content"], 16),
-            lanes={name: Lane(**lane) for name, lane in content["lanes"].items()},
+            lanes={name: Lane(**lane) for name, lane in content[lanes].items()},
             segments=tuple(int(segment, 16) for segment in content["segments"]),
             tail=batches[:n_visible],
             waiting=batches[n_visible:],
             n_bytes=content["n_bytes"],
+            finished_lanes=content.get("finished_lanes", 0),
         )
+
+    return _parse(parse, name)
+
+
+def finished_lane_to_bytes(name: str, lane: Lane, namespace: str | None) -> bytes:
+    """A finished lane that leaves the state: the same bytes from any writer."""
+    fields = _lane_fields(replace(lane, report=None))
+    return _json_to_bytes({"namespace": namespace, "lane": name, "progress": fields})
+
+
+def finished_lane_from_bytes(body: bytes, name: str) -> tuple[Lane, str | None]:
+    """The inverse of `finished_lane_to_bytes`: the lane, and the id of its namespace."""
+
+    def parse() -> tuple[Lane, str | None]:
+        content = _json_from_bytes(body)
+        return Lane(**content["progress"]), content["namespace"]
 
     return _parse(parse, name)
 
@@ -197,6 +219,7 @@ def _table_from_bytes(body: bytes) -> tuple[tuple[Descriptor, ...], Mapping[byte
     stream, checksum = body[:-_CHECKSUM], body[-_CHECKSUM:]
     if zlib.crc32(stream).to_bytes(_CHECKSUM, "little") != checksum:
         raise ValueError("its checksum does not match")
-    table = pa.ipc.open_stream(stream).read_all()
+    options = pa.ipc.IpcReadOptions(use_threads=False)  # handing a small table to threads takes longer
+    table = pa.ipc.open_stream(stream, options=options).read_all()
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     return tuple(Descriptor(*row) for row in rows), table.schema.metadata or {}

@@ -14,12 +14,14 @@ take effect late or twice, without harm.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias, TypeVar
 
 Result = TypeVar("Result")
+
+_DELETED_AT_ONCE = 1000  # the most names of one request to S3
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,9 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove an object, if it exists. Answered by None."""
+    """Remove the objects that exist, in any order. Answered by None once all of them are gone."""
 
-    name: str
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +97,12 @@ def put(name: str, body: bytes) -> Routine[None]:
     yield Put(name, body)
 
 
-def delete(name: str) -> Routine[None]:
-    """Remove an object."""
-    yield Delete(name)
+def delete(names: Iterable[str]) -> Routine[None]:
+    """Remove objects, 1,000 a request."""
+    remaining = list(names)
+    while remaining:
+        yield Delete(tuple(remaining[:_DELETED_AT_ONCE]))
+        del remaining[:_DELETED_AT_ONCE]
 
 
 def list_names(prefix: str) -> Routine[list[str]]:

@@ -60,10 +60,7 @@ def reclaim(
         orphans = (yield from _orphans(client, state, max(floor.deleted, stop))) - {b.name for b in dead}
     n_bytes = sum(batch.n_bytes for batch in dead)
     if not dry:
-        for batch in dead:
-            yield from delete(batch.name)
-        for name in orphans:
-            yield from delete(name)
+        yield from delete([*(batch.name for batch in dead), *sorted(orphans)])
         if are_all_known:  # otherwise another reclaimer has come further, and records it
             yield from _record(client, stop, floor.deleted_bytes + n_bytes)
         yield from _delete_segments(client, min(stop, client.floor.deleted))
@@ -125,24 +122,47 @@ def _require_unheld(client: Client, first: int) -> Routine[None]:
 
 def _orphans(client: Client, state: LogState, first: int) -> Routine[set[str]]:
     """The listed objects that no step from `first` on has, or can have; none if such steps are not known."""
-    live, are_all_known = yield from _between(client, state, first, state.steps)
-    if not are_all_known:
-        return set()
-    live_names = {batch.name for batch in (*live, *state.waiting)}
+    live_names = yield from _live_names(client, state, first)
     batches = yield from list_names(names.BATCHES)
     yield from _require_own_namespace(client)
-    return {name for name in batches if _is_garbage(state, live_names, name)}
+    if live_names is None:
+        return set()
+    loose = {
+        name: parts for name in batches if (parts := names.listed_batch(name)) and name not in live_names
+    }
+    lanes = {lane for lane, _, _ in loose.values()} - state.lanes.keys()
+    if lanes and state.finished_lanes:
+        state = yield from _with_finished_lanes(client, state, lanes)
+        live_names = yield from _live_names(client, state, first)
+    return {
+        name
+        for name, parts in loose.items()
+        if live_names is not None and name not in live_names and _is_garbage(state, *parts)
+    }
 
 
-def _is_garbage(state: LogState, live_names: set[str], name: str) -> bool:
-    """Whether an object that was listed after the state was read can be of no visible step, now or later.
+def _live_names(client: Client, state: LogState, first: int) -> Routine[set[str] | None]:
+    """The names of the batches from a step on; None if such steps are not known."""
+    live, are_all_known = yield from _between(client, state, first, state.steps)
+    return {batch.name for batch in (*live, *state.waiting)} if are_all_known else None
+
+
+def _with_finished_lanes(client: Client, state: LogState, lanes: set[str]) -> Routine[LogState]:
+    """A later state, in which the process knows some lanes that have left it.
+
+    They may have been opened and finished after the state, so it is read again behind their end.
+    """
+    for lane in sorted(lanes):
+        state = yield from checkpoints.recall(client, state, lane)
+    newer = yield from log.advance(client, state)
+    return replace(newer, recalled_lanes={**newer.recalled_lanes, **state.recalled_lanes})
+
+
+def _is_garbage(state: LogState, lane: str, epoch: int, sequence: int) -> bool:
+    """Whether a batch that was listed after the state, and is not in it, can be of no visible step, ever.
 
     A producer commits a batch under the epoch of its claim, in the order of the sequence.
     """
-    parts = names.listed_batch(name)
-    if parts is None or name in live_names:
-        return False
-    lane, epoch, sequence = parts
     progress = state.lane(lane)
     is_past = progress.closed or sequence < progress.sequence
     return state.is_ended or epoch < progress.epoch or (epoch == progress.epoch and is_past)
@@ -152,10 +172,8 @@ def _delete_segments(client: Client, stop: int) -> Routine[None]:
     """Delete the segments of deleted batches, which are recorded: their descriptors are not needed again."""
     segments = yield from list_names(names.SEGMENTS)
     yield from _require_own_namespace(client)
-    for name in segments:
-        last = names.last_of_segment(name)
-        if last is not None and last < stop:
-            yield from delete(name)
+    lasts = {name: names.last_of_segment(name) for name in segments}
+    yield from delete(name for name, last in lasts.items() if last is not None and last < stop)
 
 
 def _require_own_namespace(client: Client) -> Routine[None]:

@@ -7,7 +7,8 @@
 
 The state after a version is a pure function of the log up to that version (the paper's manifest, section 4.2,
 as the fold of deltas). Segments hold the descriptors of its oldest steps; the state keeps their content
-alone. Its steps have no gap: a batch for a later step waits for the steps before it.
+alone. Its steps have no gap: a batch for a later step waits for the steps before it. Where lanes come and go,
+finished lanes leave it with the next checkpoint, each for an object of its own.
 """
 
 from __future__ import annotations
@@ -101,10 +102,14 @@ class LogState:
     """The batches of later steps, ascending: committed, and not visible before those that are missing."""
     n_bytes: int = 0
     """The bytes of all committed batches."""
+    finished_lanes: int = 0
+    """The number of lanes that have left the state."""
+    recalled_lanes: Mapping[str, Lane] = field(default_factory=dict, compare=False)
+    """Some of them, as this process knows them; no part of the state."""
 
     def lane(self, name: str) -> Lane:
         """A lane; one that nobody has taken is new."""
-        return self.lanes.get(name, Lane())
+        return self.lanes.get(name) or self.recalled_lanes.get(name) or Lane()
 
     @property
     def is_ended(self) -> bool:
@@ -134,7 +139,16 @@ class LogState:
                 steps += 1
         content = content_of(tail[len(self.tail) :], self.content)
         later = tuple(waiting[step] for step in sorted(waiting))
-        return LogState(version, steps, content, lanes, self.segments, tuple(tail), later, n_bytes)
+        return replace(
+            self,
+            version=version,
+            steps=steps,
+            content=content,
+            lanes=lanes,
+            tail=tuple(tail),
+            waiting=later,
+            n_bytes=n_bytes,
+        )
 
     def full_segments(self, segment_steps: int) -> list[tuple[Descriptor, ...]]:
         """The batches of the tail that fill segments."""
@@ -148,6 +162,16 @@ class LogState:
             self,
             segments=self.segments + tuple(map(content_of, segments)),
             tail=self.tail[len(segments) * segment_steps :],
+        )
+
+    def without_finished_lanes(self) -> LogState:
+        """The same state with the number of the lanes that are finished; this process still knows these."""
+        closed_lanes = {name: lane for name, lane in self.lanes.items() if lane.closed and name != END}
+        return replace(
+            self,
+            lanes={name: lane for name, lane in self.lanes.items() if name not in closed_lanes},
+            finished_lanes=self.finished_lanes + len(closed_lanes),
+            recalled_lanes={**self.recalled_lanes, **closed_lanes},
         )
 
 

@@ -7,6 +7,7 @@ although our bytes are stored, and could neither be interrupted nor be logged.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ _PARTS_AT_ONCE = 4
 _GETS_AT_ONCE = 16
 _USER: dict[str, int] = {}  # the process whose first request started obstore's threads
 _TOKEN_REQUEST = "Error performing token request"  # to the machine's own cloud, if nobody names credentials
+_DELETION_FAILED = re.compile(r"\(code: (\w+)\)")  # of one of many objects, in an answer that is a success
+_DELETION_DENIED = {"AccessDenied", "AuthorizationPermissionMismatch"}
 _CONFLICT = "status code: 409"
 _BLOB_EXISTS = "BlobAlreadyExists"  # with the same status, by which Azure means that the name is taken
 
@@ -102,9 +105,26 @@ class Bucket:
         with self._sentences():
             obstore.put(self._store, name, body, chunk_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE)
 
-    def delete(self, name: str) -> None:
-        """Remove an object, if it exists."""
+    def delete(self, names: Sequence[str]) -> None:
+        """Remove the objects that exist, in one request if the cloud has one for many."""
         with self._sentences():
+            try:
+                obstore.delete(self._store, list(names))
+            except FileNotFoundError as error:
+                self._require_missing(error)
+                if len(names) > 1:  # the rest may be there: a cloud without such a request stops at the first
+                    self._delete_each(names)
+            except BaseError as error:
+                if (code := _code_of_deletion(error)) in _DELETION_DENIED:
+                    raise ConfigurationError(
+                        f"{self._cloud.place} does not let these keys delete objects of {self._address} "
+                        f"({code}). Allow them to, or use keys that may."
+                    ) from error
+                raise
+
+    def _delete_each(self, names: Sequence[str]) -> None:
+        """Remove the objects that exist, one after the other."""
+        for name in names:
             try:
                 obstore.delete(self._store, name)
             except FileNotFoundError as error:
@@ -139,6 +159,11 @@ class Bucket:
         """
         if not self._cloud.is_missing(error):
             raise error
+
+
+def _code_of_deletion(error: Exception) -> str:
+    match = _DELETION_FAILED.search(str(error))
+    return match[1] if match else s3_code(error)
 
 
 def _refuse_after_fork() -> None:

@@ -91,10 +91,11 @@ class Folder:
             draft.replace(path)
             _sync_folder(path.parent)
 
-    def delete(self, name: str) -> None:
-        """Remove an object, if it exists. Not synced: a delete may take effect late."""
-        with self._sentences(), suppress(FileNotFoundError):
-            (self._root / name).unlink()
+    def delete(self, names: Sequence[str]) -> None:
+        """Remove the objects that exist. Not synced: a delete may take effect late."""
+        with self._sentences():
+            for name in names:
+                (self._root / name).unlink(missing_ok=True)
 
     def list(self, prefix: str) -> list[str]:
         """The names that begin with `prefix`; drafts and other hidden files are not among them."""

@@ -97,8 +97,8 @@ class NamespaceStore:
                 return self._create(name, body)
             case Put(name, body):
                 return self._repeated(partial(self._objects.put, name, body))
-            case Delete(name):
-                return self._repeated(partial(self._objects.delete, name))
+            case Delete(names):
+                return self._repeated(partial(self._objects.delete, names))
             case List(prefix):
                 return self._repeated(partial(self._objects.list, prefix))
 

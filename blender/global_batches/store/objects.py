@@ -42,8 +42,8 @@ class Objects(Protocol):
     def put(self, name: str, body: bytes) -> None:
         """Store an object, or replace it."""
 
-    def delete(self, name: str) -> None:
-        """Remove an object, if it exists."""
+    def delete(self, names: Sequence[str]) -> None:
+        """Remove the objects that exist; after an error some may be left."""
 
     def list(self, prefix: str) -> list[str]:
         """The names that begin with `prefix`, in any order."""

@@ -83,7 +83,7 @@ def probe(store: NamespaceStore) -> StoreFacts:
     first_stored = store.run(get(name))
     late = _attempt(store, name, _body())
     last_stored = store.run(get(name))
-    store.run(delete(name))
+    store.run(delete([name]))
 
     winner = _winner(store, attempts, first_stored)
     if late.creation is Creation.STORED or last_stored != winner.body:
@@ -119,8 +119,7 @@ def _require_read_after_write(store: NamespaceStore) -> None:
     store.run(get_all(names))  # a cache may keep for a while that a name is missing
     verdicts = {name: store.run(create(name, body)) for name, body in bodies.items()}
     answers = [dict(zip(names, store.run(get_all(names)), strict=True)) for _ in range(2)]
-    for name in names:
-        store.run(delete(name))
+    store.run(delete(names))
     misses = [
         name
         for name, verdict in verdicts.items()

@@ -10,11 +10,13 @@ import pytest
 
 from blender.errors import InvalidRequest
 from blender.global_batches.ending import end_namespace, finish_lane
-from blender.global_batches.errors import Fenced, NamespaceEnded, UnevenLanes
+from blender.global_batches.errors import Fenced, LaneClosed, NamespaceEnded, UnevenLanes
 from blender.global_batches.namespace import create_namespace
 from blender.global_batches.reader import BatchReader
+from blender.global_batches.status import namespace_status
 from blender.global_batches.writer import BatchWriter
 from blender.spec.mesh import Mesh
+from factory.cli.batches_tables import status_lines
 from factory.errors import ConfigurationError
 from tests.blender.global_batches.reading import read
 
@@ -51,6 +53,27 @@ def test_a_lane_of_assigned_order_is_not_finished_before_steps_that_are_there(tm
     with pytest.raises(UnevenLanes, match="Step 3 of lane `1` would never be read"):
         finish_lane(tmp_path, 0)
     assert finish_lane(tmp_path, 1) == 2
+
+
+def test_a_lane_that_was_finished_long_ago_is_finished_still(tmp_path: Path) -> None:
+    create_namespace(tmp_path, Mesh(), order="arrival")
+    for number in range(51):  # two versions each, and a checkpoint after 100
+        with BatchWriter(tmp_path, f"lane-{number}") as writer:
+            if number == 7:
+                put(writer, 7)
+            writer.finish()
+    assert (tmp_path / "lanes" / "lane-7").exists()
+    again = BatchWriter(tmp_path, "lane-7")
+    assert (again.is_finished, again.offset, again.committed) == (True, 8, 1)
+    with pytest.raises(LaneClosed):
+        put(again, 8)
+    assert finish_lane(tmp_path, "lane-7") == 1
+    with pytest.raises(InvalidRequest, match="Nobody has opened lane `lane-51`"):
+        finish_lane(tmp_path, "lane-51")
+    status = namespace_status(tmp_path)
+    assert (status.unlisted_lanes, [lane.name for lane in status.lanes]) == (50, ["lane-50"])
+    assert "and 50 finished lanes before" in [f"{line}" for line in status_lines(status)]
+    assert status.waits_for == "Step 1 is that of a lane that nobody has opened."
 
 
 def test_an_ended_namespace_takes_no_more(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from blender.global_batches import lag
 from blender.global_batches.ending import end_namespace
 from blender.global_batches.errors import Fenced, NamespaceEnded, NamespaceNotFound, WriterClosed
 from blender.global_batches.namespace import OrderName, create_namespace
+from blender.global_batches.status import namespace_status
 from blender.global_batches.training_run import TrainingRun
 from blender.global_batches.writer import BatchWriter, stop_writers
 from blender.spec.mesh import Mesh
@@ -72,6 +73,55 @@ def test_a_lane_waits_for_the_one_that_owes_the_next_step(tmp_path: Path) -> Non
             put(other, 1)
             other.flush()
             put(writer, 1)
+
+
+class Never:
+    """Commits when somebody waits for it."""
+
+    def after(self, seconds: float, lanes: int) -> float:  # noqa: ARG002
+        return 1e9
+
+
+def put_until_it_waits(writer: BatchWriter) -> None:
+    with pytest.raises(Stalled):
+        put(writer, 1_000, timeout_s=1.5)
+
+
+@pytest.mark.parametrize("has_run", [True, False])
+def test_the_lanes_of_arrival_order_share_the_room(tmp_path: Path, has_run: bool) -> None:
+    uri = namespace(tmp_path, "arrival", None)
+    if has_run:
+        TrainingRun(uri, "a")
+    writers = [BatchWriter(uri, f"lane-{number}", policy=Never(), max_lag=40) for number in range(4)]
+    for _ in range(2):  # each has seen the others commit
+        for writer in writers:
+            put_and_commit(writer)
+    first = namespace_status(uri).steps if not has_run else 0
+    for writer in writers:
+        put_until_it_waits(writer)
+    assert all(writer.sequence - writer.committed > 2 for writer in writers)
+    for writer in writers:
+        writer.flush()
+    assert 40 <= namespace_status(uri).steps - first + len(writers) < 40 + 2 * len(writers)
+    if has_run:
+        with pytest.raises(Stalled, match="ahead of step 0, held by run `a`"):
+            put(writers[0], 9, timeout_s=1.5)
+    stop_writers(writers)
+
+
+def test_a_lane_looks_at_the_log_before_its_own_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lag, "_LOOK_S", 0.0)
+    uri = namespace(tmp_path, "arrival", None)
+    TrainingRun(uri, "a")
+    idle = BatchWriter(uri, "idle", policy=Never(), max_lag=10)
+    with BatchWriter(uri, "busy") as busy:
+        put(busy, 9)
+    put(idle, 1)
+    with pytest.raises(Stalled, match="step 10, 10 ahead of step 0"):
+        put(idle, 1, timeout_s=0.3)
+    stop_writers([idle])
 
 
 def test_a_wait_ends_when_the_writer_is_stopped(tmp_path: Path) -> None:

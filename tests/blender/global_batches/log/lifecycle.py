@@ -1,22 +1,23 @@
 """The life cycle of a namespace under any interleaving: producers, training runs, and reclaimers.
 
 A run marks its checkpoints, keeps two of them, goes back to one, dies and is started again while its zombie
-reads on, or is closed. Two reclaimers raise the floor and delete, stall, and die. The store is that of
-`simulation`, which loses, forgets and repeats.
+reads on, or is closed, also by an operator while it trains. Two reclaimers raise the floor and delete, stall,
+and die; some delete every batch while no run is open. The store is that of `simulation`, which loses, forgets
+and repeats.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 from blender.global_batches.errors import BatchesGone, CheckpointDropped, DamagedLog, RunTaken
+from blender.global_batches.held_steps import HeldSteps
 from blender.global_batches.log import log, marks, names, reclaim
 from blender.global_batches.log.client import Client
 from blender.global_batches.log.objects import floor_from_bytes
-from blender.global_batches.log.operations import Get, Routine
-from blender.global_batches.log.runs import START, mark_from_bytes
+from blender.global_batches.log.operations import Get, GetAll, Routine
+from blender.global_batches.log.runs import Runs, mark_from_bytes
 from blender.global_batches.log.state import LogState
 from blender.global_batches.log.step_order import Arrival, Assigned
 from tests.blender.global_batches.log.simulation import ARRIVAL, LANES, LAST_TURN, Process, World
@@ -32,15 +33,23 @@ class LifecycleWorld(World):
         super().__init__(seed, order)
         self.floor_step = 0
         self.disks: dict[str, dict[str, int]] = {}
-        """The checkpoints that each run has on its own disk: the step after each, by name."""
+        """The checkpoint files that each run has on its own disk: the step after each, by name."""
         self.newest: dict[str, str] = {}
         """The process that opened each run last."""
+        self.runs = Runs()
+        """The open runs after all marks."""
         self.accepted: set[str] = set()
         """Runs that were told that their batches are there."""
+        self.heirs: set[str] = set()
+        """Processes that took over such a run."""
         self.refused: set[str] = set()
         """Processes that were told that the batches of their run are gone."""
-        self.later = [(self.random.randint(0, 1200), "b")]
-        self.later += [(self.random.randint(0, 4000), f"c{number}") for number in range(4)]
+        self.deletes_all = self.random.random() < 0.2
+        """Whether a reclaimer may delete every batch while no run is open."""
+        self.later = [(self.random.randint(0, 1200), "trainer", "b")]
+        self.later += [(self.random.randint(0, 4000), "trainer", f"c{number}") for number in range(4)]
+        n_closes = self.random.randint(0, 2)
+        self.later += [(self.random.randint(500, 5000), "operator", f"operator {n}") for n in range(n_closes)]
 
     def record(self, name: str, body: bytes) -> None:
         super().record(name, body)
@@ -55,14 +64,27 @@ class LifecycleWorld(World):
             mark = mark_from_bytes(body, name)
             if mark.kind == "open":
                 self.newest[mark.run] = mark.owner
+                if mark.run in self.accepted:
+                    self.heirs.add(mark.owner)
+            self.runs = self.runs.after(mark)
+            if mark.run not in self.runs.open:
+                self.accepted.discard(mark.run)
 
     def spawn(self, kind: str, name: str) -> None:
         if kind == "producer":
             super().spawn(kind, name)
             return
         self.n_processes += 1
-        routine = self.reclaimer() if kind == "reclaimer" else self.trainer(name, f"{self.n_processes}")
+        routine = {
+            "reclaimer": self.reclaimer,
+            "operator": self.operator,
+            "trainer": lambda: self.trainer(name, f"{self.n_processes}"),
+        }[kind]()
         self.processes.append(Process(kind, name, routine, self.n_processes, ready_at=self.turn))
+
+    def has_run(self, run: str, owner: str) -> bool:
+        """Whether a process has a run."""
+        return run in self.runs.open and self.runs.open[run].owner == owner
 
     # The processes
 
@@ -71,49 +93,63 @@ class LifecycleWorld(World):
         while True:
             knows = self.client()
             for _ in range(self.random.randint(1, 4)):
-                yield from reclaim.reclaim(knows)
+                without_runs = self.deletes_all and self.random.random() < 0.5
+                yield from reclaim.reclaim(knows, without_runs=without_runs)
                 for _ in range(self.random.randint(0, 20)):
                     yield Get("nothing")
+
+    def operator(self) -> Routine[None]:
+        """Close a run, whether or not it has a process."""
+        knows = self.client()
+        names_of_runs = sorted((yield from marks.current(knows)).open)
+        if names_of_runs:
+            run = yield from marks.close_for(knows, self.random.choice(names_of_runs))
+            self.events["closed by an operator"] += run is not None
 
     def trainer(self, run: str, owner: str) -> Routine[None]:
         """Train a run to the end of the data, from one of its checkpoints."""
         knows = self.client()
-        is_first = run not in self.disks
-        if is_first:  # at the oldest batch that is kept
-            self.disks[run] = {START: self.floor_step if self.random.random() < 0.7 else 0}
+        files = self.disks.setdefault(run, {})
+        start = 0
+        if not files:  # at the oldest batch that is kept
+            start = self.floor_step if self.random.random() < 0.7 else 0
         try:
-            own = yield from marks.open_run(knows, run, owner, start=min(self.disks[run].values()))
+            own = yield from marks.open_run(knows, run, owner, start=min(files.values(), default=start))
         except BatchesGone:
             self.events["refused"] += 1
             self.refused.add(owner)
-            if run in self.accepted and self.newest.get(run) == owner:
+            if owner in self.heirs:
                 self.broken["a run that was accepted is refused at its restart"] += 1
             return
         except RunTaken:
             self.events["taken over"] += 1
             return
-        if self.newest.get(run) == owner:
+        if self.has_run(run, owner):
             self.accepted.add(run)
-        live = self.checkpoints_of(run, own.checkpoints)
-        if not live:
-            self.broken["a run holds none of its checkpoints"] += 1
+        held_steps = HeldSteps(run, own.checkpoints)
+        step = self.chosen_step(files, held_steps)
+        try:
+            held_steps.require(step)
+        except CheckpointDropped:
+            if self.has_run(run, owner):
+                self.broken["a run does not hold a checkpoint of its disk"] += 1
             return
         try:
-            yield from self.train(knows, run, owner, live)
+            yield from self.train(knows, owner, held_steps, step)
         except RunTaken:
             self.events["taken over"] += 1
         except CheckpointDropped:
             self.broken["a run cannot mark what it holds"] += 1
 
-    def checkpoints_of(self, run: str, checkpoints: Mapping[str, int]) -> dict[str, int]:
-        """The checkpoints on the disk of a run that it holds: looked for after the takeover."""
-        oldest = min(checkpoints.values())
-        return {name: step for name, step in self.disks[run].items() if step >= oldest}
+    def chosen_step(self, files: dict[str, int], held_steps: HeldSteps) -> int:
+        """The step after one of the checkpoints on the disk, or the start of the run."""
+        return self.random.choice(sorted(files.values())) if files else held_steps.first_step
 
-    def train(self, knows: Client, run: str, owner: str, live: dict[str, int]) -> Routine[None]:
+    def train(self, knows: Client, owner: str, held_steps: HeldSteps, step: int) -> Routine[None]:
         """Read, mark, go back, and close."""
+        run = held_steps.run
         state = yield from log.load(knows)
-        step, since, returns = self.random.choice(sorted(live.values())), 0, 0
+        since, returns = 0, 0
         while step < state.steps or not self.has_ended(state):
             if step == state.steps:
                 state = yield from self.poll(knows, state)
@@ -121,23 +157,44 @@ class LifecycleWorld(World):
             if not (yield from self.read_step(knows, state, step, run, owner)):
                 return
             step, since = step + 1, since + 1
-            is_newest = self.newest.get(run) == owner
             if since == STEPS_BETWEEN:
                 since = 0
-                live = dict(sorted({**live, f"{step}": step}.items(), key=lambda entry: entry[1])[-KEPT:])
-                if is_newest:  # first the trainer's own files, then the mark; a zombie has none
-                    self.disks[run] = dict(live)
-                yield from marks.hold(knows, run, owner, live)
-            if returns < 2 and is_newest and self.random.random() < 0.06:
-                step, returns = min(live.values()), returns + 1
-                live = {name: mark for name, mark in live.items() if mark <= step}
-                self.disks[run] = dict(live)
-        self.accepted.discard(run)
+                held_steps = yield from self.mark(knows, owner, held_steps, step)
+            if returns < 2 and self.random.random() < 0.06:
+                names_there = sorted(held_steps.checkpoints.keys() & self.disks[run].keys())
+                if names_there:
+                    returns += 1
+                    held_steps = held_steps.until(self.random.choice(names_there))
+                    yield from marks.hold(knows, run, owner, held_steps.marks)
+                    step = max(held_steps.checkpoints.values())
+                    self.events["rolled back"] += 1
         yield from marks.close(knows, run, owner)
+
+    def mark(self, knows: Client, owner: str, held_steps: HeldSteps, step: int) -> Routine[HeldSteps]:
+        """Write a checkpoint, delete the files of the earlier ones, and move the mark."""
+        run, name = held_steps.run, f"{step}"
+        held_steps = held_steps.with_checkpoint(name, step, KEPT)
+        yield from self.write_file(run, owner, name, step)
+        yield from self.delete_files(run, owner, held_steps.first_step)
+        yield from marks.hold(knows, run, owner, held_steps.marks)
+        return held_steps
+
+    def write_file(self, run: str, owner: str, name: str, step: int) -> Routine[None]:
+        """Write a checkpoint file; the supervisor of a trainer that was replaced has ended its writing."""
+        if self.has_run(run, owner):
+            self.disks[run][name] = step
+        yield Get("nothing")
+
+    def delete_files(self, run: str, owner: str, first: int) -> Routine[None]:
+        """Delete the checkpoint files before a step."""
+        for name, step in list(self.disks[run].items()):
+            if step < first and self.has_run(run, owner):
+                self.disks[run].pop(name, None)
+                yield Get("nothing")
 
     def read_step(self, knows: Client, state: LogState, step: int, run: str, owner: str) -> Routine[bool]:
         """Whether a step is there; one that is held must be."""
-        is_held = self.newest.get(run) == owner
+        is_held = self.has_run(run, owner)
         try:
             batch = yield from self.batch_of(knows, state, step)
             is_there = (yield Get(batch.name)) is not None
@@ -146,7 +203,7 @@ class LifecycleWorld(World):
         else:
             if step >= len(self.steps) or batch != self.steps[step]:
                 self.broken["a run saw another sequence"] += 1
-        if not is_there and self.newest.get(run) == owner and is_held:
+        if not is_there and self.has_run(run, owner) and is_held:
             self.broken["a batch that a run holds was deleted"] += 1
         if not is_there:
             self.events["lost its batches"] += 1
@@ -166,7 +223,7 @@ class LifecycleWorld(World):
             self.deliver_late()
             for entry in [entry for entry in self.later if entry[0] <= self.turn]:
                 self.later.remove(entry)
-                self.spawn("trainer", entry[1])
+                self.spawn(*entry[1:])
             ready = [process for process in self.processes if process.ready_at <= self.turn]
             if ready:
                 self.step(self.random.choice(ready))
@@ -221,7 +278,7 @@ class LifecycleWorld(World):
                 operation = routine.send(answer)
             except StopIteration as end:
                 return end.value
-            if hasattr(operation, "names"):
+            if isinstance(operation, GetAll):
                 answer = [self.perform(Get(name)) for name in operation.names]
             else:
                 answer = self.perform(operation)

@@ -39,8 +39,9 @@ class MemoryStore:
                 return Creation.STORED
             case Put(name, body):
                 self.objects[name] = body
-            case Delete(name):
-                self.objects.pop(name, None)
+            case Delete(deleted_names):
+                for name in deleted_names:
+                    self.objects.pop(name, None)
             case List(prefix):
                 return [name for name in self.objects if name.startswith(prefix)]
         return None

@@ -20,6 +20,7 @@ from blender.global_batches.log.client import Client
 from blender.global_batches.log.objects import (
     checkpoint_from_bytes,
     delta_from_bytes,
+    finished_lane_from_bytes,
     floor_from_bytes,
     segment_from_bytes,
 )
@@ -129,8 +130,9 @@ class World:
             case Put(name, body):
                 self.record(name, body)
                 self.objects[name] = body
-            case Delete(name):
-                self.objects.pop(name, None)
+            case Delete(deleted_names):
+                for name in deleted_names:
+                    self.objects.pop(name, None)
             case List(prefix):
                 list_names = sorted(name for name in self.objects if name.startswith(prefix))
                 return [name for name in list_names if not self.forgetful or self.random.random() > 0.2]
@@ -173,6 +175,7 @@ class World:
         knows = self.client()
         claim, state = yield from log.take(knows, lane, incarnation)
         if claim is None:
+            self.events["recalled"] += lane in state.recalled_lanes
             return
         row, sequence = state.lane(lane).offset or 0, state.lane(lane).sequence
         made: list[log.StoredBatch] = []
@@ -219,7 +222,7 @@ class World:
 
     def has_ended(self, state: LogState) -> bool:
         """Whether a reader need not wait for a step that is not there."""
-        all_closed = all(state.lane(lane).closed for lane in LANES)
+        all_closed = state.finished_lanes + sum(lane.closed for lane in state.lanes.values()) == len(LANES)
         if isinstance(self.order, Arrival):
             return all_closed
         if all_closed and not self.order.has_ended(state):
@@ -312,6 +315,8 @@ class World:
             return len(missing) == 1, [process.answers.get(name) for name in operation.names]
         if isinstance(operation, Get | List):
             return True, self.perform(operation)
+        if isinstance(operation, Delete):
+            return self.delete_some(process, operation), None
         if draw() < 0.03:
             self.late.append((self.turn + self.random.randint(1, 1500), operation))
         lost = draw() < 0.03
@@ -320,10 +325,26 @@ class World:
         if unanswered:
             self.events["lost request" if lost else "lost answer"] += 1
         if not isinstance(operation, Create):
-            return not unanswered, None  # the driver repeats puts and deletes
+            return not unanswered, None  # the driver repeats puts
         if answer is Creation.STORED and unanswered and draw() < 0.5:
             return True, Creation.TAKEN  # what a store's client says that repeated the request
         return True, Creation.UNCLEAR if unanswered else answer
+
+    def delete_some(self, process: Process, operation: Delete) -> bool:
+        """Delete one of many objects, in any order; whether all are gone, as far as the process knows."""
+        missing = [name for name in operation.names if name not in process.answers]
+        if missing:
+            name, draw = self.random.choice(missing), self.random.random
+            if draw() < 0.03:
+                self.late.append((self.turn + self.random.randint(1, 1500), Delete((name,))))
+            is_lost = draw() < 0.03
+            if not is_lost:
+                self.perform(Delete((name,)))
+            if is_lost or draw() < 0.06:
+                self.events["lost request" if is_lost else "lost answer"] += 1
+                return False  # the driver repeats all of them
+            process.answers[name] = None
+        return len(missing) <= 1
 
     def go_on(self, process: Process, answer: Any) -> None:
         """Send an answer, and note the next operation or the end."""
@@ -361,15 +382,20 @@ class World:
         if not set(self.acknowledged) <= {batch.footer_hash for batch in self.steps}:
             self.broken["acknowledged, and not visible"] += 1
         for name, state in self.left(names.CHECKPOINTS, checkpoint_from_bytes):
-            expected_state = (
-                LogState().after(*self.log[: names.number(name)]).without_full_segments(SEGMENT_STEPS)
-            )
+            expected_state = LogState().after(*self.log[: names.number(name)])
+            expected_state = expected_state.without_full_segments(SEGMENT_STEPS)
+            if isinstance(self.order, Arrival):
+                expected_state = expected_state.without_finished_lanes()
             if state != expected_state:
                 self.broken["a checkpoint that is not the fold of the log"] += 1
         for name, batches in self.left(names.SEGMENTS, segment_from_bytes):
             first = int(name.removeprefix(names.SEGMENTS).partition("-")[0])
             if list(batches) != self.steps[first : first + SEGMENT_STEPS]:
                 self.broken["a segment that is not part of the log"] += 1
+        last = LogState().after(*self.log)
+        for name, (lane, _) in self.left(names.LANES, finished_lane_from_bytes):
+            if lane != last.lane(name.removeprefix(names.LANES)):
+                self.broken["a finished lane that is not where its log ends"] += 1
         for version in range(self.floor + 1, len(self.log) + 1):
             if delta_from_bytes(self.objects[names.log(version)], "log") != self.log[version - 1]:
                 self.broken["a version that is not what its writer wrote"] += 1

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from blender.global_batches.log.step_order import Arrival, Assigned
-from tests.blender.global_batches.log.dropped_rules import RULES, Rule, without
+from tests.blender.global_batches.log.dropped_rules import LIFECYCLE_RULES, RULES, Rule, without
 from tests.blender.global_batches.log.simulation import World
+from tests.blender.lakes import ROOT
 
 # Zombies that are fenced, repeated requests that are late, names below the floor created anew, ...
 EVENTS = {"fenced", "late", "ghost", "lost request", "lost answer", "replaced", "stalled"}
@@ -30,7 +33,8 @@ def test_no_interleaving_breaks_an_invariant(batch_seeds: int, order: Arrival | 
             broken[seed] = dict(kinds)
         events |= {kind for kind, count in world.events.items() if count}
     assert not broken
-    assert events == EVENTS
+    assert events - {"recalled"} == EVENTS
+    assert ("recalled" in events) == isinstance(order, Arrival)  # a finished lane that is opened again
 
 
 @pytest.mark.invariant(
@@ -45,9 +49,15 @@ def test_every_rule_is_needed(rule: Rule) -> None:
         assert World(rule.seed).run()
 
 
+def test_the_guide_has_every_rule_with_its_seed() -> None:
+    rows = re.findall(r"^\| ([^|]+) \|.*\| (\d+) \|$", (ROOT / "docs" / "batches.md").read_text(), re.M)
+    rules = [*RULES.items(), *LIFECYCLE_RULES.items()]
+    assert sorted(rows) == sorted((name, f"{rule.seed}") for name, rule in rules)
+
+
 def test_a_floor_that_is_read_late_loses_acknowledged_batches() -> None:
     """Why a store must read after write; docs/batches.md says in how many worlds."""
-    assert "acknowledged, and not visible" in World(2, stale_floors=True).run()
+    assert "acknowledged, and not visible" in World(4, stale_floors=True).run()
 
 
 def test_a_world_is_a_function_of_its_seed() -> None:

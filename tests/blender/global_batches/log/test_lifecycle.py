@@ -8,13 +8,13 @@ from __future__ import annotations
 import pytest
 
 from blender.global_batches.log.step_order import Arrival, Assigned
+from tests.blender.global_batches.log import lifecycle
 from tests.blender.global_batches.log.dropped_rules import LIFECYCLE_RULES, Rule, without
-from tests.blender.global_batches.log.lifecycle import LifecycleWorld
 
 WORLDS = 300
 EVENTS = {
     *("fenced", "late", "ghost", "lost request", "lost answer", "replaced", "stalled"),
-    *("refused", "taken over"),
+    *("refused", "taken over", "rolled back", "closed by an operator"),
 }
 
 
@@ -26,7 +26,9 @@ EVENTS = {
 def test_no_interleaving_deletes_a_live_batch(batch_seeds: int) -> None:
     breaches, events = {}, set()
     for seed in range(max(WORLDS, batch_seeds)):
-        world = LifecycleWorld(seed, Arrival() if seed % 4 < 2 else Assigned(3))  # odd seeds forget names
+        world = lifecycle.LifecycleWorld(
+            seed, Arrival() if seed % 4 < 2 else Assigned(3)
+        )  # odd seeds forget names
         if kinds := world.run():
             breaches[seed] = dict(kinds)
         events |= {kind for kind, count in world.events.items() if count}
@@ -42,4 +44,4 @@ def test_no_interleaving_deletes_a_live_batch(batch_seeds: int) -> None:
 @pytest.mark.parametrize("rule", LIFECYCLE_RULES.values(), ids=LIFECYCLE_RULES)
 def test_every_rule_of_the_life_cycle_is_needed(rule: Rule) -> None:
     with without(rule.changes):
-        assert LifecycleWorld(rule.seed).run()
+        assert lifecycle.LifecycleWorld(rule.seed).run()

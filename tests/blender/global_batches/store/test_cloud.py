@@ -70,14 +70,14 @@ def test_a_namespace_lies_below_the_prefix_of_its_bucket_and_is_read_again(cloud
 def test_an_object_that_is_missing_is_no_error_and_a_bucket_is(cloud: CloudServer) -> None:
     store = open_store(address(cloud))
     assert store.run(get("log/1")) is None
-    store.run(delete("log/1"))
+    store.run(delete(["log/1"]))
     store.run(put("log/1", b"body"))
     assert store.read("log/1", 1, 9) == b"ody"
     assert store.read("log/1", 4, 1) == b""
     assert store.run(single_create("log/1", b"other")) is Creation.TAKEN
     assert store.run(create("log/1", b"other")) is Verdict.NOT_OURS
     for _ in range(2):
-        store.run(delete("log/1"))
+        store.run(delete(["log/1"]))
     assert cloud.objects == {}
     with pytest.raises(NamespaceNotFound):
         open_namespace(open_store(address(cloud)))
@@ -85,6 +85,18 @@ def test_an_object_that_is_missing_is_no_error_and_a_bucket_is(cloud: CloudServe
         ConfigurationError, match=r"does not have the bucket or container of \w+://other/run\."
     ):
         open_store(address(cloud, "other/run")).run(get("log/1"))
+
+
+def test_many_objects_are_deleted_though_one_is_missing(cloud: CloudServer) -> None:
+    store = open_store(address(cloud))
+    names = [f"log/{number}" for number in range(9)]
+    for name in (*names[:4], *names[5:]):
+        store.run(put(name, b"body"))
+    store.run(delete(names))
+    assert cloud.objects == {}
+    cloud.denies = True
+    with pytest.raises(ConfigurationError, match=r"does not let these keys delete .*AccessDenied"):
+        store.run(delete(names[:2]))
 
 
 def test_who_may_not_read_is_told_which_settings_say_who_asks(cloud: CloudServer) -> None:

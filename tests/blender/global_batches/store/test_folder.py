@@ -164,7 +164,7 @@ def test_a_namespace_that_was_removed_is_made_anew(tmp_path: Path) -> None:
     folder.create("log/1", b"")
     shutil.rmtree(tmp_path / "run")
     assert folder.get("log/1") is None
-    folder.delete("log/1")
+    folder.delete(["log/1"])
     with pytest.raises(Exception, match="No such file"):
         folder.create("log/1", b"again")
     assert folder.create("log/1", b"again") is Creation.STORED

@@ -132,8 +132,8 @@ def test_operations_are_answered_one_after_the_other(tmp_path: Path) -> None:
         answers.append((yield from get_all(["log/2", "log/1"])))
         yield from put("batches/a", b"0123456789")
         answers.append(sorted((yield from list_names(""))))
-        yield from delete("log/1")
-        yield from delete("log/1")
+        yield from delete(["log/1"])
+        yield from delete(["log/1"])
         answers.append((yield from get("log/1")))
         return answers
 

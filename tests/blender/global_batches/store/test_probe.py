@@ -60,8 +60,9 @@ class Faulty:
         self.bodies[name] = self._kept(body)
         return Creation.STORED
 
-    def delete(self, name: str) -> None:
-        del self.bodies[name]
+    def delete(self, names: Sequence[str]) -> None:
+        for name in names:
+            del self.bodies[name]
 
 
 @pytest.mark.parametrize(
