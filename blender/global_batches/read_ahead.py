@@ -155,7 +155,8 @@ class ReadAhead:
         return self._room.done()
 
     def _n_bytes(self, footer: Footer, dp: int) -> int:
-        return bytes_while_read(self._namespace, footer, replace(self._place, dp=dp)) + _STEP_BYTES
+        place = replace(self._place, dp=dp)
+        return bytes_while_read(self._namespace, footer, place, self._remap.mesh.cp) + _STEP_BYTES
 
     def _place_of(self, number: int) -> _BatchPlace:
         """The location and footer of a step: run by a thread of the pool."""
@@ -167,9 +168,8 @@ class ReadAhead:
         """A step: run by a thread of the pool."""
         batch, footer = upcoming.batch.result()
         with use_context(self._call):
-            own = read_slice(
-                self._store, self._namespace, batch, footer, replace(self._place, dp=upcoming.dp)
-            )
+            place, cp = replace(self._place, dp=upcoming.dp), self._remap.mesh.cp
+            own = read_slice(self._store, self._namespace, batch, footer, place, cp)
         step, substep = self._remap.position(upcoming.position)
         self._budget.release(self._n_bytes(footer, upcoming.dp) - held_bytes(own))
         return replace(

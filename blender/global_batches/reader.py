@@ -8,7 +8,7 @@
 A step is final once it is committed, and it is committed for all ranks at once. So the number of the next
 step is the whole state of a run. The content of the steps before it lets a resume with other data fail.
 
-Ranks of another dp read the same batches (`remap`), once the call accepts steps of other rows:
+Ranks of another dp or cp read the same batches (`remap`), once the call accepts steps of other rows:
 
     half = BatchReader("s3://bucket/run7", Mesh(dp=16, cp=2, tp=16), accumulate=2)
     for step in half.read(StepRange(offset=813), rank):     # twice for each batch: substep 0 and 1
@@ -54,9 +54,9 @@ _CONTENT_DIGITS = 32
 class BatchReader:
     """The steps of a namespace; a share is a rank of `mesh`, by default the mesh of the batches.
 
-    The dp of `mesh` may be a multiple of the dp that the batches are made for, or a divisor. Then the rows of
-    a step change, and the caller says that it means that: `accept_batch_change` makes an optimizer step of
-    them, and `accumulate`, on fewer ranks, one of all steps that a batch is.
+    The dp and the cp of `mesh` may be multiples of the batches' dp and cp, or divisors. With
+    another dp the rows of a step change, and the caller says that it means that: `accept_batch_change` makes
+    an optimizer step of them, and `accumulate`, on fewer ranks, one of all steps that a batch is.
 
     Safe for many threads. It may be pickled, and opens the namespace again in each process, which raises
     NamespaceDiffers if another one is there; it may not be forked. `patience_s` bounds the wait for an answer

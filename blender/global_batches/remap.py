@@ -13,7 +13,8 @@ follows from a batch alone, a mesh begins at any batch, and the meshes before it
         batch 7    c d                            step 6.1   b
                                                   step 7.0   c
 
-Section 4.1 of the paper. Ranks of tensor and pipeline parallelism read what their peers read.
+The cp ranks of a dp index divide its rows anew (`format.cut`), and ranks of tensor and pipeline parallelism
+read what their peers read. Section 4.1 of the paper.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing import NamedTuple
 
 from blender.errors import InvalidRequest
 from blender.global_batches.errors import NamespaceDiffers
-from blender.spec.mesh import Mesh
+from blender.spec.mesh import Axis, Mesh
 from factory.counted import counted
 
 
@@ -38,18 +39,23 @@ class StepPosition(NamedTuple):
 class Remap:
     """How the ranks of `mesh` read batches that were made for `batch_mesh`.
 
-    Raises NamespaceDiffers unless each dp is a whole multiple of the other.
+    Raises NamespaceDiffers unless one dp is a whole multiple of the other, and one cp too.
     """
 
     batch_mesh: Mesh
     mesh: Mesh
 
     def __post_init__(self) -> None:
-        if self.mesh.cp != self.batch_mesh.cp or _is_other_ratio(self.batch_mesh.dp, self.mesh.dp):
-            raise NamespaceDiffers(
-                f"The batches are made for {_data_axes(self.batch_mesh)}, and the mesh is {self.mesh}. "
-                f"{self._nearest()}, or write a namespace for this mesh; tp and pp are free."
-            )
+        axes: tuple[Axis, Axis] = ("dp", "cp")
+        for axis in axes:
+            size, extent = self.batch_mesh.extent(axis), self.mesh.extent(axis)
+            if _is_other_ratio(size, extent):
+                low, high = _nearest(size, extent)
+                raise NamespaceDiffers(
+                    f"The batches are made for dp={self.batch_mesh.dp},cp={self.batch_mesh.cp}, and the mesh "
+                    f"is {self.mesh}. Read them with {axis}={low} or {axis}={high}, or write a namespace for "
+                    "this mesh; tp and pp are free."
+                )
 
     @property
     def batches(self) -> int:
@@ -129,11 +135,6 @@ class Remap:
             return f"Give `accumulate={self.substeps}`, or `accept_batch_change=True`."
         return "Leave it out" + (", and give `accept_batch_change=True`." if self.batches > 1 else ".")
 
-    def _nearest(self) -> str:
-        """The two meshes that work and are nearest, for the first axis that does not."""
-        low, high = _nearest(self.batch_mesh.dp, self.mesh.dp)
-        return f"Read them with dp={low} or dp={high}"
-
 
 def _is_other_ratio(size: int, extent: int) -> bool:
     return size % extent != 0 and extent % size != 0
@@ -144,7 +145,3 @@ def _nearest(size: int, extent: int) -> tuple[int, int]:
     low = next(n for n in range(extent, 0, -1) if not _is_other_ratio(size, n))
     high = next(n for n in range(extent, extent + size + 1) if not _is_other_ratio(size, n))
     return low, high
-
-
-def _data_axes(mesh: Mesh) -> str:
-    return f"dp={mesh.dp},cp={mesh.cp}"

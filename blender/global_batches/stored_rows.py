@@ -11,7 +11,8 @@ A batch has three columns:
     row_facts     an Arrow stream of the other columns, with the number of tokens as `tokens`
 
 Where cp ranks divide documents, chunk c of `tokens` has the c-th part of every document, shape [1, W], and
-`next_tokens` has [1, documents]. Targets, positions and documents are computed at the trainer.
+`next_tokens` has [1, documents]. Targets, positions and documents are computed at the trainer. Padding and
+neighbors depend on the cp, so ranks of another cp may need all chunks (`row_runs`), and cut the rows again.
 """
 
 from __future__ import annotations
@@ -31,16 +32,17 @@ from blender.chunks.layout import Documents, Layout, ends_of, layout_of, padded_
 from blender.chunks.piece import CHUNK
 from blender.errors import InvalidRequest
 from blender.global_batches.errors import InvalidBatch
-from blender.global_batches.format.columns import Array
+from blender.global_batches.format.columns import ROW_FACTS, Array
 from blender.global_batches.format.cut import chunks_of
 from blender.global_batches.format.slices import Slices
 from blender.global_batches.namespace import Namespace
 from blender.global_batches.rank_slice import GlobalBatchSlice
+from blender.global_batches.row_runs import TOKENS
 from blender.ipc import from_ipc, to_ipc
 from blender.spec.mesh import Mesh
 from factory.lake.schemas.packing import SEQUENCE_LENGTH
 
-TOKENS, FACTS = "tokens", "row_facts"
+FACTS = ROW_FACTS
 
 
 def packed_slices(rows: Sequence[pa.RecordBatch], mesh: Mesh, chunking: Chunking = "row") -> Slices:
@@ -87,10 +89,9 @@ def packed_rows(step: GlobalBatchSlice) -> Batch | Chunk:
     facts = from_ipc(step.arrays[FACTS].data)
     metadata = dict(facts.schema.field(TOKENS).metadata)
     whole = Piece.from_text(metadata.pop(CHUNK.encode()).decode())
-    piece = Piece(step.place.cp, whole.of, whole.chunking)
-    if piece.of == 1:
-        tokens = _unpadded(step.arrays[TOKENS], as_numpy(facts.column(TOKENS)))
-        rows = _with_tokens(facts, tokens, metadata)
+    piece = Piece(step.place.cp, step.recut or whole.of, whole.chunking)
+    if step.has_all_chunks or whole.of == 1:
+        rows = _with_tokens(facts, _whole_again(step.arrays[TOKENS], facts, whole), metadata)
         if piece == Piece():
             return Batch(step.batch_step, step.batch_step + 1, rows)
         return Chunk(cut(rows, piece))
@@ -177,6 +178,19 @@ def _unpadded(tokens: Array, n_tokens: npt.NDArray[np.int32]) -> pa.Array:
     if (n_tokens != tokens.shape[1]).any():
         values = tokens[np.arange(tokens.shape[1]) < n_tokens[:, None]]
     return as_binary(values, ends_of(n_tokens))
+
+
+def _whole_again(chunks: Array, facts: pa.RecordBatch, piece: Piece) -> pa.Array:
+    """The tokens of whole rows, from all chunks that ranks like `piece` have of them."""
+    n_tokens = as_numpy(facts.column(TOKENS))
+    if piece.of == 1 or piece.chunking == "row":
+        return _unpadded(chunks, n_tokens)
+    lengths = Documents.of_column(facts.column(SEGMENT_LENGTHS)).lengths
+    widths = -(-lengths // piece.n_parts)  # of the parts of a document, which follow each other in a chunk
+    places = np.arange(lengths.sum()) - np.repeat(ends_of(lengths)[:-1], lengths)
+    chunk, place = np.divmod(places, np.repeat(widths, lengths))
+    index = chunk * widths.sum() + np.repeat(ends_of(widths)[:-1], lengths) + place
+    return as_binary(chunks.reshape(-1)[index], ends_of(n_tokens))
 
 
 def _of_rows(step: GlobalBatchSlice, layout: Layout, piece: Piece) -> pa.Array:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bench.batches import commits, retention, slices, start, stores
+from bench.batches import commits, remap, retention, slices, start, stores
 from bench.batches.objects import Calls
 from blender.global_batches.log import names
 from blender.global_batches.log.client import Client
@@ -53,6 +53,20 @@ def test_a_slice_costs_its_own_bytes_and_the_footer() -> None:
     assert reads.are_right
     assert reads.requests == 2
     assert 1 < reads.amplification < 1.5
+
+
+def test_ranks_of_other_meshes_are_compared_and_their_bytes_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, size in {"ROWS": 8, "LENGTH": 4_096, "DOCUMENT": 256, "BATCHES": 2, "ROUNDS": 1}.items():
+        monkeypatch.setattr(remap, name, size)
+    figures = {row.name: row.value for row in remap.measure(Console(quiet=True)).rows}
+    assert 2 < figures["batches.remap.rows.dp8_cp8.bytes_read_of_needed"] < 5
+    assert figures["batches.remap.columns.dp8_cp2.bytes_read_of_needed"] < 1.5
+    kind = remap.Kind("columns", remap.slices_of_columns, remap.tokens_of_columns)
+    batches = remap.write(str(tmp_path), kind)
+    assert remap.read(str(tmp_path), kind, remap.MESH, batches).are_right
+    assert not remap.read(str(tmp_path), kind, remap.MESH, batches[::-1]).are_right
 
 
 @pytest.mark.process

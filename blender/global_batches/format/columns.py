@@ -13,6 +13,9 @@ from blender.global_batches.errors import InvalidBatch
 from blender.global_batches.format.bfloat16 import BITS, Bfloat16Array, host_array
 from factory.errors import first_line
 
+ROW_FACTS = "row_facts"
+"""A column of packed rows (`stored_rows`): chunks of them hold neighbors, and are cut anew for another cp."""
+
 ALIGNMENT = 64  # a cache line, and the widest vector of a CPU
 BFLOAT16 = "bfloat16"
 DTYPES = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8", BFLOAT16)

@@ -2,6 +2,7 @@
 
     slices = cut({"tokens": tokens, "ids": ids}, Mesh(dp=2, cp=2), sequence={"tokens"})
     chunks_of(cp_index=1, cp=2, layout="zigzag")    # (1, 2): the chunks of a rank in its dp index
+    runs_of(1, 2, chunks=8, layout="zigzag")        # chunks 2 to 3 and 4 to 5, of a batch for cp=4
     joined([chunk_1, chunk_2], {"tokens"})          # tokens of both chunks, and the ids
 
 With context parallelism (cp > 1) a sequence is cut into 2 cp chunks, and a rank has two. Under causal masks
@@ -16,7 +17,7 @@ the column once for each cp index.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -83,6 +84,33 @@ def chunks_of(cp_index: int, cp: int, layout: ChunkLayout) -> tuple[int, ...]:
     return 2 * cp_index, 2 * cp_index + 1
 
 
+class ChunkRun(NamedTuple):
+    """Neighboring chunks of a rank, or one of the equal parts of a chunk."""
+
+    first: int
+    stop: int
+    """The chunk after the last one."""
+    part: int = 0
+    parts: int = 1
+
+
+def runs_of(cp_index: int, cp: int, chunks: int, layout: ChunkLayout) -> tuple[ChunkRun, ...]:
+    """The runs of a rank in a batch of `chunks` chunks, made for a multiple of `cp` or a divisor.
+
+    The rank joins them in this order. Together they are its chunks in a batch made for `cp`.
+    """
+    own_chunks = 1 if cp == 1 else 2 * cp
+    runs = []
+    for own in chunks_of(cp_index, cp, layout):
+        if chunks >= own_chunks:
+            width = chunks // own_chunks
+            runs.append(ChunkRun(own * width, (own + 1) * width))
+        else:
+            chunk, part = divmod(own, own_chunks // chunks)
+            runs.append(ChunkRun(chunk, chunk + 1, part, own_chunks // chunks))
+    return tuple(runs)
+
+
 def joined(parts: Sequence[Mapping[str, Array]], sequence: Collection[str]) -> dict[str, Array]:
     """The columns of a rank, by name, from the chunks that it read.
 
@@ -91,6 +119,18 @@ def joined(parts: Sequence[Mapping[str, Array]], sequence: Collection[str]) -> d
     """
     names = sorted(set().union(*parts))
     return {name: _joined([part[name] for part in parts if name in part], name in sequence) for name in names}
+
+
+def part_of(name: str, array: Array, run: ChunkRun) -> Array:
+    """The part of a chunk's column that a run takes. Raises InvalidRequest if it cannot be cut so."""
+    if run.parts == 1:
+        return array
+    if array.shape[1] % run.parts:
+        raise InvalidRequest(
+            f"Column `{name}` has chunks of {array.shape[1]} places, and this mesh would cut them into "
+            f"{run.parts} parts. Use a cp that divides them, or the cp of the batches."
+        )
+    return _part(array, run.part, run.parts, axis=1)
 
 
 def _joined(arrays: Sequence[Array], along_sequence: bool) -> Array:

@@ -1,4 +1,4 @@
-"""Batches read by meshes of another dp: every slice once and in order, whatever meshes follow each other."""
+"""Batches read by other meshes: every slice once and in order, through any changes of dp and cp."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from blender.errors import EndOfData, InvalidRequest
 from blender.global_batches.errors import NamespaceDiffers
+from blender.global_batches.format.cut import ChunkLayout, chunks_of
 from blender.global_batches.rank_slice import GlobalBatchSlice
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.remap import Remap, StepPosition
@@ -25,7 +26,7 @@ from tests.blender.global_batches.counted import counted
 from tests.blender.global_batches.reading import written
 from tests.blender.global_batches.written import Lane, batch, new_namespace
 
-ROWS = 12  # of a batch: what 1, 2, 3, 4, 6 and 12 dp indexes share
+ROWS, LENGTH = 12, 24  # of a batch: what 1, 2, 3, 4, 6 and 12 dp indexes share, and as many chunks
 
 
 @dataclass
@@ -34,8 +35,8 @@ class Training:
 
     uri: str
     state: dict[str, Any] | None = None
-    history: list[list[GlobalBatchSlice]] = field(default_factory=list)
-    """The slices of all ranks, of each step."""
+    history: list[tuple[Mesh, list[GlobalBatchSlice]]] = field(default_factory=list)
+    """The mesh of each step, and the slices of its ranks."""
 
     def go_on(self, mesh: Mesh, n_steps: int) -> None:
         """Read at most so many steps, and leave a state."""
@@ -43,7 +44,7 @@ class Training:
         first, substep = reader.position_of(self.state) if self.state else (0, 0)
         ranks = [reader.read(StepRange(first), rank, substep=substep) for rank in range(mesh.ranks)]
         for _, slices in zip(range(n_steps), zip(*ranks, strict=True), strict=False):
-            self.history.append(list(slices))
+            self.history.append((mesh, list(slices)))
             states = [reader.state_after(step) for step in slices]
             assert all(state == states[0] for state in states)
             self.state = json.loads(json.dumps(states[0]))
@@ -52,49 +53,66 @@ class Training:
 
 
 def rows_of(step: GlobalBatchSlice) -> list[tuple[int, int]]:
-    """The batch and the row in it of each row, by what is written in them."""
-    return [divmod(int(first), 1_000_000) for first in step.tokens[:, 0]]
+    """The batch and the row in it of each row."""
+    return [divmod(int(number), 1_000) for number in step.ids]
+
+
+def tokens_of(step: GlobalBatchSlice, mesh: Mesh, layout: ChunkLayout) -> np.ndarray:
+    """The tokens that a rank should read of its rows: those of its chunks in the mesh's own batches."""
+    whole = batch(step.batch_step, ROWS, LENGTH)["tokens"][[row for _, row in rows_of(step)]]
+    chunks = np.split(whole, 1 if mesh.cp == 1 else 2 * mesh.cp, axis=1)
+    return np.concatenate([chunks[chunk] for chunk in chunks_of(step.place.cp, mesh.cp, layout)], axis=1)
 
 
 @st.composite
-def changes_of_mesh(draw: st.DrawFn) -> tuple[int, list[tuple[int, int]]]:
-    """The dp that batches are made for, and the dp and the steps of each part of a training run."""
-    sizes = [1, 2, 3, 4, 6, 12]
-    dp = draw(st.sampled_from(sizes))
-    others = [size for size in sizes if size % dp == 0 or dp % size == 0]
-    return dp, draw(st.lists(st.tuples(st.sampled_from(others), st.integers(1, 5)), min_size=1, max_size=5))
+def changes_of_mesh(draw: st.DrawFn) -> tuple[Mesh, list[tuple[Mesh, int]]]:
+    """The mesh that batches are made for, and the mesh and the steps of each part of a training run."""
+
+    def factors(sizes: list[int], size: int) -> st.SearchStrategy[int]:
+        return st.sampled_from([other for other in sizes if other % size == 0 or size % other == 0])
+
+    dps, cps = [1, 2, 3, 4, 6, 12], [1, 2, 3, 4, 6]
+    mesh = Mesh(dp=draw(st.sampled_from(dps)), cp=draw(st.sampled_from(cps)))
+    others = st.builds(Mesh, dp=factors(dps, mesh.dp), cp=factors(cps, mesh.cp))
+    return mesh, draw(st.lists(st.tuples(others, st.integers(1, 3)), min_size=1, max_size=4))
 
 
 @pytest.mark.invariant(
-    "Under any sequence of meshes with a multiple or a divisor of the batches' dp, every slice of every"
+    "Under any sequence of meshes with multiples or divisors of the batches' dp and cp, every slice of each"
     " batch is read exactly once and in order, and a state takes the run from one mesh to the next."
 )
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(changes_of_mesh())
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(changes_of_mesh(), st.sampled_from(["zigzag", "contiguous"]))
 def test_every_slice_is_read_once_and_in_order_under_any_changes_of_the_mesh(
-    tmp_path_factory: pytest.TempPathFactory, changes: tuple[int, list[tuple[int, int]]]
+    tmp_path_factory: pytest.TempPathFactory,
+    changes: tuple[Mesh, list[tuple[Mesh, int]]],
+    layout: ChunkLayout,
 ) -> None:
-    dp, parts = changes
-    n_batches = sum(max(1, other // dp) * steps for other, steps in parts) + 2
-    uri = new_namespace(tmp_path_factory.mktemp("batches"), Mesh(dp=dp), lanes=1)
+    mesh, parts = changes
+    n_batches = sum(max(1, other.dp // mesh.dp) * steps for other, steps in parts) + 1
+    uri = new_namespace(tmp_path_factory.mktemp("batches"), mesh, lanes=1, layout=layout)
     lane = Lane(uri)
-    lane.put(*(batch(number, ROWS, 2) for number in range(n_batches)))
+    lane.put(*(batch(number, ROWS, LENGTH) for number in range(n_batches)))
     lane.close()
     training = Training(uri)
     for other, n_steps in parts:
-        training.go_on(Mesh(dp=other), n_steps)
+        training.go_on(other, n_steps)
         assert training.state is not None
         if training.state["substep"]:  # the mesh may not change here, but the process may
-            training.go_on(Mesh(dp=other), dp // other - training.state["substep"])
-    training.go_on(Mesh(dp=dp), n_batches)
-    rows = Counter(row for slices in training.history for step in slices for row in rows_of(step))
-    assert rows == Counter((number, 2 * row) for number in range(n_batches) for row in range(ROWS))
-    order = [rows_of(step)[0] for slices in training.history for step in slices]
-    assert [number for number, _ in order] == sorted(number for number, _ in order)
-    for slices in training.history:
-        of_ranks = [rows_of(step)[0] for step in slices]
-        assert of_ranks == sorted(of_ranks)
+            training.go_on(other, mesh.dp // other.dp - training.state["substep"])
+    training.go_on(mesh, n_batches)
+    tokens: Counter[int] = Counter()
+    for other, slices in training.history:
+        of_dp = slices[:: other.cp]  # in the order of ranks, cp ranks are neighbors
+        assert [rows_of(step) for step in of_dp] == sorted(rows_of(step) for step in of_dp)
         assert {(step.offset, step.substep) for step in slices} == {(slices[0].offset, slices[0].substep)}
+        for step in slices:
+            np.testing.assert_array_equal(step.tokens, tokens_of(step, other, layout))
+            tokens.update(step.tokens.reshape(-1).tolist())
+    whole = (batch(number, ROWS, LENGTH)["tokens"].reshape(-1).tolist() for number in range(n_batches))
+    assert tokens == Counter(token for of_batch in whole for token in of_batch)
+    order = [rows_of(step)[0][0] for _, slices in training.history for step in slices]
+    assert order == sorted(order)
 
 
 def test_twice_the_ranks_read_two_batches_a_step_and_half_of_them_one_in_two(tmp_path: Path) -> None:
@@ -103,9 +121,9 @@ def test_twice_the_ranks_read_two_batches_a_step_and_half_of_them_one_in_two(tmp
     of_rank = [list(twice.read(StepRange(), rank)) for rank in range(4)]
     assert [[rows_of(step)[0] for step in steps] for steps in of_rank] == [
         [(0, 0), (2, 0)],
-        [(0, 32), (2, 32)],
+        [(0, 2), (2, 2)],
         [(1, 0), (3, 0)],
-        [(1, 32), (3, 32)],
+        [(1, 2), (3, 2)],
     ]
     assert [(step.offset, step.batch_step) for step in of_rank[3]] == [(0, 1), (2, 3)]
     half = BatchReader(uri, Mesh(dp=1), accumulate=2)
@@ -116,7 +134,7 @@ def test_twice_the_ranks_read_two_batches_a_step_and_half_of_them_one_in_two(tmp
         (3, 0, 2),
         (3, 1, 2),
     ]
-    assert [rows_of(step)[0] for step in steps] == [(2, 0), (2, 32), (3, 0), (3, 32)]
+    assert [rows_of(step)[0] for step in steps] == [(2, 0), (2, 2), (3, 0), (3, 2)]
 
 
 def test_a_mesh_begins_at_any_batch(tmp_path: Path) -> None:
@@ -150,18 +168,24 @@ def test_a_step_of_two_batches_waits_for_both_in_every_rank(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "dp, other, sentence",
+    "mesh, other, sentence",
     [
-        (4, 6, r"made for dp=4,cp=1, and the mesh is pp=1,dp=6,cp=1,tp=1\. Read them with dp=4 or dp=8"),
-        (8, 3, r"Read them with dp=2 or dp=4"),
-        (6, 5, r"Read them with dp=3 or dp=6"),
-        (5, 999, r"Read them with dp=995 or dp=1000"),
-        (7, 2, r"Read them with dp=1 or dp=7"),
+        (
+            Mesh(dp=4),
+            Mesh(dp=6),
+            r"made for dp=4,cp=1, and the mesh is pp=1,dp=6,cp=1,tp=1\. .* dp=4 or dp=8",
+        ),
+        (Mesh(dp=8), Mesh(dp=3), r"Read them with dp=2 or dp=4"),
+        (Mesh(dp=5), Mesh(dp=999), r"Read them with dp=995 or dp=1000"),
+        (Mesh(dp=7), Mesh(dp=2), r"Read them with dp=1 or dp=7"),
+        (Mesh(dp=2, cp=4), Mesh(cp=6), r"Read them with cp=4 or cp=8"),
     ],
 )
-def test_another_ratio_is_refused_with_the_two_nearest_that_work(dp: int, other: int, sentence: str) -> None:
+def test_another_ratio_is_refused_with_the_two_nearest_that_work(
+    mesh: Mesh, other: Mesh, sentence: str
+) -> None:
     with pytest.raises(NamespaceDiffers, match=sentence):
-        Remap(Mesh(dp=dp), Mesh(dp=other))
+        Remap(mesh, other)
 
 
 @pytest.mark.parametrize(
@@ -205,8 +229,38 @@ def test_a_reader_that_accumulates_goes_on_with_a_whole_batch(tmp_path: Path) ->
     assert reader.position_of(reader.state(3, 1)) == (3, 0)
 
 
-def test_tokens_of_each_step_are_those_of_the_batch(tmp_path: Path) -> None:
-    half = BatchReader(written(tmp_path, 1, Mesh(dp=4)), Mesh(dp=2), accept_batch_change=True)
-    steps = [list(half.read(StepRange(), rank)) for rank in range(2)]
-    whole = np.concatenate([steps[dp][substep].tokens for dp in range(2) for substep in range(2)])
-    np.testing.assert_array_equal(whole, batch(0)["tokens"])
+def test_more_cp_ranks_read_the_chunk_with_their_part_and_fewer_ones_neighbors(tmp_path: Path) -> None:
+    uri = written(tmp_path, 1, Mesh(cp=2))
+    more, fewer = BatchReader(uri, Mesh(cp=4)), BatchReader(uri, Mesh(cp=1))
+    requests = counted(more)
+    assert [next(more.read(StepRange(), rank)).nbytes for rank in range(4)] == 4 * [4 * (4 * 8 + 4)]
+    of_rank = requests.ranges[1:3]
+    assert sum(length for _, _, length in of_rank) == 64 + 2 * 4 * 4 * 8  # twice the tokens, padded ids
+    requests = counted(fewer)
+    (whole,) = fewer.read(StepRange(), 0)
+    assert len(requests.ranges) == 2
+    np.testing.assert_array_equal(whole.tokens, batch(0)["tokens"])
+
+
+@pytest.mark.parametrize(
+    "columns, cp, sentence",
+    [
+        (
+            {"ids": np.arange(4)},
+            2,
+            r"names no column along the sequence, so that 2 cp ranks cannot divide it",
+        ),
+        (
+            {"tokens": np.zeros((4, 6))},
+            2,
+            r"Column `tokens` has chunks of 6 places, .* cut them into 4 parts",
+        ),
+    ],
+)
+def test_a_batch_that_cp_ranks_cannot_divide_is_refused(
+    tmp_path: Path, columns: dict[str, np.ndarray], cp: int, sentence: str
+) -> None:
+    uri = new_namespace(tmp_path)
+    Lane(uri).put(columns)
+    with pytest.raises(InvalidRequest, match=sentence):
+        next(BatchReader(uri, Mesh(cp=cp)).read(StepRange(0, 1), 0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +22,15 @@ from blender.global_batches.errors import InvalidBatch
 from blender.global_batches.format.cut import chunks_of, joined
 from blender.global_batches.format.footer import Footer
 from blender.global_batches.format.slices import Slices, encode
-from blender.global_batches.namespace import create_namespace, open_namespace
+from blender.global_batches.log.state import Descriptor
+from blender.global_batches.namespace import Namespace, create_namespace, open_namespace
 from blender.global_batches.policies import Naive
 from blender.global_batches.producer import Producer
-from blender.global_batches.rank_slice import GlobalBatchSlice
+from blender.global_batches.rank_slice import GlobalBatchSlice, read_slice
 from blender.global_batches.reader import BatchReader
-from blender.global_batches.store.namespace_store import open_store
+from blender.global_batches.store.folder import Folder
+from blender.global_batches.store.namespace_store import NamespaceStore, open_store
+from blender.global_batches.store.probe import StoreFacts
 from blender.global_batches.stored_rows import is_packed_rows, packed_rows, packed_slices, require_layout
 from blender.records import Source
 from blender.spec.mesh import Coordinate, Mesh
@@ -104,6 +108,62 @@ def test_a_context_parallel_rank_reads_its_piece_of_every_row(
             assert chunk.arrow.equals(piece)
             for name in (*ARRAYS, "epoch", "source"):
                 np.testing.assert_array_equal(getattr(chunk, name), getattr(expected, name), strict=True)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(drawn_rows(), min_size=1, max_size=2),
+    st.sampled_from([(1, 2), (1, 3), (2, 1), (2, 4), (4, 2), (4, 1), (3, 6), (6, 3)]),
+    st.sampled_from(["row", "document"]),
+    st.booleans(),
+)
+def test_a_rank_of_another_cp_reads_its_piece_of_every_row(
+    parts: list[pa.RecordBatch], cps: tuple[int, int], chunking: Chunking, more: bool
+) -> None:
+    cp, other = cps
+    parts = [with_more_columns(part) if more else part for part in same_kind(parts)]
+    body = encode(packed_slices(parts, Mesh(dp=len(parts), cp=cp), chunking)).body
+    for dp, part in enumerate(parts):
+        for rank in range(other):
+            chunk = packed_rows(read_by(body, Coordinate(dp=dp, cp=rank), Mesh(dp=len(parts), cp=cp), other))
+            piece = Piece(rank, other, chunking)
+            if piece == Piece():
+                assert isinstance(chunk, Batch)
+                reference: Batch | Chunk = Batch(7, 8, part)
+            else:
+                assert isinstance(chunk, Chunk)
+                reference = Chunk(cut(part, piece))
+                assert chunk.arrow.equals(reference.arrow)
+                assert chunk.arrow.schema.equals(reference.arrow.schema, check_metadata=True)
+            for name in (*ARRAYS, "epoch", "source"):
+                np.testing.assert_array_equal(getattr(chunk, name), getattr(reference, name), strict=True)
+
+
+@pytest.mark.parametrize("cps", [(2, 4), (2, 8), (4, 2)])
+@pytest.mark.parametrize("length, chunking", [(16, "row"), (12, "row"), (16, "document")])
+def test_rows_that_both_cps_divide_evenly_are_read_by_their_chunks(
+    cps: tuple[int, int], length: int, chunking: Chunking
+) -> None:
+    cp, other = cps
+    rows = packed([[length], [3, 4], [1, length - 1]], length)
+    body = encode(packed_slices([rows], Mesh(cp=cp), chunking)).body
+    for rank in range(other):
+        step = read_by(body, Coordinate(cp=rank), Mesh(cp=cp), other)
+        assert step.has_all_chunks == (length == 12 or chunking == "document")
+        chunk = packed_rows(step)
+        assert isinstance(chunk, Chunk)
+        assert chunk.arrow.equals(cut(rows, Piece(rank, other, chunking)))
+
+
+def read_by(body: bytes, place: Coordinate, mesh: Mesh, cp: int) -> GlobalBatchSlice:
+    """What a rank of another cp reads of a batch, by the requests of readers."""
+    footer = Footer.of_object(body, "batch")
+    batch = Descriptor(7, "batch", len(body), footer.length, 0, b"")
+    namespace = Namespace("id", mesh.dp, mesh.cp, "zigzag", 1, "assigned", StoreFacts(0, 0), 0.0)
+    with TemporaryDirectory() as folder:
+        Path(folder, "batch").write_bytes(body)
+        store = NamespaceStore(folder, Folder(Path(folder)), 0.0)
+        return read_slice(store, namespace, batch, footer, place, cp)
 
 
 def same_kind(parts: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
@@ -230,3 +290,28 @@ def test_context_parallel_ranks_read_the_chunks_of_the_blend(
             chunk = Chunk(cut(parts_of(step, mesh.dp)[place.dp], Piece(place.cp, 2, chunking)))
             for name in ("tokens", "targets", "position_ids", "cu_seqlens"):
                 assert torch.equal(item[name], torch.from_numpy(getattr(chunk, name)))
+
+
+@pytest.mark.parametrize("chunking", ["row", "document"])
+@pytest.mark.parametrize("other", [Mesh(dp=4, cp=1), Mesh(dp=1, cp=4)], ids=str)
+def test_ranks_of_another_mesh_read_the_rows_of_the_blend(
+    tmp_path: Path, blend: BlendHandle, chunking: Chunking, other: Mesh
+) -> None:
+    torch = pytest.importorskip("torch")
+    from blender.global_batches.torch import BatchDataset
+
+    mesh = Mesh(dp=2, cp=2)
+    stored(tmp_path, blend, mesh, chunking)
+    reader = BatchReader(str(tmp_path), other, accept_batch_change=True)
+    steps = list(blend.fetch())
+    for rank in range(other.ranks):
+        place = other.coordinate(rank)
+        items = list(BatchDataset(reader, rank=rank))
+        assert len(items) == (5 if other.dp == 4 else 20)
+        for number, tensors in enumerate(items):
+            batch, part = (2 * number + rank // 2, rank % 2) if other.dp == 4 else divmod(number, 2)
+            rows = parts_of(steps[batch], mesh.dp)[part]
+            piece = Piece(place.cp, other.cp, chunking)
+            reference = Batch(batch, batch + 1, rows) if piece == Piece() else Chunk(cut(rows, piece))
+            for name in ("tokens", "targets", "position_ids", "cu_seqlens"):
+                assert torch.equal(tensors[name], torch.from_numpy(getattr(reference, name)))
