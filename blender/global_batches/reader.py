@@ -235,8 +235,12 @@ class BatchReader:
                 f"mesh has dp={self.mesh.dp}. Load it with dp={dp} and go on to the end of the step, or load "
                 "a state at substep 0."
             )
-        if self._accumulates:
-            return StepPosition(step)
+        if position.substep and self._accumulates:
+            raise InvalidRequest(
+                f"The state is at substep {position.substep} of step {step:,}, after an optimizer step with "
+                "a part of its batch, and this reader accumulates whole batches. Load it with "
+                "`accept_batch_change=True` and go on to the end of the step, or load a state at substep 0."
+            )
         return StepPosition(step, self._checked_substep(position.substep))
 
     def _checked_substep(self, substep: int) -> int:

@@ -227,6 +227,11 @@ def test_a_reader_that_accumulates_goes_on_with_a_whole_batch(tmp_path: Path) ->
     assert reader.state_after(next(steps))["step"] == 1
     assert reader.state_after(next(steps))["step"] == 2
     assert reader.position_of(reader.state(3, 1)) == (3, 0)
+    state = BatchReader(reader.uri, Mesh(), accept_batch_change=True).state(3, 1)
+    with pytest.raises(
+        InvalidRequest, match=r"after an optimizer step with a part of its batch, and this re"
+    ):
+        reader.position_of(state)  # it would train on the first substep again
 
 
 def test_more_cp_ranks_read_the_chunk_with_their_part_and_fewer_ones_neighbors(tmp_path: Path) -> None:
