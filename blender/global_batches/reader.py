@@ -86,7 +86,8 @@ class BatchReader:
         self.mesh = mesh or self.namespace.mesh
         self.remap = Remap(self.namespace.mesh, self.mesh)
         self.remap.require_batch_change(accept_batch_change, accumulate)
-        self._accumulates = accumulate is not None
+        self.accumulates = accumulate is not None
+        """Whether the optimizer steps once for all steps that a batch is."""
         self._follower = Follower(
             self._store,
             self.namespace.client(),
@@ -172,7 +173,7 @@ class BatchReader:
         the steps before it are committed.
         """
         offset = whole_number(offset, "offset")
-        substep = 0 if self._accumulates else self._checked_substep(substep)
+        substep = 0 if self.accumulates else self._checked_substep(substep)
         if not self._has_before(offset):
             raise InvalidRequest(
                 f"The state of step {offset:,} was asked for, and {self.uri} has {self._follower.steps:,} "
@@ -235,7 +236,7 @@ class BatchReader:
                 f"mesh has dp={self.mesh.dp}. Load it with dp={dp} and go on to the end of the step, or load "
                 "a state at substep 0."
             )
-        if position.substep and self._accumulates:
+        if position.substep and self.accumulates:
             raise InvalidRequest(
                 f"The state is at substep {position.substep} of step {step:,}, after an optimizer step with "
                 "a part of its batch, and this reader accumulates whole batches. Load it with "

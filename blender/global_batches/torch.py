@@ -169,6 +169,18 @@ class BatchDataset(StepDataset[int]):
         run.agree_on(step_of_rank)
         run.apply(lambda own: own.rolled_back(name))
 
+    def state_dict(self) -> dict[str, Any]:
+        """As `StepDataset.state_dict`; raises InvalidRequest in a worker of a reader that accumulates.
+
+        A worker knows its own steps alone, and cannot tell that another one is within a batch.
+        """
+        if get_worker_info() is not None and self.reader.accumulates:
+            raise InvalidRequest(
+                "A state of workers would go on within a batch, whose first gradients no checkpoint holds. "
+                "Read with `BlendLoader`, or with a StatefulDataLoader without workers."
+            )
+        return super().state_dict()
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """As `StepDataset.load_state_dict`; raises CheckpointDropped for a step that its run dropped.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 pytest.importorskip("torch")
 
 import torch
+from torch.utils.data import DataLoader, IterableDataset
 
 from blender.errors import InvalidRequest
 from blender.global_batches.errors import CheckpointDropped
@@ -121,6 +123,30 @@ def test_a_run_marks_whole_batches_and_goes_back_to_them_on_any_mesh(uri: str) -
     wider.roll_back("two")
     assert rows(islice(wider, 1)) == [(2, 0, 1)]
     assert reclaim_batches(uri).step == 2
+
+
+class StateOfWorker(IterableDataset[Any]):
+    """A dataset whose worker asks for the state that a StatefulDataLoader collects."""
+
+    def __init__(self, steps: BatchDataset) -> None:
+        self.steps = steps
+
+    def __iter__(self) -> Iterator[Any]:
+        for _ in self.steps:
+            yield self.steps.state_dict()
+
+
+def test_a_worker_gives_no_state_within_a_batch_that_is_accumulated(uri: str) -> None:
+    steps = BatchDataset(BatchReader(uri, Mesh(dp=1), accumulate=2), rank=0)
+    one_worker: dict[str, Any] = {
+        "batch_size": None,
+        "num_workers": 1,
+        "multiprocessing_context": "spawn",
+    }
+    loader = DataLoader(StateOfWorker(steps), **one_worker)
+    with pytest.raises(InvalidRequest, match="A state of workers would go on within a batch"):
+        next(iter(loader))
+    assert next(iter(DataLoader(StateOfWorker(dataset(uri, 1)), **one_worker)))["next_step"] == 1
 
 
 def test_a_state_of_another_run_says_which_one_held_its_batches(uri: str) -> None:
