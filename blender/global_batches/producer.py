@@ -91,10 +91,10 @@ class ProducedLane:
 class Producer:
     """Writes some `lanes` of a namespace, by default all, each in a thread of its own.
 
-    Opening it takes the lanes over; `policy` makes the policy of each, and each
-    writer gets `max_lag`. Raises InvalidRequest for lanes that
-    the namespace lacks, what `Production.require_fit` raises, and NamespaceDiffers if the namespace is filled
-    from another source.
+    Opening it takes the lanes over, except where another process does so at the same time; `policy` makes
+    the policy of each, and each writer gets `max_lag`. Raises InvalidRequest for lanes that the
+    namespace lacks, what `Production.require_fit` raises, NamespaceDiffers if the namespace is filled from
+    another source, and Fenced if other processes have taken all lanes.
     """
 
     def __init__(
@@ -121,14 +121,21 @@ class Producer:
         self._ended: SimpleQueue[ProducedLane | None] = SimpleQueue()
         with ExitStack() as opened:
             for number in numbers:
-                writer = BatchWriter(
-                    uri,
-                    number,
-                    settings=settings,
-                    policy=policy(),
-                    max_lag=max_lag,
-                    patience_s=patience_s,
-                )
+                try:
+                    writer = BatchWriter(
+                        uri,
+                        number,
+                        settings=settings,
+                        policy=policy(),
+                        max_lag=max_lag,
+                        patience_s=patience_s,
+                    )
+                except Fenced as error:
+                    # The other lanes go on: nobody else would write those that this process has taken.
+                    if number == numbers[-1] and not self.lanes:
+                        raise
+                    _LOG.warning("Lane `%s` is written by another process: %s", number, error)
+                    continue
                 opened.callback(stop_writers, [writer])
                 self.lanes.append(ProducedLane(f"{number}", writer, has_ended=writer.is_finished))
             opened.pop_all()

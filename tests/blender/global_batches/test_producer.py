@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from blender.batch import Batch
 from blender.errors import InvalidRequest, Stalled
 from blender.global_batches import BatchReader, StepRange, cut
+from blender.global_batches import producer as producer_module
 from blender.global_batches.blend_production import BlendProduction
 from blender.global_batches.errors import Fenced, NamespaceDiffers
 from blender.global_batches.format.slices import Slices
@@ -24,6 +26,7 @@ from blender.global_batches.policies import Naive
 from blender.global_batches.producer import ProducedBatch, Producer, Production
 from blender.global_batches.producer_metrics import FAMILIES, samples
 from blender.global_batches.stored_rows import packed_rows
+from blender.global_batches.writer import BatchWriter
 from blender.records import Source
 from blender.serving.metrics import serve_metrics
 from blender.spec.mesh import Mesh
@@ -274,3 +277,32 @@ def test_metrics_say_what_the_commits_came_to(uri: str, blend: BlendHandle) -> N
     assert float(values['batches_next_step{lane="1"}']) == 25
     assert float(values['batches_lane_running{lane="1"}']) == 0
     assert float(values['batches_window_seconds{lane="1"}']) > 0
+
+
+@pytest.mark.parametrize("n_fenced", [1, 2, 3])
+def test_a_lane_that_is_taken_while_lanes_are_opened_is_left_alone(
+    uri: str, blend: BlendHandle, monkeypatch: pytest.MonkeyPatch, n_fenced: int
+) -> None:
+    """The lanes that were opened before it go on: nobody else would write them."""
+
+    class Overtaken(BatchWriter):
+        """A writer that loses its last lanes to a process that opens them at the same time."""
+
+        def __init__(self, address: str, lane: int, **options: Any) -> None:
+            if lane >= LANES - n_fenced:
+                raise Fenced(f"Another process has taken lane `{lane}`.")
+            super().__init__(address, lane, **options)
+
+    monkeypatch.setattr(producer_module, "BatchWriter", Overtaken)
+    if n_fenced == LANES:
+        with pytest.raises(Fenced, match="has taken lane `2`"):
+            Producer(uri, BlendProduction(blend))
+        return
+    producer = Producer(uri, BlendProduction(blend), policy=Naive)
+    producer.run()
+    assert [(lane.name, lane.state) for lane in producer.lanes] == [
+        (f"{number}", "finished") for number in range(LANES - n_fenced)
+    ]
+    monkeypatch.undo()
+    Producer(uri, BlendProduction(blend), policy=Naive).run()
+    assert [step.offset for step in BatchReader(uri).read(StepRange(), 0)] == list(range(N_STEPS))
