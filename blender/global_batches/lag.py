@@ -56,16 +56,19 @@ class LagLimit:
         for name, run in self._runs.open.items():
             self._require_room(name, run)
 
-    def wait(self, sequence: int, holder: Lane, n_lanes: int, require_open: Callable[[], None]) -> None:
+    def wait(
+        self, sequence: int, holder: Lane, n_lanes: int | None, require_open: Callable[[], None]
+    ) -> None:
         """Wait until a batch of the lane is near enough, or can no longer be committed; `holder` is its lane.
 
-        `n_lanes` lanes commit, as far as the writer knows. Raises Stalled at the deadline of the call, with
+        `n_lanes` lanes commit, as far as the writer knows; before its first commit it does not (None), and
+        all open lanes count. Raises Stalled at the deadline of the call, with
         the reason, and the errors of `require_open`.
         """
-        self._n_lanes = n_lanes
-        is_old = self._is_arrival and time.monotonic() - self._looked_s > _LOOK_S
+        is_old = self._is_arrival and (n_lanes is None or time.monotonic() - self._looked_s > _LOOK_S)
         if is_old or self._state.lane(self._lane).sequence < holder.sequence:
             self._look()
+        self._n_lanes = n_lanes or max(1, sum(not lane.closed for lane in self._state.lanes.values()))
         n_looks = 0
         pause_s, start_s, is_said = _FIRST_PAUSE_S, time.monotonic(), False
         while self._is_far(self._step(sequence)):

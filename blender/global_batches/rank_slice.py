@@ -49,6 +49,8 @@ class GlobalBatchSlice:
     """The number of the step in its batch, if that is several steps of the mesh."""
     substeps: int = 1
     """The steps of the mesh that its batch is."""
+    batches: int = 1
+    """The batches that the step is."""
     batches_before: int = 0
     """The batches of the step before the one with this slice."""
     recut: int | None = None

@@ -178,6 +178,7 @@ class ReadAhead:
             place=self._place,
             substep=substep,
             substeps=self._remap.substeps,
+            batches=self._remap.batches,
             batches_before=batch.step - step,
         )
 

@@ -144,7 +144,14 @@ class BatchReader:
     def open_run(
         self, name: str, *, start: int | Literal["oldest"] = 0, every: int | None = None, keep: int = 2
     ) -> TrainingRun:
-        """Open a run of this namespace, which holds the batches to which it may go back."""
+        """Open a run of this namespace, which holds the batches to which it may go back.
+
+        Where a step of the mesh is k batches, checkpoints are at least k batches apart, so that `every` is
+        rounded up: a producer knows by it how far ahead it must be.
+        """
+        batches = self.remap.batches
+        if batches > 1:
+            every = -(-(every or batches) // batches) * batches
         return TrainingRun(
             self.uri,
             name,

@@ -192,7 +192,18 @@ class BatchDataset(StepDataset[int]):
                 self._run.held_steps.require(step, state.get("run"))
         if get_worker_info() is None:
             self.reader.remap.require_whole_steps(self.source.offset_of(state), self.stop)
+        else:
+            self._require_same_dp(state["state"])
         super().load_state_dict(state)
+
+    def _require_same_dp(self, state: Mapping[str, Any]) -> None:
+        """Raise InvalidRequest for the state of a worker that counts the steps of another mesh."""
+        dp = state.get("dp", self.reader.namespace.dp)
+        if dp != self.reader.mesh.dp:
+            raise InvalidRequest(
+                f"The state of workers counts steps of dp={dp}, and this mesh has dp={self.reader.mesh.dp}. "
+                "Load the state of a `BlendLoader`, or of a StatefulDataLoader without workers."
+            )
 
     def close_run(self) -> None:
         """Let go of all batches that the run holds; by all ranks, once the training is over."""

@@ -178,7 +178,8 @@ class BatchWriter:
             self._open_committer()  # another thread may have stopped this writer
             committer.require_open()
 
-        self._lag.wait(self.sequence, committer.lane_of_claim, self.figures.lanes, require_open)
+        lanes = None if self.figures.window is None else self.figures.lanes
+        self._lag.wait(self.sequence, committer.lane_of_claim, lanes, require_open)
 
     def _open_committer(self) -> Committer:
         if self._committer is None or self.is_finished:

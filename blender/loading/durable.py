@@ -90,6 +90,12 @@ class PlannedProduction(Production):
 def planned_step(step: GlobalBatchSlice) -> LoadedStep:
     """The step that a `PlannedProduction` stored as a rank reads it.
 
-    Inner stages of a pipeline get the tokens too: all ranks of a dp and cp index read the same bytes.
+    Inner stages of a pipeline get the tokens too: all ranks of a dp and cp index read the same bytes. Raises
+    InvalidRequest on a mesh of more dp indexes, where one step would have the plans of several.
     """
+    if step.batches > 1:
+        raise InvalidRequest(
+            f"A step of this mesh is {step.batches} batches, each with a plan of its own. Read planned "
+            "batches on the mesh of their spec or a smaller one, or as rows without `planned_tensors`."
+        )
     return LoadedStep(step.offset, packed_rows(step).arrow)

@@ -15,5 +15,9 @@ from blender.loading.torch import step_tensors
 
 
 def planned_tensors(step: GlobalBatchSlice) -> dict[str, Any]:
-    """The microbatches of a step that a `PlannedProduction` stored: the `transform` of a `BatchDataset`."""
-    return step_tensors(planned_step(step))
+    """The microbatches of a step that a `PlannedProduction` stored: the `transform` of a `BatchDataset`.
+
+    With its `substep`, where a batch is several steps of the mesh.
+    """
+    tensors = step_tensors(planned_step(step))
+    return tensors | ({"substep": step.substep} if step.substeps > 1 else {})

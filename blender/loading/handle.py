@@ -67,6 +67,8 @@ class LoadingHandle(StepSource[int]):
                         yield step
             except EndOfData:
                 if self._stretches.of_step(rest.offset) == stretch:
+                    if steps.stop is None and rest.offset > steps.offset:
+                        return
                     raise
             if rest.steps == 0 or self._stretches.of_step(rest.offset) == stretch:
                 return
@@ -83,21 +85,26 @@ class LoadingHandle(StepSource[int]):
         cannot be planned for the mesh, and InvalidBlend for others that make no blend.
         """
         offset = whole_number(offset, "offset")
-        if (offset, dict(weights)) != self._last_reweight:
-            self._stretches.require_room(offset)
-            blend, spec = self._updated(offset, weights)
-            self._stretches.extend(offset, blend, spec)
-            self.id, self.spec = blend, spec
-            self._last_reweight = offset, dict(weights)
-        return self.id
+        with self._stretches.change:
+            if (offset, dict(weights)) != self._last_reweight:
+                self._stretches.require_room(offset)
+                blend, spec = self._updated(offset, weights)
+                self._stretches.extend(offset, blend, spec)
+                self.id, self.spec = blend, spec
+                self._last_reweight = offset, dict(weights)
+            return self.id
 
     def end(self) -> int:
         """The number of steps of the blend; raises UnknownLength for one that does not end."""
         return self.blend.end()
 
     def state(self, offset: int) -> dict[str, Any]:
-        """The blend of the next step, and the step."""
-        return {"blend": self._stretches.of_step(offset).blend, "offset": offset}
+        """The blend and the next step.
+
+        After `reweight` the blend is the update, also before its first step, so that a run from that
+        state keeps the decision.
+        """
+        return {"blend": self.id, "offset": offset}
 
     def offset_of(self, state: Mapping[str, Any]) -> int:
         """The next step of a state of this blend, or of one that it updates at that step or later.

@@ -161,6 +161,7 @@ def tree_of(spec: LoadingSpec) -> ClientPlaceTree:
             f"The tree `{spec.tree}` is a {type(tree).__name__} of mesh {of_mesh}, and the spec has mesh "
             f"{spec.mesh}. Return a `ClientPlaceTree` of the mesh that the function is given."
         )
+    tree.require_whole_samples()
     return tree
 
 

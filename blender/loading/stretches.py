@@ -46,9 +46,11 @@ class Stretches:
         self._start()
 
     def _start(self) -> None:
+        self.change = threading.Lock()
+        """Held while somebody decides on the next stretch."""
         self._lock = threading.Lock()
         self._process = os.getpid()
-        self._forks_read = mmap.mmap(-1, 1)  # shared with forks, which are no copies of Python's making
+        self._forks = _Forks(len(self._stretches))
 
     @property
     def last(self) -> Stretch:
@@ -68,7 +70,7 @@ class Stretches:
     def give(self, stretch: Stretch, offset: int) -> bool:
         """Count a step that a reader gets under `stretch`; False if a later stretch has it by now."""
         if os.getpid() != self._process:
-            self._forks_read[0] = 1
+            self._forks.require_no_change(len(self._stretches))
         with self._lock:
             if any(stretch.first < later.first <= offset for later in self._stretches):
                 return False
@@ -89,13 +91,18 @@ class Stretches:
             if Stretch(offset, blend, spec) == self.last:
                 return
             self._require_room(offset)
+            self._forks.announce(len(self._stretches) + 1)
+            if self._forks.read:  # one has begun meanwhile, and has not seen the number
+                self._forks.announce(len(self._stretches))
+                self._require_room(offset)
             self._stretches.append(Stretch(offset, blend, spec))
 
     def _require_room(self, offset: int) -> None:
-        if self._is_copied or self._forks_read[0]:
+        if self._is_copied or self._forks.read:
             raise InvalidRequest(
                 "This loader was copied into other processes, such as workers of a DataLoader, which would "
-                "read on with the old weights. Read without workers, or reweight in each process that reads."
+                "read on with the old weights. Read without workers, or start them with `spawn` and reweight "
+                "in each."
             )
         last = self.last
         if offset < max(self._next_step, last.first + 1 if len(self._stretches) > 1 else 0):
@@ -103,4 +110,35 @@ class Stretches:
                 f"New weights from step {offset:,} on are in the past: steps up to "
                 f"{max(self._next_step - 1, last.first):,} are read, some of them ahead, or have new weights "
                 "already. Give a later step, or go back to an earlier state with a new loader."
+            )
+
+
+class _Forks:
+    """The facts that a process and its forks share: whether a fork reads, and the number of stretches.
+
+    Forks are copies that Python does not make. Each side writes before it looks, so that one of them sees
+    the other.
+    """
+
+    def __init__(self, n_stretches: int) -> None:
+        self._memory = mmap.mmap(-1, 9)  # shared with forks
+        self.announce(n_stretches)
+
+    @property
+    def read(self) -> bool:
+        """Whether a fork has read a step."""
+        return self._memory[0] == 1
+
+    def announce(self, n_stretches: int) -> None:
+        """Let forks know the number of stretches."""
+        self._memory[1:] = n_stretches.to_bytes(8, "little")
+
+    def require_no_change(self, n_stretches: int) -> None:
+        """Note that a fork reads; raise InvalidRequest if there are more stretches than it knows."""
+        self._memory[0] = 1
+        if int.from_bytes(self._memory[1:], "little") != n_stretches:
+            raise InvalidRequest(
+                "The weights were changed in the process that this worker was forked from, and the worker "
+                "would read on with the old ones. Change them before the loop begins, or read without "
+                "workers."
             )

@@ -102,6 +102,25 @@ class ClientPlaceTree:
         }
         return self.mesh.rank(replace(place, **firsts))
 
+    def require_whole_samples(self) -> None:
+        """Raise InvalidRequest unless ranks that compute the same sample are in one node.
+
+        Ranks of one data parallel index hold stages and pieces of the same rows (level DP), and with one
+        context parallel index, too, the same pieces (level CP).
+        """
+        axes_of: dict[Level, tuple[Axis, ...]] = {"DP": ("dp",), "CP": ("dp", "cp")}
+        for level, axes in axes_of.items():
+            first: dict[tuple[int, ...], int] = {}
+            for rank in range(self.mesh.ranks):
+                place = self.mesh.coordinate(rank)
+                peer = first.setdefault(tuple(place.along(axis) for axis in axes), rank)
+                if self.index(level, peer) != self.index(level, rank):
+                    raise InvalidRequest(
+                        f"The tree has ranks {peer} and {rank} in two nodes at level `{level}`, and they "
+                        f"compute the same sample: they have one index at {_names(axes)}. Decide on the node "
+                        f"by {_names([f'mesh.coordinate(rank).{axis}' for axis in axes])} alone."
+                    )
+
     # A planner asks for the same level at every step. Each tree keeps answers of its own: trees of a class
     # that overrides `index` may be equal by their mesh and assign ranks in different ways.
 

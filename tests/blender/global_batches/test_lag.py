@@ -109,6 +109,18 @@ def test_the_lanes_of_arrival_order_share_the_room(tmp_path: Path, has_run: bool
     stop_writers(writers)
 
 
+def test_lanes_that_begin_at_once_share_the_room_before_their_first_commit(tmp_path: Path) -> None:
+    uri = namespace(tmp_path, "arrival", None)
+    TrainingRun(uri, "a")
+    writers = [BatchWriter(uri, f"lane-{number}", policy=Never(), max_lag=16) for number in range(8)]
+    for writer in writers:
+        put_until_it_waits(writer)
+    for writer in writers:
+        writer.flush()
+    assert 16 <= namespace_status(uri).steps <= 16 + len(writers)
+    stop_writers(writers)
+
+
 def test_a_lane_looks_at_the_log_before_its_own_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

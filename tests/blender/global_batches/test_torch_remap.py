@@ -19,9 +19,11 @@ from blender.global_batches.errors import CheckpointDropped
 from blender.global_batches.reader import BatchReader
 from blender.global_batches.reclamation import reclaim_batches
 from blender.global_batches.torch import BatchDataset, slice_tensors
+from blender.global_batches.writer import BatchWriter
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
 from blender.trainer.torch import BlendLoader
+from factory.errors import ConfigurationError
 from tests.blender.global_batches.written import Lane, batch, new_namespace
 
 STEPS = 9
@@ -147,6 +149,44 @@ def test_a_worker_gives_no_state_within_a_batch_that_is_accumulated(uri: str) ->
     with pytest.raises(InvalidRequest, match="A state of workers would go on within a batch"):
         next(iter(loader))
     assert next(iter(DataLoader(StateOfWorker(dataset(uri, 1)), **one_worker)))["next_step"] == 1
+
+
+class LoadedByWorker(IterableDataset[Any]):
+    """A dataset whose worker loads the state that a StatefulDataLoader gives back."""
+
+    def __init__(self, steps: BatchDataset, state: dict[str, Any]) -> None:
+        self.steps, self.state = steps, state
+
+    def __iter__(self) -> Iterator[Any]:
+        self.steps.load_state_dict(self.state)
+        yield from self.steps
+
+
+@pytest.mark.parametrize("is_of_earlier_version", [False, True])
+def test_the_state_of_a_worker_is_refused_on_another_mesh(uri: str, is_of_earlier_version: bool) -> None:
+    state = BatchReader(uri).state(4)
+    if is_of_earlier_version:
+        state = {name: state[name] for name in ("namespace", "step", "content")}
+    options: dict[str, Any] = {
+        "batch_size": None,
+        "num_workers": 1,
+        "multiprocessing_context": "spawn",
+    }
+    of_worker = {"state": state, "next_step": 4}
+    same = DataLoader(LoadedByWorker(dataset(uri, 2), of_worker), **options)
+    assert rows([next(iter(same))]) == [(4, 0, 1)]
+    for dp in (1, 4):
+        other = DataLoader(LoadedByWorker(dataset(uri, dp), of_worker), **options)
+        with pytest.raises(InvalidRequest, match=f"counts steps of dp=2, and this mesh has dp={dp}"):
+            next(iter(other))
+
+
+@pytest.mark.parametrize("every, n_steps", [(None, 2), (1, 2), (2, 2), (3, 4)])
+def test_a_run_on_a_wider_mesh_marks_whole_steps_apart(uri: str, every: int | None, n_steps: int) -> None:
+    wider = BatchReader(uri, Mesh(dp=4), accept_batch_change=True)
+    BatchDataset(wider, rank=0, run="wide", every=every)
+    with pytest.raises(ConfigurationError, match=f"every {n_steps} steps and keeps 2, and `max_lag` is 3"):
+        BatchWriter(uri, 0, max_lag=3)
 
 
 def test_a_state_of_another_run_says_which_one_held_its_batches(uri: str) -> None:

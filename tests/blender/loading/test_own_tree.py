@@ -20,14 +20,26 @@ from tests.blender.lakes import CODE
 
 
 class Halves(ClientPlaceTree):
-    """The first half of the ranks reads one bucket, the second half the other."""
+    """The first half of the dp indexes reads one bucket, the second half the other."""
 
     def index(self, level: Level, rank: int) -> int:
-        return 2 * rank // self.mesh.ranks if level == "DP" else super().index(level, rank)
+        dp = self.mesh.coordinate(rank).dp
+        return 2 * dp // self.mesh.dp if level == "DP" else super().index(level, rank)
 
 
 def halves(mesh: Mesh) -> ClientPlaceTree:
     return Halves(mesh)
+
+
+class OfRanks(ClientPlaceTree):
+    """A tree that gives rank 0 a node of its own."""
+
+    def index(self, level: Level, rank: int) -> int:
+        return int(rank > 0) if level == "DP" else super().index(level, rank)
+
+
+def of_ranks(mesh: Mesh) -> ClientPlaceTree:
+    return OfRanks(mesh)
 
 
 def of_another_mesh(mesh: Mesh) -> ClientPlaceTree:
@@ -51,9 +63,9 @@ def blend(shared_lake: Settings) -> str:
     return open_blends(shared_lake).create([Source(CODE, 16, oversample=True)]).id
 
 
-def spec_of(blend: str, tree: str) -> LoadingSpec:
+def spec_of(blend: str, tree: str, mesh: Mesh = Mesh(dp=4)) -> LoadingSpec:  # noqa: B008 - frozen
     model = Backbone(hidden=16, layers=2)
-    return LoadingSpec(blend=blend, mesh=Mesh(dp=4), model=model, microbatches=2, tree=f"{__name__}:{tree}")
+    return LoadingSpec(blend=blend, mesh=mesh, model=model, microbatches=2, tree=f"{__name__}:{tree}")
 
 
 def test_ranks_of_a_node_read_the_same_rows(open_handle: Any, shared_lake: Settings, blend: str) -> None:
@@ -74,6 +86,20 @@ def test_ranks_of_a_node_read_the_same_rows(open_handle: Any, shared_lake: Setti
     assert ordinals[0] == ordinals[1]
     assert ordinals[2] == ordinals[3]
     assert sorted(ordinals[0] + ordinals[2]) == sorted(plan.step.ordinal.tolist())
+
+
+@pytest.mark.parametrize("mesh", [Mesh(pp=2, dp=4), Mesh(dp=4, cp=2), Mesh(pp=2, dp=2, cp=2, tp=2)])
+def test_ranks_of_one_sample_read_the_same_bucket(
+    open_handle: Any, shared_lake: Settings, blend: str, mesh: Mesh
+) -> None:
+    loading = open_handle(spec_of(blend, "halves", mesh))
+    plan = open_planner(spec_of(blend, "halves", mesh), shared_lake).plan(2)
+    for consumer in plan.consumers:
+        assert consumer.bucket == 2 * mesh.coordinate(consumer.rank).dp // mesh.dp
+        (step,) = loading.read(StepRange(2, 1), consumer.rank)
+        assert len(step) == 8
+    with pytest.raises(InvalidRequest, match=r"The tree has ranks 0 and \d in two nodes at level `DP`"):
+        open_planner(spec_of(blend, "of_ranks", mesh), shared_lake)
 
 
 @pytest.mark.parametrize(

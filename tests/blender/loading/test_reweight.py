@@ -5,23 +5,28 @@ from __future__ import annotations
 import copy
 import multiprocessing
 import os
+import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
+from multiprocessing.synchronize import Event
 from typing import Any
 
 import pytest
 
 from blender.catalog.blends import open_blends
-from blender.errors import FactoryError, InvalidBlend, InvalidRequest
+from blender.errors import BlendNotFound, FactoryError, InvalidBlend, InvalidRequest
 from blender.loading.client import LoadingClient
 from blender.loading.costs import Backbone
 from blender.loading.embedded import open_loading
 from blender.loading.handle import LoadingHandle
+from blender.loading.loaders import Loaders
 from blender.loading.service import loading_service, served_loader
 from blender.loading.spec import LoadingSpec
 from blender.loading.step import LoadedStep
 from blender.loading.torch import LoadingDataset
+from blender.opened.blend import Blend
 from blender.records import Source
 from blender.serving.server import BlenderServer
 from blender.serving.service import blend_services
@@ -94,7 +99,7 @@ def test_a_run_goes_on_from_a_state_before_at_and_after_the_change(
     update = loading.reweight(3, HALF)
     for _ in loop:
         states.append(dataset.state_dict())
-    assert [state["blend"] for state in states] == [blend] * 3 + [update] * 4
+    assert [state["blend"] for state in states] == [blend] + [update] * 6  # a decision is kept at once
     whole = fresh(shared_lake, spec_of(update), 0, 6)
     for offset, state in enumerate(states):
         again = open_loading(spec_of(update), shared_lake)
@@ -161,29 +166,130 @@ def test_steps_read_ahead_of_the_loop_count_as_read(open_handle: Any, blend: str
     assert [step["offset"] for step in loop] == list(range(1, 40))
 
 
-def read_in_child(loading: LoadingHandle) -> None:
-    rows(loading.read(StepRange(0, 2), 0))
+def read_in_child(loading: LoadingHandle, begins: Event, changes: Event) -> None:
+    begins.wait(60)
+    read = loading.read(StepRange(0, 2), 0)
+    try:
+        next(read)
+        changes.set()
+        next(read)
+    except InvalidRequest as error:
+        os._exit(3 if "was forked from" in str(error) else 1)
     os._exit(0)
 
 
-def test_a_loader_that_other_processes_read_is_not_reweighted_in_one(
-    shared_lake: Settings, blend: str
+@pytest.mark.parametrize("changes_first", [True, False])
+def test_a_loader_that_forks_read_is_not_reweighted_beside_them(
+    shared_lake: Settings, blend: str, changes_first: bool
 ) -> None:
     blends, spec = open_blends(shared_lake), spec_of(blend)
+    fork = multiprocessing.get_context("fork")
+    begins, changes = fork.Event(), fork.Event()
     with BlenderServer(
         [*blend_services(blends), loading_service(served_loader(blends.open(blend), spec), blends)]
     ) as server:
-        parent = LoadingClient(server.address).open()
-        copy.deepcopy(parent).reweight(1, HALF)  # a copy may
-        with pytest.raises(InvalidRequest, match="was copied into other processes"):
-            parent.reweight(1, HALF)
-        before_fork = LoadingClient(server.address).open()
-        child = multiprocessing.get_context("fork").Process(target=read_in_child, args=(before_fork,))
+        loading = LoadingClient(server.address).open()
+        child = fork.Process(target=read_in_child, args=(loading, begins, changes))
         child.start()
+        if changes_first:
+            loading.reweight(1, HALF)
+            begins.set()
+        else:
+            begins.set()
+            assert changes.wait(60)
+            with pytest.raises(InvalidRequest, match="was copied into other processes"):
+                loading.reweight(1, HALF)
         child.join(60)
-        assert child.exitcode == 0
-        with pytest.raises(InvalidRequest, match="was copied into other processes"):
-            before_fork.reweight(1, HALF)
+        assert child.exitcode == (3 if changes_first else 0)
+
+
+def test_a_loader_that_was_copied_is_reweighted_in_the_copy_alone(
+    open_handle: Any, shared_lake: Settings, blend: str
+) -> None:
+    parent = open_handle(spec_of(blend))
+    update = copy.deepcopy(parent).reweight(1, HALF)
+    assert update != blend
+    with pytest.raises(InvalidRequest, match="was copied into other processes"):
+        parent.reweight(1, HALF)
+
+
+def test_two_threads_that_reweight_one_loader_make_one_chain(
+    open_handle: Any, shared_lake: Settings, blend: str
+) -> None:
+    loading = open_handle(spec_of(blend))
+    ready = threading.Barrier(4)
+
+    def reweight(number: int) -> None:
+        ready.wait()
+        with suppress(InvalidRequest):  # a later step was faster
+            loading.reweight(10 * number, {CODE: 32 - number, PROSE: number})
+
+    threads = [threading.Thread(target=reweight, args=(number,)) for number in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert rows(loading.read(StepRange(0, 45), 0)) == fresh(shared_lake, spec_of(loading.id), 0, 45)
+
+
+def test_a_loader_is_read_while_the_loader_of_an_update_is_opened(shared_lake: Settings, blend: str) -> None:
+    blends = open_blends(shared_lake)
+    update = blends.update(blend, 3, HALF).id
+    opening, go_on = threading.Event(), threading.Event()
+
+    def open_slowly(name: str) -> Blend:
+        opening.set()
+        go_on.wait(60)
+        return blends.open(name)
+
+    first = served_loader(blends.open(blend), spec_of(blend))
+    loaders = Loaders(first, open_slowly)
+    opened_blends: list[str] = []
+
+    def use_update() -> None:
+        with loaders.over(update) as loader:
+            opened_blends.append(loader.blend.id)
+
+    threads = [threading.Thread(target=use_update) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    assert opening.wait(60)
+    with loaders.over(blend) as loader:
+        assert len(list(loader.batches(StepRange(0, 2), 0))) == 2
+    go_on.set()
+    for thread in threads:
+        thread.join(60)
+    assert opened_blends == [update] * 2
+    loaders.close()
+
+
+def test_a_blend_that_cannot_be_opened_is_asked_for_again(shared_lake: Settings, blend: str) -> None:
+    blends = open_blends(shared_lake)
+    update = blends.update(blend, 3, HALF).id
+    answers = [BlendNotFound("not yet"), blends.open(update)]
+
+    def open_later(_: str) -> Blend:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    loaders = Loaders(served_loader(blends.open(blend), spec_of(blend)), open_later)
+    with pytest.raises(BlendNotFound, match="not yet"), loaders.over(update):
+        pass
+    with loaders.over(update) as loader:
+        assert loader.blend.id == update
+    loaders.close()
+
+
+def test_an_open_range_ends_with_the_data_behind_a_change(open_handle: Any, shared_lake: Settings) -> None:
+    ends = open_blends(shared_lake).create([Source(CODE, 5, oversample=True), Source(PROSE, 27)]).id
+    assert open_blends(shared_lake).open(ends).steps == 11
+    loading = open_handle(spec_of(ends))
+    under_way = steps_of(loading, StepRange(0, None, 3))
+    read = rows(islice(under_way, 2))
+    loading.reweight(10, {CODE: 2, PROSE: 30})
+    assert [step[0] for step in read + rows(under_way)] == [0, 3, 6, 9]
 
 
 def test_constructors_that_were_replaced_go_on_with_the_new_weights(

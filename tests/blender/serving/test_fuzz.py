@@ -43,7 +43,7 @@ def server(shared_lake: Settings) -> Iterator[BlenderServer]:
     model = Backbone(hidden=16, layers=2)
     spec = LoadingSpec(blend=blend.id, mesh=Mesh(dp=2), model=model, microbatches=2)
     loader = served_loader(blends.open(blend.id), spec)
-    with BlenderServer([*blend_services(blends), loading_service(loader)]) as running:
+    with BlenderServer([*blend_services(blends), loading_service(loader, blends)]) as running:
         yield running
     loader.close()
 
