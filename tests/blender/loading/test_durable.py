@@ -113,14 +113,14 @@ def test_planned_batches_on_another_mesh_have_a_plan_a_batch(
     create_namespace(tmp_path, Mesh(dp=2), lanes=1, order="assigned")
     productions.append(PlannedProduction(blend, spec_of(blend, mesh=Mesh(dp=2), broadcast=())))
     Producer(tmp_path, productions[0], policy=Naive).run()
-    one = BatchReader(str(tmp_path), Mesh(), accumulate=2)
-    steps = list(islice(BatchDataset(one, rank=0, transform=planned_tensors), 3))
+    narrow = BatchReader(str(tmp_path), Mesh(), accumulate=2)
+    steps = list(islice(BatchDataset(narrow, rank=0, transform=planned_tensors), 3))
     assert [(step["offset"], step["substep"]) for step in steps] == [(0, 0), (0, 1), (1, 0)]
     assert steps[0]["plan"] == steps[1]["plan"] != steps[2]["plan"]
-    four = BatchReader(str(tmp_path), Mesh(dp=4), accept_batch_change=True)
+    wide = BatchReader(str(tmp_path), Mesh(dp=4), accept_batch_change=True)
     for rank in range(4):
         with pytest.raises(InvalidRequest, match="A step of this mesh is 2 batches, each with a plan"):
-            next(iter(BatchDataset(four, rank=rank, transform=planned_tensors)))
+            next(iter(BatchDataset(wide, rank=rank, transform=planned_tensors)))
 
 
 def test_a_transform_that_differs_each_time_is_kept(
