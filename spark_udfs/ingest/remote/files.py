@@ -11,25 +11,22 @@ from __future__ import annotations
 
 import errno
 import io
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache
 from typing import BinaryIO, cast
 
 from factory.errors import ConfigurationError
 from spark_udfs.ingest.place import FilePart, FileState, Kind, changed_while_read, refuse_other
 from spark_udfs.ingest.remote.objects import ObjectChanged, ObjectState, RemoteObjects
 from spark_udfs.ingest.remote.range_reader import RangeReader
+from spark_udfs.ingest.remote.secrets_of_addresses import refuse_secrets
 
 _WEB = ("http", "https")
-# Names of parameters of a query that hold secrets, and hosts with a password: behind a colon is no port.
-_SECRET = re.compile(r"(?i)sig|token|key|secret|pass|pwd|credential|jwt|hmac|\bauth(_?code|orization)?\b")
-_PASSWORD = re.compile(r"@|^[^\[].*:(?!\d*$)")
 
 
-@lru_cache(maxsize=64)
+@cache  # an entry that goes would let a run see two commits of its branch
 def objects_at(root: str) -> RemoteObjects:
     """Return the objects at a root, such as `s3://bucket`."""
     scheme, _, rest = root.partition("://")
@@ -71,17 +68,9 @@ class RemoteFiles:
         Raises ConfigurationError for an address that holds a secret, and for one of no bucket or dataset.
         """
         scheme, _, rest = address.partition("://")
+        refuse_secrets(rest.lstrip("/"), is_web=scheme in _WEB)
         rest, _, query = rest.partition("?") if scheme in _WEB else (rest, "", "")
         parts = rest.strip("/").split("/")
-        parameters = [parameter.partition("=")[0] for parameter in query.split("&")]
-        has_password = _PASSWORD.search(parts[0]) is not None
-        if has_password or any(map(_SECRET.search, parameters)):
-            # A password may hold a slash, so the host is only certain behind the first `@`.
-            host = rest.partition("@")[2].partition("/")[0].rpartition("@")[2] if has_password else parts[0]
-            raise ConfigurationError(
-                f"An address of {host or 'a server'} in `paths` holds a password or a signature, "
-                "which would get into tables and logs. Give it in ~/.netrc or in the environment."
-            )
         if scheme == "hf" and (parts[0] != "datasets" or len(parts) < 3):
             raise ConfigurationError(
                 f"`{address}` names no dataset. Write `hf://datasets/OWNER/NAME`, with `@REVISION` or a "

@@ -107,10 +107,16 @@ class WebObjects:
                 yield answer
         except httpx.TooManyRedirects:
             raise ConfigurationError(f"`{address}` redirects in a circle. Correct the address.") from None
-        except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
-            raise ConfigurationError(f"`{address}` leads to no web server ({error}). Correct it.") from None
+        except (httpx.UnsupportedProtocol, httpx.InvalidURL):
+            raise _no_server(address) from None
         except httpx.HTTPError as error:
-            raise Interrupted(str(error) or type(error).__name__) from None
+            if isinstance(error.__context__, httpx.InvalidURL):  # of a redirect; its text has the address
+                raise _no_server(address) from None
+            is_ours = isinstance(
+                error, httpx.LocalProtocolError
+            )  # about our headers, which may hold a password
+            cause = "" if is_ours else str(error)
+            raise Interrupted(cause or type(error).__name__) from None
 
     def _state_of(self, answer: httpx.Response, address: str) -> ObjectState | None:
         status = answer.status_code
@@ -137,6 +143,17 @@ class WebObjects:
         raise ConfigurationError(
             f"`{self.address(prefix)}` is the address of a web server, which lists no files. Name each file."
         )
+
+
+def _no_server(address: str) -> ConfigurationError:
+    """Return the error of an address that is, or redirects to, none of a web server.
+
+    The text of the library's error is left out: it may quote the address of a redirect with its password.
+    """
+    return ConfigurationError(
+        f"`{address}` leads to no web server: it, or the address that it redirects to, is invalid. Correct "
+        "the address."
+    )
 
 
 def _size(answer: httpx.Response) -> int | None:

@@ -25,7 +25,8 @@ class WebServer:
     """Files by name, served below folders that are named by a fault; `requests` counts by fault and name.
 
     The branch `main` of the Hub has a `commit`; `earlier` ones have files of their own. The Hub redirects to
-    signed addresses at `content_host`, if there is one. `credentials` are all it was sent.
+    signed addresses at `content_host`, if there is one, and files below `redirected` lead to `redirect`.
+    `credentials` are all it was sent.
     """
 
     files: dict[str, bytes]
@@ -35,6 +36,7 @@ class WebServer:
     requests: Counter[str] = field(default_factory=Counter)
     bytes_sent: int = 0
     content_host: str = ""
+    redirect: str = ""
     commit: str = COMMIT
     earlier: dict[str, dict[str, bytes]] = field(default_factory=dict)
     credentials: set[str] = field(default_factory=set)
@@ -81,6 +83,8 @@ class _Handler(BaseHTTPRequestHandler):
         content = files.get(name)
         if fault == "circle":
             return self._plain(302, b"", Location=self.path)
+        if fault == "redirected":
+            return self._plain(302, b"", Location=self.web.redirect)
         if fault == "moved":
             return self._plain(302, b"", Location=f"/whole/{name}")
         if content is None:
