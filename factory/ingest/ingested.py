@@ -34,21 +34,22 @@ class Registered:
 class Ingested:
     """The documents of an input (`RAW`) and its rejected records (`REJECTED`), from one persisted `scan`.
 
-    `again` has the rows of parts that were read again, because they began inside a record. `empty` means that
-    there was no file to read, `of_many_records` that a file may hold several documents,
-    `of_frame` that the input is a DataFrame, so that only a run tells whether it has rows.
-    `registered` replaces `documents` for files that can stay where they are; `rewritten` has the reason for
-    every other Parquet file. A run that publishes the documents fails if more than the share `max_rejected`
-    of the rows or files is rejected. `state` is the state of the paths before they were read, empty for an
-    installation. With a `limit` only the first so many records were read; without one `left_out` has the
-    number of files that were not read, by ending. With `has_own_documents` a function made the documents from
-    the documents of this reader and of `others` (`with_documents`).
+    `again` has the rows of parts that were read again, because they began inside a record, and `records` all
+    rows with these in place of theirs. `empty` means that there was no file to read, `of_many_records` that a
+    file may hold several documents, `of_frame` that the input is a DataFrame, so that only a run tells
+    whether it has rows. `registered` replaces `documents` for files that can stay where they are; `rewritten`
+    has the reason for every other Parquet file. A run that publishes the documents fails if more than the
+    share `max_rejected` of the rows or files is rejected. `state` is the state of the paths before they were
+    read, empty for an installation. With a `limit` only the first so many records were read; without one
+    `left_out` has the number of files that were not read, by ending. With `readings` a function made the
+    documents from the documents of these, among them this one as it was (`with_documents`).
     """
 
     documents: DataFrame
     rejected: DataFrame
     scan: DataFrame
     again: DataFrame | None = None
+    records: DataFrame | None = None
     empty: bool = False
     of_many_records: bool = True
     of_frame: bool = False
@@ -58,24 +59,28 @@ class Ingested:
     state: str = ""
     limit: int | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
-    others: tuple[Ingested, ...] = ()
-    has_own_documents: bool = False
+    readings: tuple[Ingested, ...] = ()
 
     def with_documents(self, documents: DataFrame, *others: Ingested) -> Ingested:
         """Return the same with `documents` that a function made from its own and from documents of `others`.
 
-        A `@source` that returns it publishes these rows, and the rejected records of all these readers.
+        A `@source` that returns it publishes these rows, and the rejected records of all these readers, of
+        each once. `others` may have such documents themselves.
         """
-        records = reduce(DataFrame.unionByName, [other.rejected for other in others], self.rejected)
+        of_every_reader = (reading for own in (self, *others) for reading in own.each_reading())
+        readings = tuple({id(reading.scan): reading for reading in of_every_reader}.values())
         return replace(
             self,
             documents=documents,
-            rejected=records,
-            empty=all(reading.empty for reading in (self, *others)),
+            rejected=reduce(DataFrame.unionByName, [reading.rejected for reading in readings]),
+            empty=all(reading.empty for reading in readings),
             registered=None,
-            others=others,
-            has_own_documents=True,
+            readings=readings,
         )
+
+    def each_reading(self) -> tuple[Ingested, ...]:
+        """Return the results of readers that the documents are from, each with the rows of its own scan."""
+        return self.readings or (self,)
 
     def count_rejected(self) -> int:
         """Return the number of rejected records; this reads the input, unless it has been read."""
@@ -94,7 +99,8 @@ class Ingested:
         if not self.of_many_records:
             return 0, 0
         is_document = F.col("reason").isNull()
-        by_file = self.scan.where("file IS NOT NULL AND doc_id IS NOT NULL").groupBy("source", "file")
+        records = self.scan if self.records is None else self.records
+        by_file = records.where("file IS NOT NULL AND doc_id IS NOT NULL").groupBy("source", "file")
         states = by_file.agg(
             F.max(is_document).alias("has_document"),
             F.max(is_document | ~F.col("reason").isin(*NOTHING_LOST)).alias("held"),

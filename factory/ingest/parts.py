@@ -27,10 +27,11 @@ from spark_udfs.ingest.place import FilePart, FileState, Place
 from spark_udfs.ingest.registry import READERS
 from spark_udfs.ingest.remote.files import RemoteFiles
 from spark_udfs.ingest.reread import FILES, read_again
-from spark_udfs.ingest.rows import SCAN
+from spark_udfs.ingest.rows import SCAN, BadRecord
 
 PART_BYTES = 64 << 20  # at most
 N_THREADS = 16  # that ask stores for states
+_HEAD_BYTES = 16  # of a file, which tell its coding
 FEW_PARTS, SMALLER = 32, 4  # a file of fewer parts has more, down to a quarter of that size
 
 
@@ -48,7 +49,7 @@ def in_parts(work: Iterable[Work], states: Mapping[Place, FileState], part_bytes
         and READERS[files.format].in_parts(files.place, os.fsdecode(files.names[0]))
     }
     with ThreadPoolExecutor(N_THREADS, thread_name_prefix="states") as threads:
-        states_now = threads.map(_state_when_opened, (items[number] for number in large), large.values())
+        states_now = threads.map(_state_for_parts, (items[number] for number in large), large.values())
         in_pieces = dict(zip(large, states_now, strict=True))
     for number, files in enumerate(items):
         state = in_pieces.get(number)
@@ -59,15 +60,29 @@ def in_parts(work: Iterable[Work], states: Mapping[Place, FileState], part_bytes
             yield replace(files, part=FilePart(begin, end, state))
 
 
-def _state_when_opened(files: Work, state: FileState) -> FileState | None:
-    """Return the state that a file with a listed state has for its readers, None if they read all of it."""
+def _state_for_parts(files: Work, listed_state: FileState) -> FileState | None:
+    """Return the state of a file for the readers of its parts, None if one reader reads all of it.
+
+    One reads a file with a beginning that tells no reader of a part how to read it, and a file that has
+    become empty since it was listed.
+    """
+    beginning = READERS[files.format].beginning
+    try:
+        state = _state_when_opened(files, listed_state)
+        if not state.has_parts or not state.n_bytes:
+            return None
+        if beginning is not None and not beginning.match(files.place.head(files.names[0], _HEAD_BYTES)):
+            return None
+    except (OSError, BadRecord):  # its reader records that it is gone or changing
+        return None
+    return state
+
+
+def _state_when_opened(files: Work, state: FileState) -> FileState:
+    """Return the state that a file with a listed state has when it is opened."""
     if not isinstance(files.place, RemoteFiles) or files.place.lists_versions:
         return state
-    try:
-        own_state = files.place.of_one_commit().state(files.names[0])
-    except OSError:  # its reader records that it is gone
-        return None
-    return own_state if own_state.has_parts else None
+    return files.place.of_one_commit().state(files.names[0])
 
 
 def _borders(n_bytes: int, part_bytes: int) -> list[int]:

@@ -344,11 +344,12 @@ class Ingests:
             )
             .persist(StorageLevel.MEMORY_AND_DISK)
         )
-        rows, again = scan, None
+        rows, again, records = scan, None, None
         if any(map(has_own_numbers, items)):
             rows = with_numbers_of_files(scan)
         elif any(map(has_borders, items)):
-            rows, again = parts_read_again(scan, items, options, markup)
+            records, again = parts_read_again(scan, items, options, markup)
+            rows = records
         documents = rows.where(F.col("reason").isNull())
         rejected = rows.where(F.col("reason").isNotNull()).select(REJECTED.names)
         for resolve_repeated in resolve:
@@ -364,6 +365,7 @@ class Ingests:
             rejected=rejected,
             scan=scan,
             again=again,
+            records=records,
             empty=listed.num_rows == 0,
             of_many_records=of_many_records,
             registered=registered,

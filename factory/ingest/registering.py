@@ -10,20 +10,24 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
+from threading import Lock
 
 from factory.ingest.listing import Work
 from factory.lake.files.location import local_path
 from factory.lake.files.storage import FileVersion, stamp_of, version_of
 from factory.lake.registration import Candidates, FooterFacts
 from spark_udfs.ingest.files import Input, key_of, opened
-from spark_udfs.ingest.parquet_schema import refuse_deep_footer
+from spark_udfs.ingest.parquet_schema import footer_bytes, refuse_deep_footer
 from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.rows import BadRecord
 
 N_THREADS = 16  # which wait for the store most of the time
 _STORE = "s3://"
+SMALL_FOOTER_BYTES = 1 << 20  # at most; several are parsed at once
+_ONE_LARGE_FOOTER = Lock()  # parsed, it takes twenty times its bytes, and threads gain nothing by it
 
 
 def registering(
@@ -60,10 +64,21 @@ def _footer(work_of_file: Work, warehouse: str, candidates: Candidates) -> Foote
     """Read the footer of a file, if the warehouse reaches it and it is safe."""
     [name] = work_of_file.names
     place = work_of_file.place
-    obstacle = _obstacle(place, name, warehouse, candidates.storage) or _danger(
-        Input(work_of_file.origin, place, name)
-    )
-    return candidates.footer(place.location(name)) if obstacle is None else FooterFacts(obstacle)
+    if obstacle := _obstacle(place, name, warehouse, candidates.storage):
+        return FooterFacts(obstacle)
+    source = Input(work_of_file.origin, place, name)
+    with _ONE_LARGE_FOOTER if _has_large_footer(source) else nullcontext():
+        if danger := _danger(source):
+            return FooterFacts(danger)
+        return candidates.footer(place.location(name))
+
+
+def _has_large_footer(source: Input) -> bool:
+    try:
+        with opened(source) as file:
+            return footer_bytes(file) > SMALL_FOOTER_BYTES
+    except BadRecord:  # which `_danger` meets, too
+        return False
 
 
 def _obstacle(place: Place, name: bytes, warehouse: str, storage: Mapping[str, str]) -> str | None:

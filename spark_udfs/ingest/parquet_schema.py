@@ -18,23 +18,30 @@ from spark_udfs.ingest.place import size_of
 from spark_udfs.ingest.rows import BadRecord
 
 SAFE_BYTES = 20 << 10  # of a footer: each level takes at least five bytes, and the reader survives thousands
+_MAGIC = b"PAR1"
 _TAIL = 8  # the length of the footer, and the mark
 _SCHEMA, _CHILDREN = 2, 5  # field numbers of a file's schema and of an element's children
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 11, 12
 _MOST_STRUCTS = 32  # nested; a footer has fewer than ten
 
 
-def refuse_deep_footer(file: BinaryIO) -> None:
-    """Raise BadRecord `too_complex` or `corrupt` for a footer that could kill the process."""
+def footer_bytes(file: BinaryIO) -> int:
+    """Return the length of the footer as the end of the file states it; zero of a file that is no Parquet."""
     size = size_of(file)
     file.seek(max(0, size - _TAIL))
     tail = file.read(_TAIL)
     length = int.from_bytes(tail[:4], "little")
-    if tail[4:] == b"PAR1" and SAFE_BYTES < length <= size - _TAIL:
+    return length if tail[4:] == _MAGIC and length <= size - _TAIL else 0
+
+
+def refuse_deep_footer(file: BinaryIO) -> None:
+    """Raise BadRecord `too_complex` or `corrupt` for a footer that could kill the process."""
+    length = footer_bytes(file)
+    if length > SAFE_BYTES:
         if length > MAX_FOOTER_BYTES:
             detail = f"The footer has {length:,} bytes, the limit is {MAX_FOOTER_BYTES:,}."
             raise BadRecord("too_complex", detail)
-        file.seek(size - _TAIL - length)
+        file.seek(size_of(file) - _TAIL - length)
         try:
             _Footer(file.read(length)).refuse_deep()
         except (IndexError, ValueError):

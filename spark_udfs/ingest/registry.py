@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +18,7 @@ from spark_udfs.ingest.parquet import parquet_file
 from spark_udfs.ingest.place import LocalFiles, Place
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import Origin, Row
-from spark_udfs.ingest.warc import warc_file
+from spark_udfs.ingest.warc import ARCHIVE_BEGINNING, warc_file
 
 _ARCS = ("arc", "arc.gz")  # the reader says how to convert them
 _WARCS = ("warc", "warc.gz", "warc.zst", "wet", "wet.gz", "wet.zst", *_ARCS)
@@ -39,8 +40,8 @@ class FileReader:
     give its fields; one object of it reaches the workers in each scan. `of_text` reads the text of a document
     of another dataset, with its key and address, in place of a file. The texts of a reader `of_pages` are the
     main texts of pages, so they are never rejected as markup. A reader reads a part alone of files of a place
-    with names that are `in_parts`; if their records are lines, the rows of parts have `numbers_of_part`, and
-    if a walk alone finds their records, parts have `borders`.
+    with names that are `in_parts`, and that begin with a match of `beginning`; if their records are lines,
+    the rows of parts have `numbers_of_part`, and if a walk alone finds their records, parts have `borders`.
     """
 
     rows_of: Callable[[Input, Any], Iterator[Row]]
@@ -50,6 +51,7 @@ class FileReader:
     of_text: Callable[[Origin, str, str, str, Any], Row] | None = None
     of_pages: bool = False
     in_parts: Callable[[Place, str], bool] = lambda _place, _name: False
+    beginning: re.Pattern[bytes] | None = None
     numbers_of_part: bool = False
     borders: bool = False
 
@@ -102,6 +104,7 @@ READERS: dict[str, FileReader] = {  # in the order in which formats are guessed
         options=WebPages,
         of_pages=True,
         in_parts=lambda _place, name: not name.lower().endswith(tuple(f".{ending}" for ending in _ARCS)),
+        beginning=ARCHIVE_BEGINNING,
         borders=True,
     ),
     "archive": FileReader(_without_options(archive_file), many_records=True, patterns=_endings(*_ARCHIVES)),

@@ -7,6 +7,7 @@ lose nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 _PAGES = ("text/html", "application/xhtml+xml")
 _CUT = "unspecified"  # the word of WARC for a record that was cut for a reason that nobody tells
 _MAX_KEY_LETTERS = 1_000
+
+
+# Of a gzip member, a frame of Zstandard, a skippable one, and a record without compression. Behind any other
+# beginning it may take the whole file to find out how its records are compressed.
+ARCHIVE_BEGINNING = re.compile(rb"\x1f\x8b\x08|\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18|WARC/", re.DOTALL)
 
 
 def warc_file(source: Input, options: WebPages) -> Iterator[Row]:
@@ -48,9 +54,15 @@ def warc_file(source: Input, options: WebPages) -> Iterator[Row]:
             raise BadRecord("empty", "The file is empty.")
     except BadRecord as bad:
         borders.end = None
-        yield rejection(source.origin, source.fault_key, bad, n_bytes)
+        if not _is_of_every_part(bad) or part is None or not part.begin:
+            yield rejection(source.origin, source.fault_key, bad, n_bytes)
     if part is not None:
         yield row_of_borders(source, borders.first, borders.end)
+
+
+def _is_of_every_part(bad: BadRecord) -> bool:
+    """Whether every part of the file fails like this: its name or its dictionary is wrong."""
+    return bad.reason == "name_not_utf8" or (bad.reason == "corrupt" and bad.location == "byte 0")
 
 
 def _row(source: Input, record: WarcRecord, options: WebPages) -> Row:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Iterator
+from threading import Lock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,7 +13,7 @@ import pytest
 
 from factory.ingest.items import files_of
 from factory.ingest.registering import N_THREADS, registering
-from factory.lake.registration import Candidates
+from factory.lake.registration import Candidates, FooterFacts
 from spark_udfs.ingest.remote.files import objects_at
 from spark_udfs.ingest.rows import Origin
 from tests.ingest.remote.bucket_server import BucketServer, serving_objects
@@ -56,6 +58,37 @@ def test_footers_that_several_threads_read_keep_the_order_of_their_files(bucket:
     assert [position for position, format in enumerate(formats) if format == "parquet"] == [5]
     assert candidates.files == [f"s3://bucket/{name}" for name in bucket.objects if name != names[5]]
     assert list(candidates.refused) == ["005.parquet"]
+
+
+def test_large_footers_are_parsed_one_after_the_other(
+    bucket: BucketServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, large = len(bucket.objects), 8
+    content = io.BytesIO()
+    columns = {"text": ["a"]} | {f"a column with number {number}": [number] for number in range(200)}
+    pq.write_table(pa.table(columns), content)
+    bucket.objects |= {f"web/large{number}.parquet": content.getvalue() for number in range(large)}
+    monkeypatch.setattr("factory.ingest.registering.SMALL_FOOTER_BYTES", 10_000)
+    large_footers, most_at_once = 0, 0
+    lock, footer = Lock(), Candidates.footer
+
+    def counting(candidates: Candidates, file: str) -> FooterFacts:
+        nonlocal large_footers, most_at_once
+        is_large = "large" in file
+        with lock:
+            large_footers += is_large
+            most_at_once = max(most_at_once, large_footers)
+        time.sleep(0.02)
+        try:
+            return footer(candidates, file)
+        finally:
+            with lock:
+                large_footers -= is_large
+
+    monkeypatch.setattr(Candidates, "footer", counting)
+    candidates, _ = candidates_of(bucket.storage, "s3://lake/warehouse")
+    assert len(candidates.files) + len(candidates.refused) == small + large
+    assert most_at_once == 1
 
 
 def test_with_a_limit_no_footer_behind_it_is_read(bucket: BucketServer) -> None:

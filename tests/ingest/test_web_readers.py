@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from factory.errors import ConfigurationError
 from factory.ingest.readers import Ingests
 from tests.ingest.outcomes import outcome, rows
-from tests.ingest.web.archives import SENTENCE, Fetch, archive, page
+from tests.ingest.web.archives import SENTENCE, Fetch, archive, page, text_record
 
 pytestmark = pytest.mark.spark
 
@@ -82,6 +82,18 @@ def test_a_large_web_archive_is_read_in_parts_with_the_rows_of_the_whole(
         assert rows(large_file.documents) == rows(whole_file.documents)
         assert rows(large_file.rejected) == rows(whole_file.rejected)
         assert len(rows(large_file.documents)) == 40
+        # Texts in a record, which parts take for records at first: bad ones in a response that loses
+        # nothing, and good ones in a record that is no document.
+        bad_texts, texts = (
+            b"".join(text_record(text, f"{n}") for n in range(900)) for text in (b"\0", b"text")
+        )
+        response = Fetch("http://a.example/", bad_texts * 2, status="404 No")
+        contents = {"missing": archive([response], gzip=False), "bad": text_record(b"\xff" + texts * 2, "a")}
+        for name, content in contents.items():
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "a.warc").write_bytes(content)
+            counts = [readers.warc(tmp_path / name).count_files() for readers in (whole, in_parts)]
+            assert counts == [(1, int(name == "bad"))] * 2
     finally:
         whole.release()
         in_parts.release()

@@ -73,7 +73,7 @@ def source(
             rows = function(**arguments)
             reading = rows if isinstance(rows, Ingested) else None
             others = other_readings(ingests, n_before, reading)
-            if reading is not None and not reading.has_own_documents:
+            if reading is not None and not reading.readings:
                 reading = reading if max_rejected is None else reading.limited(max_rejected)
                 return Tables.of(reading).leaving_out(others) if others else reading
             frame = require_frame(

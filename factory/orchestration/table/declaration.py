@@ -66,7 +66,7 @@ class Tables:
         facts: dict[str, str | int] = {}
         if found.limit is not None:
             facts["limit"] = first_records(found.limit)
-        facts = together([facts, *map(_files_left_out, (found, *found.others))])
+        facts = together([facts, *map(_files_left_out, found.each_reading())])
         if found.registered is not None:
             facts["registered files"] = len(found.registered.files)
         if found.rewritten:

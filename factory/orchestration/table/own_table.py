@@ -109,8 +109,7 @@ def other_readings(ingests: object, n_before: int, result_reading: Ingested | No
     if not isinstance(ingests, Ingests):
         return []
     scans = [
-        reading.scan
-        for reading in ((result_reading, *result_reading.others) if result_reading is not None else ())
+        reading.scan for reading in (result_reading.each_reading() if result_reading is not None else ())
     ]
     return [
         reading for reading in ingests.readings[n_before:] if not any(reading.scan is scan for scan in scans)

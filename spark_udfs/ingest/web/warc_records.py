@@ -99,7 +99,7 @@ def _walk(
     borders: PartBorders,
 ) -> Iterator[WarcRecord]:
     """Yield the records and damaged ranges that begin from one place up to another."""
-    budget = most_bytes(end - begin)
+    budget = most_bytes(file.size)  # of a part, too: the file may expand most in one place
     place, n_bytes_in_vain = begin, 0
     end_of_data = file.end_of_data or file.size
     while place < min(end, end_of_data):

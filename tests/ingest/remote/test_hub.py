@@ -91,6 +91,13 @@ def test_parts_of_a_dataset_are_of_the_commit_that_was_listed(hub: WebServer) ->
     assert {path.split("/")[5] for path in hub.requests if "/resolve/" in path} == {COMMIT}
 
 
+def test_a_file_that_became_empty_since_it_was_listed_has_one_part(hub: WebServer) -> None:
+    states = listing([ADDRESS], 5).large
+    hub.files = dict.fromkeys(FILES, b"")
+    work = list(in_parts(files_of("jsonl", ADDRESS, Origin("")), states, 5))
+    assert [files.part for files in work] == [None, None]
+
+
 def test_a_dataset_on_a_server_without_ranges_is_read_whole(hub: WebServer) -> None:
     with serving_files(FILES) as host:
         hub.content_host = f"{host.address}/rangeless"

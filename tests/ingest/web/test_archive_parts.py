@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from factory.ingest.listing import Work, as_table
 from factory.ingest.parts import files_with_parts
 from factory.ingest.parts import in_parts as split
+from spark_udfs.ingest import bounds
 from spark_udfs.ingest.html import WebPages
 from spark_udfs.ingest.place import FilePart, FileState
 from spark_udfs.ingest.reread import read_again
@@ -136,9 +137,51 @@ def test_a_part_that_changed_is_one_rejected_record_and_the_next_one_is_read() -
     assert (len(rows), n_parts) == (3 + 1 + 3, 0)
 
 
-def test_archives_before_warc_have_one_part() -> None:
-    states = {b"a.arc": 9_000, b"a.warc": 9_000}
-    for name, n_bytes in states.items():
-        work = Work("warc", Origin("web"), MemoryFiles(b"memory:", {}), (name,))
-        large = {work.place.below(name): FileState(n_bytes, "v", 0, 0)}
-        assert (len(list(split([work], large, 1_000))) > 1) == (name == b"a.warc")
+def n_parts_of(work: Work) -> int:
+    large = {work.place.below(work.names[0]): work.place.state(work.names[0])}
+    return len(list(split([work], large, 1_000)))
+
+
+@pytest.mark.parametrize("ending", CODINGS)
+def test_an_archive_has_parts_if_its_beginning_tells_how_to_read_it(ending: str) -> None:
+    content = CODINGS[ending](text_record(b"text", "a")) * 30
+    assert n_parts_of(work_of(content, ending)) > 1
+    skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
+    assert n_parts_of(work_of(skippable + content, ending)) > 1
+    for foreign in (b"\0" + content, b"x" * 9 + content, b""):
+        assert n_parts_of(work_of(foreign, ending)) == 1
+
+
+def test_archives_before_warc_and_files_that_are_gone_have_one_part() -> None:
+    work = work_of(text_record(b"text", "a") * 30, ".arc")
+    assert n_parts_of(work) == 1
+    missing_file = replace(work, place=MemoryFiles(b"memory:", {}), names=(b"a.warc",))
+    large = {missing_file.place.below(missing_file.names[0]): FileState(9_000, "v", 0, 0)}
+    assert list(split([missing_file], large, 1_000)) == [missing_file]
+
+
+@pytest.mark.parametrize("reason", ["corrupt", "name_not_utf8"])
+def test_a_fault_of_the_whole_archive_is_one_rejected_record(reason: str) -> None:
+    content = zstandard.compress(text_record(b"text " * 9, "a")) * 9
+    if reason == "corrupt":
+        content = b"\x5d\x2a\x4d\x18\x03\0\0\0abc" + content
+    work = work_of(content, ".warc.zst")
+    if reason == "name_not_utf8":
+        work = Work(
+            "warc", work.origin, MemoryFiles(b"memory:", {b"memory:/\xff.warc": content}), (b"\xff.warc",)
+        )
+    rows, n_again = in_parts(work, [100, 200])
+    assert [row["reason"] for row in rows] == [reason]
+    assert (rows, n_again) == (whole(work), 0)
+
+
+def test_a_part_may_expand_as_far_as_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "FREE_BYTES", 0)
+    monkeypatch.setattr(bounds, "MAX_EXPANSION", 5)
+    dense = gzip.compress(text_record(b"word " * 2_000, "dense"), 9, mtime=0)
+    loose = gzip.compress(text_record(b"word " * 2_000, "loose"), 0, mtime=0)
+    work = work_of(loose + dense + loose, ".warc.gz")
+    assert len(whole(work)) == 3
+    assert not any(row["reason"] for row in whole(work))
+    for border in (len(loose) - 9, len(loose) - 1, len(loose + dense)):
+        assert in_parts(work, [border, len(loose) + 9])[0] == whole(work)

@@ -308,6 +308,16 @@ def test_the_rejected_records_of_readers_are_published_or_counted(
         short = first.documents.union(second.documents).withColumn("short", F.substring("text", 1, 1))
         return first.with_documents(short, second)
 
+    @source(name=unique)
+    def both_again(ingests: Ingests) -> Ingested:
+        first, second = ingests.jsonl(a), ingests.jsonl(b)
+        texts = first.documents.union(second.documents)
+        own = second.with_documents(second.documents, first)
+        return first.with_documents(texts, second, own, first).with_documents(texts, second)
+
+    of_both = facts_of(run(lake_settings, both_again), f"raw__{unique}")
+    assert Lake(lake_settings).published(TableName("raw", f"{unique}_rejected")).rows == 4
+    assert LEFT_OUT not in of_both
     of_both = facts_of(run(lake_settings, both), f"raw__{unique}")
     documents, bad_records = TableName("raw", unique), TableName("raw", f"{unique}_rejected")
     lake = Lake(lake_settings)
