@@ -10,10 +10,8 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
-from threading import Lock
 
 from factory.ingest.listing import Work
 from factory.lake.files.location import local_path
@@ -27,7 +25,6 @@ from spark_udfs.ingest.rows import BadRecord
 N_THREADS = 16  # which wait for the store most of the time
 _STORE = "s3://"
 SMALL_FOOTER_BYTES = 1 << 20  # at most; several are parsed at once
-_ONE_LARGE_FOOTER = Lock()  # parsed, it takes twenty times its bytes, and threads gain nothing by it
 
 
 def registering(
@@ -40,16 +37,19 @@ def registering(
     files = iter(work)
     n_ahead = 2 * N_THREADS if limit is None else 1
     threads = ThreadPoolExecutor(N_THREADS, thread_name_prefix="footers")
+    # Parsed, a footer takes twenty times its bytes, and each thread keeps the memory that it has freed.
+    large_footers = ThreadPoolExecutor(1, thread_name_prefix="large-footers")
     footers: deque[tuple[Work, Future[FooterFacts]]] = deque()
     try:
         while limit is None or candidates.rows < limit:
             for file in islice(files, n_ahead - len(footers)):
-                footers.append((file, threads.submit(_footer, file, warehouse, candidates)))
+                footers.append((file, threads.submit(_footer, file, warehouse, candidates, large_footers)))
             if not footers:
                 break
             file, footer = footers.popleft()
             yield _offered(file, footer.result(), candidates)
     finally:
+        large_footers.shutdown(wait=False, cancel_futures=True)
         threads.shutdown(cancel_futures=True)
     yield from files
 
@@ -60,17 +60,24 @@ def _offered(work_of_file: Work, footer: FooterFacts, candidates: Candidates) ->
     return replace(work_of_file, format="registered") if is_suitable else work_of_file
 
 
-def _footer(work_of_file: Work, warehouse: str, candidates: Candidates) -> FooterFacts:
+def _footer(
+    work_of_file: Work, warehouse: str, candidates: Candidates, large_footers: ThreadPoolExecutor
+) -> FooterFacts:
     """Read the footer of a file, if the warehouse reaches it and it is safe."""
     [name] = work_of_file.names
     place = work_of_file.place
     if obstacle := _obstacle(place, name, warehouse, candidates.storage):
         return FooterFacts(obstacle)
     source = Input(work_of_file.origin, place, name)
-    with _ONE_LARGE_FOOTER if _has_large_footer(source) else nullcontext():
-        if danger := _danger(source):
-            return FooterFacts(danger)
-        return candidates.footer(place.location(name))
+    if _has_large_footer(source):
+        return large_footers.submit(_safe_footer, source, candidates).result()
+    return _safe_footer(source, candidates)
+
+
+def _safe_footer(source: Input, candidates: Candidates) -> FooterFacts:
+    if danger := _danger(source):
+        return FooterFacts(danger)
+    return candidates.footer(source.place.location(source.name))
 
 
 def _has_large_footer(source: Input) -> bool:
