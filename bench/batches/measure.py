@@ -1,4 +1,4 @@
-"""What durable batches cost beside the data: a start, a slice, other meshes, commits, retention.
+"""The cost of durable batches: a start, a slice, other meshes, commits, retention.
 
 `start` counts what is read to find the newest state of a log of 10 to 100,000 versions, `slices` compares a
 rank's slice with the whole batch, `remap` reads batches by other meshes, `commits` lets 1 to 16 producers

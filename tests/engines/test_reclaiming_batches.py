@@ -30,7 +30,7 @@ STEPS = 6
 
 @pytest.fixture
 def uri(object_store: ObjectStore, settings: Settings, unique: str) -> str:
-    """The address of six batches, of which a run holds the last two."""
+    """The address of six batches; a run holds the last two."""
     uri = f"{object_store.bucket(unique)}/runs/a b%20ü"
     create_namespace(uri, Mesh(), settings=settings)
     run = TrainingRun(uri, "a", settings=settings)
