@@ -19,7 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from blender.chunks import Chunking
 from blender.errors import InvalidRequest
 from blender.loading.bin_order import Barrier
-from blender.loading.costs import Backbone
+from blender.loading.costs import Backbone, Encoder
+from blender.loading.image_input import ImageInput
 from blender.loading.placement import MOST_BINS, Grid
 from blender.loading.tree import Broadcast
 from blender.records import Schedule
@@ -58,6 +59,10 @@ class LoadingSpec(BaseModel):
     """Neighboring buckets that are balanced as one before rows are dealt to them; None for all at once."""
     chunking: Chunking = "row"
     """What context parallel ranks divide: whole rows, or each document."""
+    encoder: Encoder | None = None
+    """The vision encoder, whose costs decide who encodes a picture; None for a model of text alone."""
+    images: ImageInput | None = None
+    """How the model takes pictures; None where they are not read."""
     broadcast: tuple[str, ...] = ("tp",)
     """Axes on which the first rank reads for the others: `tp`, or `tp/4` for groups of four."""
 
