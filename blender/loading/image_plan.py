@@ -1,7 +1,7 @@
 """Where the pictures of a step are encoded: the reader and the microbatch of each.
 
-    plan.images.node                            # array: the node of the encoder's level that gets each picture
-    plan.images.of_node(3, bin=0)               # array: pictures that node 3 encodes in microbatch 0, in order
+    plan.images.node                      # array: the node of the encoder's level that gets each picture
+    plan.images.of_node(3, bin=0)         # array: pictures that node 3 encodes in microbatch 0, in order
 
 Pictures are numbered by their rows in the step, then by their place in the row.
 """

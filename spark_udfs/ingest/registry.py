@@ -42,6 +42,7 @@ class FileReader:
     main texts of pages, so they are never rejected as markup. A reader reads a part alone of files of a place
     with names that are `in_parts`, and that begin with a match of `beginning`; if their records are lines,
     the rows of parts have `numbers_of_part`, and if a walk alone finds their records, parts have `borders`.
+    Documents of a reader `of_images` have pictures, in the column `images` of the raw table.
     """
 
     rows_of: Callable[[Input, Any], Iterator[Row]]
@@ -54,6 +55,7 @@ class FileReader:
     beginning: re.Pattern[bytes] | None = None
     numbers_of_part: bool = False
     borders: bool = False
+    of_images: bool = False
 
 
 def _without_options(rows_of: Callable[[Input], Iterator[Row]]) -> Callable[[Input, Any], Iterator[Row]]:

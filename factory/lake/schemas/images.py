@@ -1,9 +1,9 @@
 """The pictures of documents: a nested column of raw and packed tables, and a table with a row a picture.
 
-A text holds `PLACEHOLDER` once for each of its pictures, in their order. The sizes are leaves of their own, so
-that a plan reads them and no pixel.
+A text holds `PLACEHOLDER` once for each of its pictures, in their order. The sizes are leaves of their own,
+so that a plan reads them and no pixel.
 
-    raw.stamps       text "\ufffcA purple flower."     images [{name, media_type, width, height, ..., content}]
+    raw.stamps       text "\ufffcA purple flower."     images [{name, media_type, width, ..., content}]
     packed.stamps    tokens [7, 310, 92, 551, 0]       images [{position: 0, ..., content}]
 """
 
@@ -58,9 +58,23 @@ IMAGE_FACTS = table(
     chart="images.facts",
 )
 
+# A page holds the pictures of one row, so that a row read alone costs its own bytes.
+_A_PAGE_A_ROW = {
+    "write.parquet.page-row-limit": "1",
+    "write.parquet.row-group-check-min-record-count": "1",
+}
+
 IMAGE_TOKEN = "factory.image-token"  # table property of packed tables: the token of a placeholder
 
 
 def with_images(schema: TableSchema, field: pa.Field = RAW_IMAGES) -> TableSchema:
-    """`schema` with the column `images`."""
-    return replace(schema, columns=schema.columns.append(field))
+    """`schema` with the column `images`, in pages of one row.
+
+    Its rows stay in the order in which they are written: a sort would move the pictures once more.
+    """
+    return replace(
+        schema,
+        columns=schema.columns.append(field),
+        sort_by=(),
+        properties=schema.properties | _A_PAGE_A_ROW,
+    )

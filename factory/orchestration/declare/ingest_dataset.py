@@ -102,6 +102,11 @@ class Dataset(FrozenModel):
         return READERS[self.format]
 
     @property
+    def has_images(self) -> bool:
+        """Whether its documents have pictures, in the column `images` of its raw table."""
+        return self.reader.of_images
+
+    @property
     def options(self) -> Any:
         """The options of its reader: the fields of the same name; None if it has none."""
         kind = self.reader.options
