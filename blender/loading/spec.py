@@ -60,7 +60,7 @@ class LoadingSpec(BaseModel):
     chunking: Chunking = "row"
     """What context parallel ranks divide: whole rows, or each document."""
     encoder: Encoder | None = None
-    """The vision encoder, whose costs decide who encodes a picture; None for a model of text alone."""
+    """The vision encoder; its costs decide which rank encodes a picture. None for a model of text alone."""
     images: ImageInput | None = None
     """How the model takes pictures; None where they are not read."""
     broadcast: tuple[str, ...] = ("tp",)

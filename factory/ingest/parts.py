@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -21,6 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.ingest.listing import Work, as_table
 from spark_udfs.ingest.files import key_of
+from spark_udfs.ingest.frame_index import begins_frame, indexed_frames
 from spark_udfs.ingest.markup import Markup
 from spark_udfs.ingest.part_numbers import NUMBERED, OF_NUMBERS, whole_numbers
 from spark_udfs.ingest.place import FilePart, FileState, Place
@@ -48,34 +50,52 @@ def in_parts(work: Iterable[Work], states: Mapping[Place, FileState], part_bytes
         and (state := states.get(files.place.below(files.names[0]))) is not None
         and READERS[files.format].in_parts(files.place, os.fsdecode(files.names[0]))
     }
-    with ThreadPoolExecutor(N_THREADS, thread_name_prefix="states") as threads:
-        states_now = threads.map(_state_for_parts, (items[number] for number in large), large.values())
-        in_pieces = dict(zip(large, states_now, strict=True))
+    parts_of = partial(_parts_of, part_bytes=part_bytes)
+    with ThreadPoolExecutor(N_THREADS, thread_name_prefix="parts") as threads:
+        lists = threads.map(parts_of, (items[number] for number in large), large.values())
+        in_pieces = dict(zip(large, lists, strict=True))
     for number, files in enumerate(items):
-        state = in_pieces.get(number)
-        if state is None:
+        parts = in_pieces.get(number)
+        if not parts:
             yield files
             continue
-        for begin, end in pairwise(_borders(state.n_bytes, part_bytes)):
-            yield replace(files, part=FilePart(begin, end, state))
+        for part in parts:
+            yield replace(files, part=part)
 
 
-def _state_for_parts(files: Work, listed_state: FileState) -> FileState | None:
-    """Return the state of a file for the readers of its parts, None if one reader reads all of it.
+def _parts_of(files: Work, listed_state: FileState, part_bytes: int) -> list[FilePart]:
+    """Return the parts of a large file, none if one reader reads all of it.
 
-    One reads a file with a beginning that tells no reader of a part how to read it, and a file that has
-    become empty since it was listed.
+    One reads a file with a beginning that tells no reader of a part how to read it, one that needs an index
+    of its frames and has none, and a file that has become empty since it was listed.
     """
-    beginning = READERS[files.format].beginning
+    reader, name = READERS[files.format], files.names[0]
     try:
         state = _state_when_opened(files, listed_state)
         if not state.has_parts or not state.n_bytes:
-            return None
-        if beginning is not None and not beginning.match(files.place.head(files.names[0], _HEAD_BYTES)):
-            return None
+            return []
+        if reader.beginning is not None and not reader.beginning.match(files.place.head(name, _HEAD_BYTES)):
+            return []
+        borders = _borders(state.n_bytes, part_bytes)
+        if reader.needs_index(files.place, os.fsdecode(name)):
+            return _parts_between_frames(files, state, borders)
     except (OSError, BadRecord):  # its reader records that it is gone or changing
-        return None
-    return state
+        return []
+    return [FilePart(begin, end, state) for begin, end in pairwise(borders)]
+
+
+def _parts_between_frames(files: Work, state: FileState, borders: list[int]) -> list[FilePart]:
+    """Return parts that begin at the first frame behind each border, none without a true index of frames."""
+    with files.place.open(files.names[0], FilePart(0, state.n_bytes, state)) as file:
+        frames = indexed_frames(file)
+        if not frames:
+            return []
+        firsts = {bisect_left(frames, border) for border in borders[1:-1]}
+        starts = [frames[number] for number in sorted(firsts) if 0 < number < len(frames)]
+        if not all(begins_frame(file, start) for start in starts):
+            return []
+    edges = [0, *starts, state.n_bytes]
+    return [FilePart(begin, end, state, start=begin) for begin, end in pairwise(edges)]
 
 
 def _state_when_opened(files: Work, state: FileState) -> FileState:

@@ -54,8 +54,10 @@ class FramesPart:
 def _own_frames(file: BinaryIO, part: FilePart) -> tuple[int | None, int | None]:
     """Return the places of the first frame of a part, None without one, and of the first one behind it.
 
-    Bytes that are no frame belong to the frame before them.
+    Bytes that are no frame belong to the frame before them. A part with a start begins and ends with frames.
     """
+    if part.start is not None:
+        return part.start, part.end if part.end < part.state.n_bytes else None
     begin = None if part.begin else 0
     for place in frame_places(file):
         if place >= part.end:

@@ -46,7 +46,8 @@ class FileState(NamedTuple):
 class FilePart(NamedTuple):
     """A range of bytes that one task reads, of a file that was listed with a state.
 
-    `start` is the place of its first record, once the part before it has been read.
+    `start` is the place of its first record or frame, where that is known: once the part before it has been
+    read, or from an index of frames.
     """
 
     begin: int

@@ -40,8 +40,9 @@ class FileReader:
     give its fields; one object of it reaches the workers in each scan. `of_text` reads the text of a document
     of another dataset, with its key and address, in place of a file. The texts of a reader `of_pages` are the
     main texts of pages, so they are never rejected as markup. A reader reads a part alone of files of a place
-    with names that are `in_parts`, and that begin with a match of `beginning`; if their records are lines,
-    the rows of parts have `numbers_of_part`, and if a walk alone finds their records, parts have `borders`.
+    with names that are `in_parts`, and that begin with a match of `beginning`; where `needs_index` says so,
+    parts begin at frames, which the file has an index of. If the records are lines, the rows of parts have
+    `numbers_of_part`, and if a walk alone finds their records, parts have `borders`.
     Documents of a reader `of_images` have pictures, in the column `images` of the raw table.
     """
 
@@ -53,6 +54,7 @@ class FileReader:
     of_pages: bool = False
     in_parts: Callable[[Place, str], bool] = lambda _place, _name: False
     beginning: re.Pattern[bytes] | None = None
+    needs_index: Callable[[Place, str], bool] = lambda _place, _name: False
     numbers_of_part: bool = False
     borders: bool = False
     of_images: bool = False
@@ -71,9 +73,14 @@ def _always(_place: Place, _name: str) -> bool:
     return True
 
 
-def _has_parts_of_lines(place: Place, name: str) -> bool:
-    """Whether parts can be found: anywhere in plain text; in Zstandard by many seeks, so only on a disk."""
-    return not is_compressed(name) or (name.lower().endswith(".zst") and isinstance(place, LocalFiles))
+def _has_parts_of_lines(_place: Place, name: str) -> bool:
+    """Whether parts may be found: anywhere in plain text, and between the frames of Zstandard."""
+    return not is_compressed(name) or name.lower().endswith(".zst")
+
+
+def _needs_index(place: Place, name: str) -> bool:
+    """Whether frames are found by their index alone: walking their blocks takes seeks of a disk."""
+    return is_compressed(name) and not isinstance(place, LocalFiles)
 
 
 READERS: dict[str, FileReader] = {  # in the order in which formats are guessed
@@ -97,6 +104,7 @@ READERS: dict[str, FileReader] = {  # in the order in which formats are guessed
         patterns=_endings(*_JSON_LINES),
         options=Fields,
         in_parts=_has_parts_of_lines,
+        needs_index=_needs_index,
         numbers_of_part=True,
     ),
     "warc": FileReader(

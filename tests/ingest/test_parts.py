@@ -306,7 +306,7 @@ def test_the_lines_of_frames_behind_a_damaged_one_are_read() -> None:
     assert len({row["doc_id"] for row in rows}) == len(rows)
 
 
-def test_only_files_of_this_machine_are_split_by_frames() -> None:
+def test_files_without_an_index_of_frames_are_split_on_this_machine_alone() -> None:
     work = work_of(b"x" * 1_000, b"part.jsonl.zst")
     local = replace(work, place=LocalFiles(b"/data"))
     states = {files.place.below(files.names[0]): FileState(1_000, "v", 0, 0) for files in (work, local)}

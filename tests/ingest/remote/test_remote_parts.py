@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from obstore.store import S3Store
 
 from factory.ingest.items import files_of
@@ -21,11 +23,14 @@ from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.remote.buckets import BucketObjects
 from spark_udfs.ingest.remote.files import objects_at
 from spark_udfs.ingest.remote.objects import ObjectState
+from spark_udfs.ingest.remote.range_reader import RangeReader
 from spark_udfs.ingest.rows import Origin
 from spark_udfs.ingest.work import read_work
 from tests.engines.processes import ObjectStore
 from tests.ingest.remote.bucket_server import serving_objects
 from tests.ingest.remote.conftest import upload
+from tests.ingest.test_frame_index import file_of
+from tests.ingest.test_parts import scan
 from tests.ingest.web.archives import text_record
 
 pytestmark = pytest.mark.process
@@ -85,6 +90,37 @@ def test_parts_of_a_bucket_have_the_rows_of_the_disk(
     assert rows_of(work) == rows_of(work_of(folder, format))
     size = (folder / f"a.{format}").stat().st_size
     assert n_bytes < size + len(work) * more_bytes
+
+
+@pytest.mark.parametrize("form", ["seekable", "pzstd"])
+def test_frames_of_a_bucket_are_read_in_parts_by_their_index(
+    bucket: str, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = random.Random(form)
+    pieces = [b"".join(b'{"text": "%x"}\n' % draw.getrandbits(2_000) for _ in range(500)) for _ in range(9)]
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    (folder / "a.jsonl.zst").write_bytes(file_of(pieces, form))
+    (folder / "b.jsonl.zst").write_bytes(b"".join(map(zstandard.compress, pieces)))
+    upload(folder, f"{bucket}/corpus")
+    requests: list[int] = []
+    fetch = RangeReader._fetch
+    monkeypatch.setattr(
+        RangeReader, "_fetch", lambda reader, n_bytes: (requests.append(n_bytes), fetch(reader, n_bytes))[1]
+    )
+    work = work_of(f"{bucket}/corpus", "jsonl")
+    assert len(requests) < 40
+    assert sum(requests) < 40 << 16
+    parts = [files.part for files in work if files.names == (b"a.jsonl.zst",)]
+    assert len(parts) > 3
+    assert None not in parts
+    assert [files.part for files in work if files.names == (b"b.jsonl.zst",)] == [None]
+    on_disk = work_of(folder, "jsonl")
+    for name in (b"a.jsonl.zst", b"b.jsonl.zst"):
+        of_both = [[files for files in side if files.names == (name,)] for side in (work, on_disk)]
+        in_bucket, of_disk = (scan(files, Fields()) for files in of_both)
+        assert len(in_bucket) == 4_500
+        assert in_bucket == of_disk
 
 
 @pytest.mark.parametrize("scheme", ["gs", "az"])
