@@ -2,14 +2,17 @@
 
     step = Buffer(blend).step(1_000)
     step.source                                 # array of int64: the number of each row's source
+    step = Buffer(blend, ImageInput()).step(1_000)
+    step.facts["n_patches"]                     # array of uint64: patches of all pictures of each row
 
-One buffer serves several graphs, each with facts chosen by name.
+One buffer serves several graphs, each with facts chosen by name. With pictures, a row has the length that a
+model sees: its placeholders are replaced by the tokens that its pictures become.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,8 +20,12 @@ import numpy.typing as npt
 
 from blender.errors import InvalidRequest
 from blender.loading.cost_index import CostIndex, lengths
-from blender.loading.costs import Costs
+from blender.loading.costs import Costs, sums
+from blender.loading.image_index import IMAGES, ImageIndex, has_images, pictures
+from blender.loading.image_input import ImageInput
+from blender.loading.image_plan import StepImages
 from blender.opened.blend import Blend
+from blender.opened.source import OpenedSource
 from blender.spec.schedule import BlendSchedule
 from blender.spec.whole_number import whole_number
 
@@ -41,6 +48,8 @@ class StepColumns:
     schedule: BlendSchedule | None = None
     """The schedule of the blend, None for weights."""
     token_bytes: int = 4
+    images: StepImages | None = None
+    """The pictures of the rows; None for a spec that takes none."""
 
     def __post_init__(self) -> None:
         for name in ("source", "epoch", "ordinal"):
@@ -65,18 +74,22 @@ class StepColumns:
 class Buffer:
     """The metadata of a blend's rows; safe for many threads."""
 
-    def __init__(self, blend: Blend) -> None:
-        """Make the cost indexes that are missing; raises InvalidRequest for a live source."""
+    def __init__(self, blend: Blend, images: ImageInput | None = None) -> None:
+        """Make the indexes that are missing: of lengths, and with `images` of pictures.
+
+        Raises InvalidRequest for a live source, and for `images` of a blend that delivers none.
+        """
         require_snapshots(blend)
-        self.blend = blend
+        self.blend, self._images = blend, images
         self._indexes = [CostIndex(source.reader) for source in blend.sources]
+        self._image_indexes = {} if images is None else _image_indexes(blend)
 
     def step(self, offset: int) -> StepColumns:
         """The rows of a step; raises InvalidRequest and EndOfData."""
         offset = whole_number(offset, "offset")
         self.blend.check_step(offset)
         origins = self.blend.order.origins(self.blend.order.row_numbers(offset))
-        return StepColumns(
+        step = StepColumns(
             self.blend.id,
             offset,
             tuple(source.config.name for source in self.blend.sources),
@@ -87,6 +100,64 @@ class Buffer:
             self.blend.config.schedule,
             int(self.blend.sources[0].reader.token_bytes or 4),
         )
+        if self._images is None:
+            return step
+        return with_images(step, pictures(self._image_indexes, origins), self._images)
+
+
+def with_images(step: StepColumns, images: StepImages, image_input: ImageInput) -> StepColumns:
+    """A step of text with the pictures of its rows, and with the lengths of rows that a model sees.
+
+    Adds the facts `n_images`, `n_patches` and `n_pixels`. Raises InvalidRequest for a row with a picture
+    that is not one document, or has fewer tokens than pictures.
+    """
+    n, n_tokens = len(step), step.facts["n_tokens"]
+    n_patches = image_input.n_patches(images.width, images.height)
+    of_picture = {
+        "n_patches": n_patches.astype(np.uint64),
+        "n_pixels": (images.width * images.height).astype(np.uint64),
+        "n_tokens": image_input.tokens_of(n_patches).astype(np.uint64),
+    }
+    of_row = {name: sums(values, images.row, n) for name, values in of_picture.items()}
+    of_row["n_images"] = np.bincount(images.row, minlength=n).astype(np.uint64)
+    has_pictures = of_row["n_images"] > 0
+    squared_lengths = step.facts["squared_lengths"]
+    wrong = has_pictures & ((squared_lengths != n_tokens * n_tokens) | (n_tokens < of_row["n_images"]))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise InvalidRequest(
+            f"The row of ordinal {step.ordinal[row]:,} of source `{step.sources[step.source[row]]}` has "
+            f"{of_row['n_images'][row]:,} pictures, and is not one document with a token for each. Pack the "
+            "dataset again as one of images."
+        )
+    n_seen = n_tokens - of_row["n_images"] + of_row.pop("n_tokens")
+    facts = {
+        **step.facts,
+        **of_row,
+        "n_tokens": n_seen,
+        "squared_lengths": np.where(has_pictures, n_seen * n_seen, squared_lengths),
+    }
+    return replace(step, facts=facts, images=replace(images, facts=of_picture))
+
+
+def delivers_images(source: OpenedSource) -> bool:
+    """Whether the rows of a source come with their pictures."""
+    return IMAGES in source.config.columns and has_images(source.reader)
+
+
+def _image_indexes(blend: Blend) -> dict[int, ImageIndex]:
+    """The indexes of the sources that deliver pictures, by the number of their source."""
+    indexes = {
+        number: ImageIndex(source.reader)
+        for number, source in enumerate(blend.sources)
+        if delivers_images(source)
+    }
+    if not indexes:
+        raise InvalidRequest(
+            f"The spec takes pictures, and no source of blend {blend.id} delivers them. Make the blend with "
+            "`columns: [tokens, images]` of a dataset of images, or leave `images` out of the spec."
+        )
+    return indexes
 
 
 def require_snapshots(blend: Blend) -> None:

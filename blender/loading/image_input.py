@@ -59,7 +59,11 @@ class ImageInput(BaseModel):
 
     def n_tokens(self, widths: npt.ArrayLike, heights: npt.ArrayLike) -> Ints:
         """The tokens of the backbone that each picture becomes."""
-        return self.n_patches(widths, heights) // (self.merge * self.merge)
+        return self.tokens_of(self.n_patches(widths, heights))
+
+    def tokens_of(self, n_patches: Ints) -> Ints:
+        """The tokens of pictures of so many patches."""
+        return n_patches // (self.merge * self.merge)
 
 
 def _scaled(width: int, height: int, most: int) -> tuple[int, int]:

@@ -8,7 +8,8 @@ Pictures are numbered by their rows in the step, then by their place in the row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,8 @@ class StepImages:
     """Its place among the pictures of the row."""
     width: Ints
     height: Ints
+    facts: Mapping[str, Costs] = field(default_factory=dict)
+    """By name: `n_patches`, `n_pixels` and `n_tokens` of each picture, as a model takes it."""
 
     def __len__(self) -> int:
         return len(self.row)

@@ -14,14 +14,17 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from blender.loading.columns import require_snapshots
-from blender.loading.cost_index import CostIndex, is_made
+from blender.loading import cost_index, image_index
+from blender.loading.columns import delivers_images, require_snapshots
+from blender.loading.cost_index import CostIndex
+from blender.loading.image_index import ImageIndex
 from blender.opened.blend import Blend
+from blender.opened.source import OpenedSource
 
 
 @dataclass(frozen=True)
 class IndexedSource:
-    """The cost index of a source: its size, and the seconds that it took, 0 if it was made before."""
+    """The indexes of a source: their size, and the seconds that they took, 0 if they were made before."""
 
     source: str
     rows: int
@@ -36,18 +39,32 @@ class Indexing:
         """Raises InvalidRequest for a live source."""
         require_snapshots(blend)
         self._sources = blend.sources
-        missing = [source.reader for source in blend.sources if not is_made(source.reader)]
-        by_snapshot = {reader.facts.key: reader.n_rows for reader in missing}
+        by_snapshot = {source.reader.facts.key: _n_missing(source) for source in blend.sources}
+        for source in blend.sources:  # of a snapshot may deliver its pictures, and another one not
+            key = source.reader.facts.key
+            by_snapshot[key] = max(by_snapshot[key], _n_missing(source))
         self.rows = sum(by_snapshot.values())
-        """The rows that `run` reads."""
+        """The rows that `run` reads, once for lengths and once for pictures."""
 
     def run(self, advance: Callable[[int], object] | None = None) -> Iterator[IndexedSource]:
-        """Each source of the blend once its index is there; `advance` is called with the rows that were read.
+        """Each source of the blend once its indexes are there; `advance` is called with the rows read.
 
-        Raises the errors of `CostIndex`.
+        Raises the errors of `CostIndex` and `ImageIndex`.
         """
         for source in self._sources:
-            before, began = is_made(source.reader), time.perf_counter()
+            missing, began = _n_missing(source), time.perf_counter()
             index = CostIndex(source.reader, advance)
-            seconds = 0.0 if before else time.perf_counter() - began
-            yield IndexedSource(source.config.name, len(index.records), index.records.nbytes, seconds)
+            n_bytes = index.records.nbytes
+            if delivers_images(source):
+                n_bytes += ImageIndex(source.reader, advance).bytes
+            seconds = time.perf_counter() - began if missing else 0.0
+            yield IndexedSource(source.config.name, len(index.records), n_bytes, seconds)
+
+
+def _n_missing(source: OpenedSource) -> int:
+    """The rows to read for the indexes of a source that are missing."""
+    reader = source.reader
+    missing = [not cost_index.is_made(reader)]
+    if delivers_images(source):
+        missing.append(not image_index.is_made(reader))
+    return sum(missing) * int(reader.n_rows)

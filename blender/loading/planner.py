@@ -42,7 +42,7 @@ class Planner:
         self.spec = spec
         self.tree = tree_of(spec)
         self._strategy = strategy(spec.strategy)
-        self._buffer = Buffer(blend)
+        self._buffer = Buffer(blend, spec.images)
 
     def plan(self, offset: int) -> Plan:
         """The plan of a step.

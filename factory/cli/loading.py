@@ -128,7 +128,8 @@ def index(
 ) -> None:
     """Make the files of costs that plans of a blend read, ahead of its run, with progress.
 
-    A loader makes a missing one when it starts, and its ranks wait. Reads lengths of documents and no token.
+    A loader makes a missing one when it starts, and its ranks wait. Reads lengths of documents and sizes of
+    pictures, and no token and no pixel.
     """
     from blender.catalog.blends import open_blends
     from blender.loading.indexing import Indexing
