@@ -109,12 +109,15 @@ def _tuple(patterns: Patterns) -> tuple[str, ...]:
     return (patterns,) if isinstance(patterns, str) else tuple(patterns)
 
 
-def files_of(format: str, paths: Paths, origin: Origin) -> Iterator[Work]:
+def files_of(
+    format: str, paths: Paths, origin: Origin, patterns: Sequence[str] | None = None
+) -> Iterator[Work]:
     """Yield an item per file of many records; without a source in `origin`, each path's name is its source.
 
-    Raises ConfigurationError for a missing path, and for two files with the same source and key.
+    Folders are searched for files that match the `patterns`, by default the format's. Raises
+    ConfigurationError for a missing path, and for two files with the same source and key.
     """
-    patterns = RECORD_FILES[format]
+    patterns = RECORD_FILES[format] if patterns is None else patterns
     _refuse_unsupported(paths)
     holder: dict[tuple[str, bytes], Place] = {}
     for place in _each_once(paths):

@@ -27,6 +27,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError
 from factory.ingest.html_extra import require_html
+from factory.ingest.image_items import companions_of, image_work, patterns_of
+from factory.ingest.images_extra import require_images
 from factory.ingest.ingested import MAX_REJECTED, Ingested, Registered
 from factory.ingest.installation import installation_work
 from factory.ingest.items import Paths, Patterns, Tree, files_in, files_of, folders, named, paths_in
@@ -48,11 +50,13 @@ from factory.ingest.state import listing
 from factory.ingest.tasks import TASK, tasks_of
 from factory.ingest.web_pages import refuse_pages
 from factory.lake.registration import Candidates
+from factory.lake.schemas.images import IMAGES
 from factory.lake.schemas.ingest import RAW, REJECTED, TEXT_AT
 from factory.lake_spark.storage import storage_of
 from factory.settings import CATALOG_NAME
 from spark_udfs.ingest.address import place_of
 from spark_udfs.ingest.html import WebPages
+from spark_udfs.ingest.image_document import ImageOptions
 from spark_udfs.ingest.markup import Markup
 from spark_udfs.ingest.matching import MatchingFiles, folder_of
 from spark_udfs.ingest.place import Place
@@ -274,6 +278,36 @@ class Ingests:
         choice, patterns = _markup(markup, repository), RECORD_FILES["archive"]
         return self._ingest(work, paths, limit=limit, markup=choice, patterns=patterns)
 
+    def images(
+        self,
+        paths: Paths,
+        options: ImageOptions | None = None,
+        *,
+        source: str | None = None,
+        license: str | None = None,
+        limit: int | None = None,
+    ) -> Ingested:
+        """Read pictures with their texts as documents, in the layout of `options`; see `docs/readers.md`.
+
+        `paths` are files, or folders to search. The documents have the column `images` too, with the bytes
+        and sizes of their pictures. Needs the extra `images`, and `html` for pages.
+        """
+        options = options or ImageOptions()
+        require_images()
+        if options.layout == "pages":
+            require_html()
+        work = image_work(paths, Origin(source or "", license=license), options)
+        return self._ingest(
+            work,
+            paths,
+            options,
+            resolve=[] if options.key is None else [first_of_each_key],
+            limit=limit,
+            patterns=patterns_of(options),
+            exclude=(*UNWANTED, *companions_of(options)),
+            columns=(*RAW.names, IMAGES),
+        )
+
     def installation_code(self, share: float) -> Ingested:
         """Read the Python sources of this installation's repositories with a position below `share`.
 
@@ -311,8 +345,11 @@ class Ingests:
         patterns: Sequence[str] = (),
         exclude: Patterns = UNWANTED,
         count_excluded: Callable[[], Mapping[str, int]] = dict,
+        columns: Sequence[str] = RAW.names,
     ) -> Ingested:
         """Read `work`; `patterns` are the format's, for folders if the user chose no files by name.
+
+        Documents have the `columns`, of the scan.
 
         Left out are the files of other formats, unless they match `exclude`, and the files that
         `count_excluded` counts by ending: `exclude` alone keeps these from the reader.
@@ -327,15 +364,15 @@ class Ingests:
         )
         if limit is None:
             items = list(in_parts(items, before.large, self._part_bytes))
-        listed = as_table(items)
+        work_rows = as_table(items)
         if markup == "reject":
-            texts = (row for row in listed.to_pylist() if row["format"] == "text")
+            texts = (row for row in work_rows.to_pylist() if row["format"] == "text")
             refuse_pages([name for row in texts for name in row["names"]])
-        of_many_records = not OF_MANY_RECORDS.isdisjoint(listed["format"].to_pylist())
+        of_many_records = not OF_MANY_RECORDS.isdisjoint(work_rows["format"].to_pylist())
         rest = limit if of_many_records else None
         n_cores = self._spark.sparkContext.defaultParallelism
         tasks = [0] * len(items) if rest else tasks_of(items, before.large, n_cores)
-        items_by_task = listed.append_column(TASK, pa.array(tasks, TASK.type))
+        items_by_task = work_rows.append_column(TASK, pa.array(tasks, TASK.type))
         scan = (
             self._spark.createDataFrame(items_by_task, from_arrow_schema(items_by_task.schema))
             .repartitionById(max(tasks, default=0) + 1, TASK.name)
@@ -361,12 +398,12 @@ class Ingests:
             rows = documents.withColumn("text", text).select(*RAW.names, TEXT_AT.name)
             registered = Registered(rows, candidates.files, candidates.columns)
         ingested = Ingested(
-            documents=documents.select(RAW.names),
+            documents=documents.select(*columns),
             rejected=rejected,
             scan=scan,
             again=again,
             records=records,
-            empty=listed.num_rows == 0,
+            empty=work_rows.num_rows == 0,
             of_many_records=of_many_records,
             registered=registered,
             rewritten=candidates.refused if candidates is not None else {},

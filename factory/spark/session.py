@@ -30,6 +30,7 @@ from factory.spark.java_options import compiler_options, is_quick_only, optimize
 from factory.spark.scratch import LOCAL_DIR, own_scratch
 
 ROWS_PER_ARROW_BATCH = 500  # the defaults (10,000; of Parquet 4,096) are too much for documents of a megabyte
+IMAGE_ROWS_PER_BATCH = 8  # rows with pictures, of up to 128 MiB each
 NARROW_ROWS_PER_ARROW_BATCH = 4_000  # rows without texts: every batch has a fixed cost
 
 _UNWEIGHED = str(

@@ -54,6 +54,12 @@ MAX_SPAN = 999  # columns or rows of a cell; HTML allows a thousand
 MAX_FALLBACK_BYTES = 2 * MIB  # of a page that the slow extractor may read
 MAX_FALLBACK_BLOCKS = 5_000  # of such a page; it compares each with its neighbors
 
+# Of pictures. A worker holds those of one document several times: as bytes, in a batch, on their way to
+# Spark. `spark_udfs.pictures` bounds their pixels.
+MAX_PICTURE_BYTES = 32 * MIB
+MAX_PICTURES = 1_000  # of a document
+MAX_BYTES_OF_PICTURES = 128 * MIB  # of a document
+MAX_SAMPLE_MEMBERS = 1_000  # of a tar archive that share a name
 
 # How often the bytes of a plain web archive may be read, where places look like beginnings of records.
 MAX_REREADS = 16

@@ -12,6 +12,8 @@ from spark_udfs.ingest.archive import archive_file
 from spark_udfs.ingest.compression import is_compressed
 from spark_udfs.ingest.files import Input, text_file
 from spark_udfs.ingest.html import WebPages, html_file, html_text
+from spark_udfs.ingest.image_document import ImageOptions
+from spark_udfs.ingest.images import images_file
 from spark_udfs.ingest.installation import description_file, topics_file
 from spark_udfs.ingest.jsonl import jsonl_file
 from spark_udfs.ingest.parquet import parquet_file
@@ -19,6 +21,7 @@ from spark_udfs.ingest.place import LocalFiles, Place
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.rows import Origin, Row
 from spark_udfs.ingest.warc import ARCHIVE_BEGINNING, warc_file
+from spark_udfs.pictures import PICTURE_ENDINGS
 
 _ARCS = ("arc", "arc.gz")  # the reader says how to convert them
 _WARCS = ("warc", "warc.gz", "warc.zst", "wet", "wet.gz", "wet.zst", *_ARCS)
@@ -118,6 +121,13 @@ READERS: dict[str, FileReader] = {  # in the order in which formats are guessed
         borders=True,
     ),
     "archive": FileReader(_without_options(archive_file), many_records=True, patterns=_endings(*_ARCHIVES)),
+    "images": FileReader(
+        images_file,
+        many_records=True,
+        patterns=_endings(*PICTURE_ENDINGS, *map(str.upper, PICTURE_ENDINGS)),
+        options=ImageOptions,
+        of_images=True,
+    ),
 }
 OF_MANY_RECORDS = frozenset(format for format, reader in READERS.items() if reader.many_records)
 RECORD_FILES: Mapping[str, tuple[str, ...]] = {

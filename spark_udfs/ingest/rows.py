@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from factory.lake.identity import content_hash, doc_id
+from factory.lake.schemas.images import RAW_IMAGES
 from factory.lake.schemas.ingest import RAW, REJECTED, TEXT_AT
 from spark_udfs.ingest import bounds
 from spark_udfs.ingest.bounds import MAX_DETAIL_LETTERS
@@ -25,14 +26,15 @@ Row = dict[str, Any]
 PART_AT = pa.field("part_at", pa.int64())
 
 # The columns of both tables, all nullable, since a row belongs to one of them. Documents have a file and a
-# location too. In addition, for a record in a file of many: the line (from 1) or row (from 0), and the text's
-# location in a registered file.
+# location too. In addition, for a record in a file of many: the line (from 1) or row (from 0), the text's
+# location in a registered file, and the pictures of a document that has any.
 SCAN = pa.schema(
     [
         *(f.with_nullable(True) for f in RAW.columns),
         *(f.with_nullable(True) for f in REJECTED.columns if f.name not in RAW.columns.names),
         pa.field("row", pa.int64()),
         TEXT_AT,
+        RAW_IMAGES,
         PART_AT,
     ]
 )
@@ -220,9 +222,15 @@ class _Shared:
         return {**self.first, "detail": _cut(detail), "n_records": self.n_records, "n_bytes": self.n_bytes}
 
 
+def picture_bytes(row: Row) -> int:
+    """Return how many bytes the pictures of a row have."""
+    return sum(len(picture["content"]) for picture in row.get(RAW_IMAGES.name) or ())
+
+
 def _weight(row: Row) -> int:
-    """Return roughly how many bytes a row has: the texts of all its columns."""
+    """Return roughly how many bytes a row has: the texts of all its columns, and its pictures."""
     n_bytes = sum(len(text) for text in row.values() if isinstance(text, str | bytes))
+    n_bytes += picture_bytes(row)
     return n_bytes + sum(len(name) + len(text) for name, text in row.get("metadata") or ())
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
+
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.place import LocalFiles
 from spark_udfs.ingest.rows import Origin
@@ -69,6 +71,13 @@ def tarred(
             archive.addfile(info, io.BytesIO(data))
         for info in odd:
             archive.addfile(info)
+    return buffer.getvalue()
+
+
+def picture(format: str = "PNG", mode: str = "RGB", size: tuple[int, int] = (30, 20), **save: Any) -> bytes:
+    """A picture of one color, as the bytes of a file."""
+    buffer = io.BytesIO()
+    Image.new(mode, size, 1).save(buffer, format, **save)
     return buffer.getvalue()
 
 

@@ -30,17 +30,18 @@ from factory.orchestration.declare.ingest_partition_paths import path_of
 from spark_udfs.ingest.address import place_of
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.html import WebPages
+from spark_udfs.ingest.image_document import ImageOptions
 from spark_udfs.ingest.place import LocalFiles, Place
 from spark_udfs.ingest.records import Fields
 from spark_udfs.ingest.registry import READERS, RECORD_FILES
 from spark_udfs.ingest.rows import Origin
 from spark_udfs.ingest.work import read_work
-from tests.ingest.inputs import ORIGIN, tarred, zipped
+from tests.ingest.inputs import ORIGIN, picture, tarred, zipped
 from tests.ingest.memory_files import MemoryFiles
 from tests.ingest.web.archives import page, pages
 
 LINES = b'{"text": "one line"}\n\n\n{"text": 7}\nno json\n{"text": "another line"}\n'
-OPTIONS = {None: None, Fields: Fields(), WebPages: WebPages()}
+OPTIONS = {None: None, Fields: Fields(), WebPages: WebPages(), ImageOptions: ImageOptions()}
 
 
 def parquet(**columns: list[Any]) -> bytes:
@@ -73,6 +74,12 @@ FILES: dict[str, dict[str, bytes]] = {  # of each reader
     "archive": {
         "a.zip": zipped({"a.py": b"x = 1", "b.txt": b"caf\xe9"}),
         "a.tar.gz": gzip.compress(tarred({"a.py": b"x = 1", "b/c.md": b"# text"}), mtime=0),
+    },
+    "images": {
+        "cat.png": picture(),
+        "cat.txt": b"A cat.",
+        "dog.jpg": picture("JPEG"),
+        "fox.txt": b"A fox that nobody drew.",
     },
 }
 
@@ -153,6 +160,7 @@ INGESTS: dict[str, Callable[[Ingests, Place], Any]] = {
     "html": lambda ingests, place: ingests.html([place.below(b"html"), place.below(b"warc")]),
     "warc": lambda ingests, place: ingests.warc(place),
     "archive": lambda ingests, place: ingests.archive(place),
+    "images": lambda ingests, place: ingests.images(place.below(b"images")),
 }
 
 

@@ -75,7 +75,13 @@ def test_a_file_found_by_its_name_holds_many_records() -> None:
 
 
 def test_formats_are_guessed_in_the_order_of_the_registry() -> None:
-    assert list(RECORD_FILES) == ["parquet", "jsonl", "warc", "archive"]  # the first keeps a folder's name
+    assert list(RECORD_FILES) == [
+        "parquet",
+        "jsonl",
+        "warc",
+        "archive",
+        "images",
+    ]  # the first keeps a folder's name
 
 
 def test_every_format_is_a_method_of_the_readers() -> None:

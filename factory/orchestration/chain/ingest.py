@@ -15,6 +15,7 @@ from factory.ingest.frame import documents_of_frame, with_records_of_readers
 from factory.ingest.readers import Ingested, Ingests
 from factory.lake import names
 from factory.lake.names import TableName
+from factory.lake.schemas.images import with_images
 from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.orchestration.chain.link import Chain
 from factory.orchestration.groups import dataset_group
@@ -22,6 +23,9 @@ from factory.orchestration.table.checks import Check
 from factory.orchestration.table.declaration import FilesOf, Tables
 from factory.orchestration.table.own_table import n_readings, other_readings, require_frame
 from factory.orchestration.table.table_asset import table_asset
+from factory.spark.session import IMAGE_ROWS_PER_BATCH
+
+_OF_IMAGES = {"schema": with_images(RAW), "rows_per_batch": IMAGE_ROWS_PER_BATCH}
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ def source(
     checks: Sequence[Check] = (),
     upstream: Mapping[str, TableName] | None = None,
     max_rejected: float | None = None,
+    has_images: bool = False,
 ) -> Callable[[Callable[..., Ingested | DataFrame]], dg.AssetsDefinition]:
     """Declare the decorated function as the source of dataset `name`, by default the function's name.
 
@@ -58,7 +63,8 @@ def source(
     everything but the code that decides which documents are read. `owners` are mail addresses and
     `team:name`s. `files` returns the files and folders that the function reads, for a partition if there are
     any, so that `--changed` keeps the dataset while they are unchanged. Without `files`, `input_bytes`
-    returns the size of the input, so that a run can choose its JVM. `checks` check the documents.
+    returns the size of the input, so that a run can choose its JVM. `checks` check the documents. A dataset
+    that `has_images` is the result of `Ingests.images`, and its table has the column `images` too.
 
     Raises ConfigurationError at decoration for an invalid name.
     """
@@ -95,6 +101,7 @@ def source(
             files=files,
             input_bytes=input_bytes,
             checks=checks,
+            **(_OF_IMAGES if has_images else {}),
         )(documents)
 
     return declare
@@ -139,7 +146,6 @@ def _raw_asset(
         namespace="raw",
         name=dataset,
         asset_group=dataset_group(dataset),
-        schema=RAW,
         side_tables={"rejected": REJECTED},
-        **options,
+        **{"schema": RAW, **options},
     )

@@ -157,6 +157,7 @@ def _source(
         partitions_def=partitions,
         files=files,
         checks=[*misfit_checks(entry), *empty_field_checks(entry)],
+        has_images=entry.has_images,
     )
 
     # The text of these functions is hashed into the code version of the table.

@@ -15,6 +15,8 @@ from pydantic_core import PydanticCustomError
 from factory.errors import ConfigurationError
 from factory.frozen_model import FrozenModel, WordList
 from factory.ingest.chat_template import TEMPLATES, ChatTemplate, chat_template
+from factory.ingest.html_extra import extractor_versions
+from factory.ingest.image_items import companions_of, patterns_of
 from factory.ingest.listing import UNWANTED
 from factory.ingest.readers import HTML_FILES, Captures, Fields, Ingested, Ingests
 from factory.lake.identity import content_hash
@@ -23,6 +25,8 @@ from factory.suggestions import quoted
 from spark_udfs.ingest import jsonl, parquet
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
 from spark_udfs.ingest.files import Input
+from spark_udfs.ingest.image_document import CAPTION_ENDING, ImageLayout
+from spark_udfs.ingest.images import stem_of
 from spark_udfs.ingest.messages import Conversation
 from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.records import EMPTY_FIELDS, FirstRecords
@@ -316,6 +320,62 @@ class Archive(Trees):
         return ingests.archive(paths, markup=self.markup_choice, **self.about)
 
 
+class Images(Dataset):
+    """Pictures with their captions, or pages with their figures."""
+
+    noun = "pictures"
+    format: Literal["images"]
+    source: str | None = Field(default=None, description="name of the source; default: name of each path")
+    layout: ImageLayout = Field(
+        default="captions",
+        description="where texts are: `captions`, files next to pictures, `webdataset`, `parquet` or `pages`",
+    )
+    caption: str = Field(default="caption", description="field or column of the caption")
+    image: str = Field(default="image", description="column of the picture, or of a list of pictures")
+    key: str | None = Field(default=None, description="column that identifies a row; default: its number")
+    caption_ending: str = Field(default=CAPTION_ENDING, description="ending of the file of a caption")
+    caption_lines: Literal["all", "first"] = Field(default="all", description="lines that are the caption")
+    caption_prefix: str | None = Field(
+        default=None, description="beginning of the line that is the caption, such as `de.utf8=`"
+    )
+    captions: Literal["required", "optional"] = Field(
+        default="required", description="`optional` takes pictures without a caption"
+    )
+    placeholder: str | None = Field(
+        default=None,
+        description="mark of a picture in texts, such as `<image>`; default: none",
+    )
+    bad_pictures: Literal["reject", "leave_out"] = Field(
+        default="reject", description="a document of several pictures is rejected for one, or loses it"
+    )
+    metadata: WordList = Field(default=(), description="further fields or columns to keep")
+    language: str | None = Field(default=None, description="language of the captions")
+    max_bytes: int = Field(default=MAX_TEXT_BYTES, ge=1, description="longest text to read, in bytes")
+
+    def read(self, ingests: Ingests, paths: list[Place]) -> Ingested:
+        about = self.model_dump(include={"source", "license", "limit"})
+        return ingests.images(paths, self.options, **about)
+
+    @staticmethod
+    def companions(files: Sequence[bytes], names: Sequence[bytes]) -> list[bytes] | None:
+        """The captions, if half of the pictures have one: other pictures illustrate texts or code."""
+        captions = {name for name in names if name.endswith(CAPTION_ENDING.encode())}
+        n_captioned = sum(stem_of(name) + CAPTION_ENDING.encode() in captions for name in files)
+        return sorted(captions) if 2 * n_captioned >= len(files) else None
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        return patterns_of(self.options)
+
+    @property
+    def unwanted(self) -> tuple[str, ...]:
+        return (*UNWANTED, *companions_of(self.options))
+
+    def reading(self) -> dict[str, Any]:
+        """Add the versions of the libraries that find the main text of pages."""
+        return {**super().reading(), **(extractor_versions() if self.layout == "pages" else {})}
+
+
 FORMATS: tuple[type[Dataset], ...] = (  # in the order in which errors name them
     Files,
     Jsonl,
@@ -324,6 +384,7 @@ FORMATS: tuple[type[Dataset], ...] = (  # in the order in which errors name them
     Html,
     Warc,
     Repositories,
+    Images,
 )
 CLASS_OF_FORMAT: dict[str, type[Dataset]] = {
     get_args(format_class.model_fields["format"].annotation)[0]: format_class for format_class in FORMATS

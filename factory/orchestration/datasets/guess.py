@@ -150,15 +150,18 @@ def _datasets(
     listed = files_below(folder, ("**/*",), (*UNWANTED, *INSTALLED), deep=deep)
     rest = [name for name in islice(listed, MOST_FILES) if not name.startswith(b".")]
     has_records = False
+    read_with_others: list[bytes] = []
     for format, patterns in RECORD_FILES.items():
         pattern = compiled(patterns)
         candidates = [name for name in rest if pattern.fullmatch(name)]
         rest = [name for name in rest if not pattern.fullmatch(name)]
         files_of_format = [name for name in candidates if not is_json_document(folder, name)]
-        if files_of_format:
+        companions = CLASS_OF_FORMAT[format].companions(files_of_format, rest)
+        if files_of_format and companions is not None:
+            read_with_others += companions
             has_records = True
             yield _records(folder, path, format, files_of_format, deep, n_records)
-    for texts in text_files(folder, deep=deep, has_records=has_records):
+    for texts in text_files(folder, deep=deep, has_records=has_records, apart=read_with_others):
         yield Guess(
             _name(folder),
             texts.kind,

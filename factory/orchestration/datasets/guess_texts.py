@@ -33,12 +33,16 @@ class TextFiles:
     files: int
 
 
-def text_files(folder: Place, *, deep: bool = True, has_records: bool = False) -> Iterator[TextFiles]:
+def text_files(
+    folder: Place, *, deep: bool = True, has_records: bool = False, apart: Iterable[bytes] = ()
+) -> Iterator[TextFiles]:
     """Yield the texts of a folder: its code, or its prose and its web pages.
 
-    Leaves out installed, vendored, hidden and git-ignored files, and the README of a folder of records.
+    Leaves out installed, vendored, hidden and git-ignored files, the README of a folder of records, and files
+    that are read `apart`, with others.
     """
-    names = _text_names(folder, deep)
+    of_others = frozenset(apart)
+    names = [name for name in _text_names(folder, deep) if name not in of_others]
     git_patterns = ignored_patterns(folder, names) if names else []
     if not exclusions(names, dict.fromkeys(git_patterns, ""))[1]:
         git_patterns = []  # a folder of data is often ignored as a whole

@@ -25,6 +25,11 @@ def group_of(entry: Entry) -> str:
     return group if entry.variant is None else names.variant(group, entry.variant)
 
 
+def compared_entries(file: Declared) -> list[Entry]:
+    """Return the entries that groups compare: captions do not tell pictures apart, so none with pictures."""
+    return [entry for entry in file.entries if not entry.dataset.has_images]
+
+
 def dedup_groups(file: Declared) -> dict[str, DedupGroup]:
     """Every dedup group by name; the groups of variants default to the options of the first.
 
@@ -36,7 +41,7 @@ def dedup_groups(file: Declared) -> dict[str, DedupGroup]:
 
     members: dict[str, list[Entry]] = defaultdict(list)
     deciding: dict[str, dict[str, Entry]] = defaultdict(dict)  # by group, by variant
-    for entry in file.entries:
+    for entry in compared_entries(file):
         if entry.shares_comparisons:
             deciding[names.base(group_of(entry))][str(entry.variant)] = entry
         else:

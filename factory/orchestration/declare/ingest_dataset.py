@@ -153,6 +153,11 @@ class Dataset(FrozenModel):
         """The remedy for a file without a document that begins with `content`; None if unknown."""
         return None
 
+    @staticmethod
+    def companions(files: Sequence[bytes], names: Sequence[bytes]) -> list[bytes] | None:  # noqa: ARG004
+        """The files among `names` that its reader reads with `files`; None if a guess would be too daring."""
+        return []
+
     @property
     def patterns(self) -> tuple[str, ...]:
         """The patterns of the files that its reader takes."""

@@ -62,14 +62,14 @@ def test_a_file_declares_datasets_of_a_format_that_a_test_registers(toys: Path) 
 
 def test_errors_name_a_format_that_a_test_registers(toys: Path) -> None:
     with pytest.raises(
-        ConfigurationError, match="JSON lines, Parquet, an archive, a web archive or a toy: it is"
+        ConfigurationError, match="JSON lines, Parquet, an archive, a web archive, pictures or a toy: it is"
     ):
         guess.guess(toys)
     text = "datasets: [{name: a, kind: prose, format: toy, paths: toys}]\n"
     (toys / "my.yaml").write_text(text)
     with pytest.raises(ConfigurationError, match="No file exists under `toys`"):
         checks.check(toys / "my.yaml")
-    assert "`warc`, `repositories`, `toy`." in refusal(toys, text.replace("toy,", "zzzzzz,"))
+    assert "`repositories`, `images`, `toy`." in refusal(toys, text.replace("toy,", "zzzzzz,"))
 
 
 def test_every_class_of_a_format_is_registered() -> None:
