@@ -23,9 +23,12 @@ import pyarrow as pa
 from blender.arrays import as_numpy, binary_integers, binary_offsets
 from blender.errors import InvalidRequest
 from blender.ipc import from_ipc, to_ipc
+from factory.lake.schemas.images import IMAGE_TOKEN
 from factory.lake.schemas.packing import SEQUENCE_LENGTH, TOKEN_BYTES
 
 IGNORED = -100  # the target that torch's losses leave out by default
+
+SAMPLES = "samples"  # the column of rows that a loader joined from several samples: the origin of each
 
 
 class Block:
@@ -37,17 +40,17 @@ class Block:
     @cached_property
     def source(self) -> npt.NDArray[np.int32]:
         """See `Batch.source`."""
-        return as_numpy(self.arrow.column("source"))
+        return self._origin("source")
 
     @cached_property
     def ordinal(self) -> npt.NDArray[np.int64]:
         """See `Batch.ordinal`."""
-        return as_numpy(self.arrow.column("ordinal"))
+        return self._origin("ordinal")
 
     @cached_property
     def epoch(self) -> npt.NDArray[np.int64]:
         """See `Batch.epoch`."""
-        return as_numpy(self.arrow.column("epoch"))
+        return self._origin("epoch")
 
     @cached_property
     def sequence_length(self) -> int:
@@ -106,7 +109,21 @@ class Block:
         targets = following.reshape(-1, self.sequence_length)
         if not self._is_full:
             targets[~self._is_token] = IGNORED
+        if self.image_token is not None:
+            targets[targets == self.image_token] = IGNORED
         return targets
+
+    @cached_property
+    def image_token(self) -> int | None:
+        """The token of a picture; None for tables without pictures."""
+        return self.number_of(IMAGE_TOKEN)
+
+    @cached_property
+    def image_mask(self) -> npt.NDArray[np.bool_]:
+        """See `Batch.image_mask`."""
+        if self.image_token is None:
+            return np.zeros(self.tokens.shape, dtype=bool)
+        return (self.tokens == self.image_token) & self._is_token
 
     def cu_seqlens(self, first: int, stop: int) -> npt.NDArray[np.int32]:
         """`Batch.cu_seqlens` of the rows from `first` to `stop`."""
@@ -151,17 +168,44 @@ class Block:
         rows = np.arange(self.arrow.num_rows + 1) * self.sequence_length
         return np.searchsorted(self._borders, rows)
 
+    def _origin(self, name: str) -> npt.NDArray[Any]:
+        if name not in self.arrow.schema.names and SAMPLES in self.arrow.schema.names:
+            raise InvalidRequest(
+                f"These rows hold several samples each, so a row has no `{name}`. Use `samples`, which has "
+                "it for each of them."
+            )
+        return as_numpy(self.arrow.column(name))
+
+    def number_of(self, name: str) -> int | None:
+        """A number in the metadata of `tokens`."""
+        value = (self.arrow.schema.field("tokens").metadata or {}).get(name.encode())
+        return None if value is None else int(value)
+
     def _token_property(self, name: str) -> int:
         if "tokens" not in self.arrow.schema.names:
             raise InvalidRequest(
                 "This blend delivers no column `tokens`. Add it to the columns of a source, or use `arrow`."
             )
-        value = (self.arrow.schema.field("tokens").metadata or {}).get(name.encode())
-        if value is None:
+        number = self.number_of(name)
+        if number is None:
             raise InvalidRequest(
                 f"The tables of this blend do not say their `{name}`. Read the column from `arrow`."
             )
-        return int(value)
+        return number
+
+
+def samples_of(rows: pa.RecordBatch) -> dict[str, npt.NDArray[Any]]:
+    """The samples of joined rows: `row` among them, and each field; raises InvalidRequest for other rows."""
+    if SAMPLES not in rows.schema.names:
+        raise InvalidRequest(
+            "These rows hold one sample each. Use `source`, `ordinal` and `epoch`, or join samples by "
+            "`row_tokens` of a loading spec."
+        )
+    lists = rows.column(SAMPLES)
+    counts = np.diff(as_numpy(lists.offsets))
+    values = lists.flatten()
+    row = np.repeat(np.arange(rows.num_rows, dtype=np.int32), counts)
+    return {"row": row, **{field.name: as_numpy(values.field(field.name)) for field in values.type}}
 
 
 class Batch:
@@ -247,13 +291,26 @@ class Batch:
         return self._block.places[self._first : self._stop]
 
     @property
+    def samples(self) -> dict[str, npt.NDArray[Any]]:
+        """The samples of rows that a loader joined: `row`, `source`, `ordinal`, `epoch` and `length` of each.
+
+        Raises InvalidRequest for rows of one sample.
+        """
+        return samples_of(self.arrow)
+
+    @property
+    def image_mask(self) -> npt.NDArray[np.bool_]:
+        """The tokens of pictures, as a mask; shape [rows, sequence_length]."""
+        return self._block.image_mask[self._first : self._stop]
+
+    @property
     def cu_seqlens(self) -> npt.NDArray[np.int32]:
         """Ends of all sections in `tokens.reshape(-1)`, with a leading 0; shape [sections + 1]."""
         return self._block.cu_seqlens(self._first, self._stop)
 
     @property
     def targets(self) -> npt.NDArray[np.int64]:
-        """The next token of the document, or -100; shape [rows, sequence_length]."""
+        """The next token of the document, or -100, also before a picture; shape [rows, sequence_length]."""
         return self._block.targets[self._first : self._stop]
 
 

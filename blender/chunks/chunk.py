@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from blender.arrays import binary_integers
-from blender.batch import IGNORED, Block
+from blender.batch import IGNORED, Block, samples_of
 from blender.chunks.cutting import NEXT_TOKENS, SEGMENT_LENGTHS
 from blender.chunks.layout import Documents, Layout, ends_of, layout_of, padded_length
 from blender.chunks.piece import CHUNK, Piece
@@ -70,7 +70,17 @@ class ChunkBlock:
         targets[(layout.begins + layout.n_tokens)[layout.is_end] - 1] = IGNORED
         if not layout.is_full:
             targets[~self._is_token] = IGNORED
+        if self.provenance.image_token is not None:
+            targets[targets == self.provenance.image_token] = IGNORED
         return self._shaped(targets)
+
+    @cached_property
+    def image_mask(self) -> npt.NDArray[np.bool_]:
+        """See `Chunk.image_mask`."""
+        token = self.provenance.image_token if self.has_tokens else None
+        if token is None:
+            return np.zeros(self.tokens.shape, dtype=bool)
+        return (self.tokens == token) & self._shaped(self._is_token)
 
     @cached_property
     def position_ids(self) -> npt.NDArray[np.int32]:
@@ -214,6 +224,16 @@ class Chunk:
     def targets(self) -> npt.NDArray[np.int64]:
         """The next token of the document, or -100. Raises InvalidRequest if the rows carry lengths alone."""
         return self._of_rows(self._block.targets)
+
+    @property
+    def image_mask(self) -> npt.NDArray[np.bool_]:
+        """Where tokens stand for pictures. Raises InvalidRequest if the rows carry lengths alone."""
+        return self._of_rows(self._block.image_mask)
+
+    @property
+    def samples(self) -> dict[str, npt.NDArray[Any]]:
+        """As `Batch.samples`, of whole rows."""
+        return samples_of(self.arrow)
 
     @property
     def position_ids(self) -> npt.NDArray[np.int32]:

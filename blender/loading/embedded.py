@@ -22,6 +22,7 @@ from blender.errors import CallCancelled, InvalidRequest
 from blender.loading.handle import LoadingHandle
 from blender.loading.loader import Loader
 from blender.loading.loaders import Loaders
+from blender.loading.pictures.rules import Decode
 from blender.loading.spec import LoadingSpec
 from blender.loading.step import LoadedStep
 from blender.loading.stretches import Stretch
@@ -41,12 +42,18 @@ class EmbeddedLoading(LoadingHandle):
     """
 
     def __init__(
-        self, spec: LoadingSpec, blender: LocalBlender, *, ahead: int = 1, timeout_s: float = 60.0
+        self,
+        spec: LoadingSpec,
+        blender: LocalBlender,
+        *,
+        ahead: int = 1,
+        timeout_s: float = 60.0,
+        decode: Decode = "loader",
     ) -> None:
         """Raises BlendNotFound, SourceGone, and InvalidRequest for a spec that cannot be planned."""
         super().__init__(spec.id, spec.blend)
         self._first_spec = spec
-        self._blender, self._ahead, self._timeout_s = blender, ahead, timeout_s
+        self._blender, self._ahead, self._timeout_s, self._decode = blender, ahead, timeout_s, decode
         self._lock = threading.Lock()
         self._opened: tuple[int, Loaders[pa.RecordBatch]] | None = None
         self._loaders  # noqa: B018 - opens, so that a wrong spec is refused here
@@ -104,7 +111,15 @@ class EmbeddedLoading(LoadingHandle):
         with self._lock:
             if self._opened is None:
                 blend = self._blender.opened(self._first_spec.blend)
-                first = Loader(blend, self._first_spec, _as_is, _size, ahead=self._ahead, for_late=False)
+                first = Loader(
+                    blend,
+                    self._first_spec,
+                    _as_is,
+                    _size,
+                    ahead=self._ahead,
+                    for_late=False,
+                    decode=self._decode,
+                )
                 loaders = Loaders(first, self._blender.opened)
                 weakref.finalize(self, loaders.end)  # its threads would keep it for ever
                 self._opened = os.getpid(), loaders
@@ -118,14 +133,19 @@ class EmbeddedLoading(LoadingHandle):
 
 
 def open_loading(
-    spec: LoadingSpec, settings: Settings | None = None, *, ahead: int = 1, timeout_s: float = 60.0
+    spec: LoadingSpec,
+    settings: Settings | None = None,
+    *,
+    ahead: int = 1,
+    timeout_s: float = 60.0,
+    decode: Decode = "loader",
 ) -> EmbeddedLoading:
     """A loader in this process, over the lake that `settings` names (by default the environment's).
 
     Raises BlendNotFound, SourceGone and InvalidRequest.
     """
     blender = LocalBlender(settings or default_settings())
-    return EmbeddedLoading(spec, blender, ahead=ahead, timeout_s=timeout_s)
+    return EmbeddedLoading(spec, blender, ahead=ahead, timeout_s=timeout_s, decode=decode)
 
 
 def _as_is(rows: pa.RecordBatch) -> pa.RecordBatch:

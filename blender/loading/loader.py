@@ -17,8 +17,13 @@ import pyarrow as pa
 
 from blender.call_context import current_context
 from blender.errors import EndOfData, InvalidRequest
+from blender.loading.pictures.encoders import EncoderPlaces
+from blender.loading.pictures.preparing import Preparer
+from blender.loading.pictures.rules import Decode
 from blender.loading.planner import Planner
+from blender.loading.roles.assembly import Assembly
 from blender.loading.roles.constructor import DataConstructor
+from blender.loading.roles.picture_loader import require_pictures
 from blender.loading.roles.planner import KEPT, PlannerRole
 from blender.loading.roles.shared import MEMORY_BYTES, SharedBatches
 from blender.loading.roles.source_loader import SourceLoader
@@ -40,7 +45,9 @@ class Loader(Generic[Encoded]):
 
     `encode` makes the output from a rank's rows, once for all ranks that read the same, and `size` gives its
     bytes. Sources are dealt to `loaders` source loaders. `ahead` steps are made before a rank asks.
-    Without `for_late` no batch is held for ranks of its bucket that have not read yet.
+    Pictures are decoded by source loaders, or by the constructor with `decode="constructor"`: then their
+    files travel between the two, not their patches. Without `for_late` no batch is held for ranks of its
+    bucket that have not read yet.
     """
 
     def __init__(
@@ -55,8 +62,12 @@ class Loader(Generic[Encoded]):
         ahead: int = 1,
         memory_bytes: int = MEMORY_BYTES,
         for_late: bool = True,
+        decode: Decode = "loader",
     ) -> None:
-        """Raises InvalidRequest for another blend, a spec that cannot be planned, and buckets it lacks."""
+        """Raises InvalidRequest for another blend, a spec that cannot be planned, and buckets it lacks.
+
+        A spec of pictures needs a blend that delivers some (InvalidRequest), and Pillow (ConfigurationError).
+        """
         self.blend, self.spec, self._ahead = blend, spec, ahead
         self._over = partial(
             Loader[Encoded],
@@ -67,8 +78,14 @@ class Loader(Generic[Encoded]):
             ahead=ahead,
             memory_bytes=memory_bytes,
             for_late=for_late,
+            decode=decode,
         )
-        planner = RunPlanner(Planner(blend, spec))
+        pictures = None if spec.images is None else Preparer(blend, spec.images, spec.pictures)
+        self._preparer = pictures
+        if pictures is not None:
+            require_pictures(blend, spec)
+        first = Planner(blend, spec)
+        planner = RunPlanner(first)
         self.first_plan = planner.first
         self.buckets = (
             tuple(range(self.first_plan.buckets)) if buckets is None else tuple(sorted(set(buckets)))
@@ -79,6 +96,13 @@ class Loader(Generic[Encoded]):
                 f"{self.first_plan.buckets - 1}."
             )
         self._consumers = {consumer.rank: consumer for consumer in self.first_plan.consumers}
+        places = (
+            None
+            if pictures is None
+            else EncoderPlaces.from_plan(first.tree, spec.broadcasts, self.first_plan)
+        )
+        prepare = None if pictures is None else pictures.prepare
+        by_loader, by_constructor = (prepare, None) if decode == "loader" else (None, prepare)
         self._mailboxes: list[Mailbox] = []
         self._plans = self._start(PlannerRole(planner, KEPT + ahead), "planner")
         n_loaders = max(1, min(loaders, len(blend.sources)))
@@ -86,10 +110,21 @@ class Loader(Generic[Encoded]):
         for number in range(n_loaders):
             source_numbers = range(number, len(blend.sources), n_loaders)
             source_loaders.append(
-                self._start(SourceLoader(blend, source_numbers, self._plans), f"source loader {number}")
+                self._start(
+                    SourceLoader(blend, source_numbers, self._plans, places, by_loader),
+                    f"source loader {number}",
+                )
             )
-        constructor = DataConstructor(self._plans, source_loaders, encode, spec.chunking)
-        self._constructor = self._start(constructor, "constructor", CONSTRUCTORS)
+        self._made = DataConstructor(
+            self._plans,
+            source_loaders,
+            encode,
+            spec.chunking,
+            assembly=Assembly(spec),
+            places=places,
+            prepare=by_constructor,
+        )
+        self._constructor = self._start(self._made, "constructor", CONSTRUCTORS)
         self._shared = SharedBatches(
             self._constructor,
             [consumer for consumer in self.first_plan.consumers if consumer.bucket in self.buckets],
@@ -97,6 +132,7 @@ class Loader(Generic[Encoded]):
             size,
             memory_bytes,
             for_late=for_late,
+            nodes=None if places is None else places.of_rank,
         )
 
     def over(self, blend: Blend) -> Loader[Encoded]:
@@ -112,6 +148,16 @@ class Loader(Generic[Encoded]):
     def held(self) -> int:
         """The bytes of batches that some rank has not taken yet."""
         return self._shared.held
+
+    @property
+    def taken_bytes(self) -> int:
+        """The bytes that source loaders have handed to the constructor."""
+        return self._made.taken_bytes
+
+    @property
+    def replaced_pictures(self) -> int:
+        """The pictures that became gray, each time that their step was made."""
+        return 0 if self._preparer is None else self._preparer.n_gray
 
     def consumer(self, rank: int) -> Consumer:
         """The consumer of a rank.

@@ -20,6 +20,7 @@ from blender.loading.bin_order import Barrier
 from blender.loading.columns import StepColumns
 from blender.loading.costs import Costs, sums
 from blender.loading.figures import StepTimes, bounds, times
+from blender.loading.image_plan import ImagePlan
 from blender.loading.placement import sums_as_given
 from blender.loading.tree import Consumer
 from blender.spec.whole_number import whole_number
@@ -44,6 +45,8 @@ class Plan:
     stages: int = 1
     barrier: Barrier = "microbatch"
     equal_counts: bool = field(default=True, kw_only=True)
+    images: ImagePlan | None = field(default=None, kw_only=True)
+    """Who encodes the pictures of the step; None where they go with their rows."""
 
     def __post_init__(self) -> None:
         self._require_whole_numbers("costs", np.uint64)
@@ -112,6 +115,9 @@ class Plan:
             )
         ]
         digest.update(np.array(readers, dtype="<i8").tobytes())
+        if self.images is not None:
+            for values in (self.images.node, self.images.bin):
+                digest.update(values.astype("<i8").tobytes())
         return int.from_bytes(digest.digest(), "little")
 
     @cached_property

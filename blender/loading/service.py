@@ -21,6 +21,7 @@ from blender.errors import EndOfData, InvalidRequest, PlanChanged
 from blender.ipc import to_ipc
 from blender.loading.loader import Loader
 from blender.loading.loaders import Loaders
+from blender.loading.pictures.rules import Decode
 from blender.loading.roles.shared import MEMORY_BYTES
 from blender.loading.spec import LoadingSpec
 from blender.opened.blend import BLOCK_BYTES, Blend
@@ -46,10 +47,19 @@ def served_loader(
     ahead: int = 1,
     loaders: int = 1,
     memory_bytes: int = MEMORY_BYTES,
+    decode: Decode = "loader",
 ) -> Loader[Messages]:
     """A loader of messages; raises InvalidRequest for a spec that cannot be planned."""
     return Loader(
-        blend, spec, messages, _size, buckets=buckets, ahead=ahead, loaders=loaders, memory_bytes=memory_bytes
+        blend,
+        spec,
+        messages,
+        _size,
+        buckets=buckets,
+        ahead=ahead,
+        loaders=loaders,
+        memory_bytes=memory_bytes,
+        decode=decode,
     )
 
 

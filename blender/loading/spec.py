@@ -21,6 +21,7 @@ from blender.errors import InvalidRequest
 from blender.loading.bin_order import Barrier
 from blender.loading.costs import Backbone, Encoder
 from blender.loading.image_input import ImageInput
+from blender.loading.pictures.rules import PictureRules
 from blender.loading.placement import MOST_BINS, Grid
 from blender.loading.tree import Broadcast
 from blender.records import Schedule
@@ -63,6 +64,10 @@ class LoadingSpec(BaseModel):
     """The vision encoder; its costs decide which rank encodes a picture. None for a model of text alone."""
     images: ImageInput | None = None
     """How the model takes pictures; None where they are not read."""
+    pictures: PictureRules = PictureRules()
+    """How pictures become patches: transforms, and the rule for pictures that do not decode."""
+    row_tokens: int | None = Field(None, ge=1, le=MOST)
+    """The tokens of a row, into which the samples of a microbatch are joined; None for a row a sample."""
     broadcast: tuple[str, ...] = ("tp",)
     """Axes on which the first rank reads for the others: `tp`, or `tp/4` for groups of four."""
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from blender.arrays import as_numpy
 from blender.batch import Batch, Block
 from blender.chunks import Chunk, is_cut
 from blender.errors import BlenderFailure
+from blender.loading.pictures.loaded import LoadedPictures, loaded_pictures, placeholders
 
 MICROBATCH = "microbatch"  # column, int32: the microbatch of each row, ascending
 PLAN = "plan"  # column, uint64: the hash of the plan
@@ -53,6 +55,20 @@ class LoadedStep:
         return tuple(
             Batch.of_block(self.offset, self.offset + 1, block, first, stop) for first, stop in bounds
         )
+
+    @cached_property
+    def images(self) -> tuple[LoadedPictures, ...]:
+        """The pictures that the rank encodes, by microbatch of the encoder; empty for a spec without any."""
+        return loaded_pictures(self.arrow)
+
+    @cached_property
+    def placeholders(self) -> tuple[dict[str, npt.NDArray[np.int32]], ...]:
+        """The pictures in the rows of each microbatch: `row`, `position`, `tokens`, and who encodes each.
+
+        `node`, `bin` and `index` name the encoder's node, its microbatch, and the place among the pictures
+        of both. Empty for a spec without pictures.
+        """
+        return tuple(placeholders(microbatch.arrow) for microbatch in self.microbatches)
 
     @property
     def has_tokens(self) -> bool:

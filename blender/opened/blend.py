@@ -127,8 +127,12 @@ class Blend:
         """Rows of the blend by their number from its front, in the order given."""
         return self.read(self.order.origins(rows), self.order.mixture.step_of(rows))
 
-    def read(self, origins: Origins, steps: Ints) -> pa.RecordBatch:
-        """Rows of the sources by their origins, in the order given, and the step of each; shapes [n]."""
+    def read(self, origins: Origins, steps: Ints, without: str = "") -> pa.RecordBatch:
+        """Rows of the sources by their origins, in the order given, and the step of each; shapes [n].
+
+        The column `without` is not read.
+        """
+        schema = pa.schema([field for field in self.schema if field.name != without])
         requests = [
             RowRequest(
                 self.sources[number].reader,
@@ -139,17 +143,16 @@ class Blend:
             )
             for number, chosen in origins.by_source()
         ]
-        columns = self._gather(requests, len(steps))
+        columns = self._gather(requests, len(steps), list(schema)[len(PROVENANCE) :])
         provenance = [
             as_arrow(steps),
             as_arrow(origins.source.astype(np.int32)),
             as_arrow(origins.ordinal),
             as_arrow(origins.epoch),
         ]
-        return pa.RecordBatch.from_arrays([*provenance, *columns], schema=self.schema)
+        return pa.RecordBatch.from_arrays([*provenance, *columns], schema=schema)
 
-    def _gather(self, requests: Sequence[RowRequest], n: int) -> list[pa.Array]:
-        fields = list(self.schema)[len(PROVENANCE) :]
+    def _gather(self, requests: Sequence[RowRequest], n: int, fields: Sequence[pa.Field]) -> list[pa.Array]:
         try:
             return gather(requests, n, fields)
         except SourceGone:

@@ -10,6 +10,7 @@ from blender.errors import InvalidBlend
 from blender.records import Source
 from blender.rows.snapshot_reader import TOKENS, SnapshotReader
 from blender.spec.source import PROVENANCE
+from factory.lake.schemas.images import IMAGE_TOKEN
 from factory.lake.schemas.packing import SEQUENCE_LENGTH, TOKEN_BYTES
 
 
@@ -48,4 +49,23 @@ def _token_metadata(sources: Sequence[Source], readers: Sequence[SnapshotReader]
         )
     lengths = [int(reader.sequence_length) for _, reader in packed if reader.sequence_length]
     width = packed[0][1].token_bytes
-    return {TOKEN_BYTES: width, SEQUENCE_LENGTH: str(max(lengths))} if width and lengths else None
+    if not width or not lengths:
+        return None
+    metadata = {TOKEN_BYTES: width, SEQUENCE_LENGTH: str(max(lengths))}
+    image_token = _image_token(packed)
+    return metadata if image_token is None else metadata | {IMAGE_TOKEN: str(image_token)}
+
+
+def _image_token(pairs: Sequence[tuple[Source, SnapshotReader]]) -> int | None:
+    """The token of a picture in all sources that have one; raises InvalidBlend for two."""
+    tokens = {
+        source.name: reader.facts.image_token
+        for source, reader in pairs
+        if reader.facts.image_token is not None
+    }
+    if len(set(tokens.values())) > 1:
+        listing = ", ".join(f"{token} in `{name}`" for name, token in tokens.items())
+        raise InvalidBlend(
+            f"The sources have different tokens for a picture: {listing}. Pack them with one image token."
+        )
+    return next(iter(tokens.values()), None)

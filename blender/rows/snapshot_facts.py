@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from blender.rows.snapshot_files import snapshot_of
 from blender.rows.summed import summed, verified
+from factory.lake.schemas.images import IMAGE_TOKEN
 from factory.lake.schemas.packing import N_TOKENS, SEQUENCE_LENGTH, TOKEN_BYTES, TOKENIZER_ID, VOCABULARY_SIZE
 from factory.lake.tables import said_of
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 _CONTENT, _UPSTREAM = "factory.content", "factory.upstream"
 _MODELS = "models."
-_FORMAT = "3"  # of the file; format 1 had no tokenizer, format 2 no vocabulary
+_FORMAT = "4"  # of the file; format 1 had no tokenizer, format 2 no vocabulary, format 3 no image token
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,8 @@ class SnapshotFacts:
     """Size of that tokenizer's vocabulary."""
     n_tokens: int | None = None
     """Tokens in all rows."""
+    image_token: int | None = None
+    """The token that stands for a picture; None for a table without pictures."""
     schema: pa.Schema
 
     @property
@@ -80,6 +83,7 @@ def facts_of(table: Table, snapshot_id: int) -> SnapshotFacts:
         tokenizer_table=_tokenizer_table(properties),
         vocabulary=_number(properties.get(VOCABULARY_SIZE)),
         n_tokens=_number(properties.get(N_TOKENS)),
+        image_token=_number(properties.get(IMAGE_TOKEN, table.properties.get(IMAGE_TOKEN))),
         schema=schema.as_arrow(),
     )
 
@@ -110,5 +114,6 @@ def read_facts(kept: bytes | memoryview | None, metadata_file: str) -> SnapshotF
     named: dict[str, Any] = {name.decode(): value.decode() for name, value in schema.metadata.items()}
     if (named.pop("metadata_file", None), named.pop("format", None)) != (metadata_file, _FORMAT):
         return None
-    named |= {name: int(named[name]) for name in ("snapshot_id", "vocabulary", "n_tokens") if name in named}
+    numbers = ("snapshot_id", "vocabulary", "n_tokens", "image_token")
+    named |= {name: int(named[name]) for name in numbers if name in named}
     return SnapshotFacts(**named, schema=schema.remove_metadata())

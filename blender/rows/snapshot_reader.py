@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 Ints = npt.NDArray[np.int64]
+PagePart: TypeAlias = "tuple[_native.PageIndex, Ints, Ints, bool]"
 
 TOKENS, SEGMENTS = "tokens", "segments"
 
@@ -276,7 +277,7 @@ def mending(readers: Sequence[SnapshotReader], leaf: str, read: Callable[[], Rea
 def _read_leaf(
     leaf: str, field: pa.Field, having: Sequence[tuple[RowRequest, Ints]], n: int, pages: LakePages
 ) -> pa.Array:
-    kinds: dict[str, list[tuple[_native.PageIndex, Ints, Ints, bool]]] = {}
+    kinds: dict[str, list[PagePart]] = {}
     for one, rows in having:
         for index, of_index, positions in one.reader.column(leaf).parts(rows, one.positions):
             kind = "" if field.type in _BYTES else str(index.type)
@@ -286,18 +287,30 @@ def _read_leaf(
         if len(kinds) == 1:
             (parts,) = kinds.values()
             kind = field.type if field.type in _BYTES else parts[0][0].type
-            return _native.gather_pages(kind, n, parts, pages.cache)
-        return _of_several(list(kinds.values()), field, n, pages)
+            try:
+                return _native.gather_pages(kind, n, parts, pages.cache)
+            except NotImplementedError:
+                by_ids = _by_field_ids(parts)
+                if len(by_ids) == 1:
+                    raise
+                return _of_several(by_ids, _plain(kind), n, pages)
+        return _of_several(list(kinds.values()), field.type, n, pages)
 
 
-def _of_several(
-    by_kind: Sequence[list[tuple[_native.PageIndex, Ints, Ints, bool]]],
-    field: pa.Field,
-    n: int,
-    pages: LakePages,
-) -> pa.Array:
+def _by_field_ids(parts: Sequence[PagePart]) -> list[list[PagePart]]:
+    """Parts of one nested type by the ids that their table gave to its fields.
+
+    A table with another column, such as one of pictures, has other ids in all its nested columns.
+    """
+    groups: dict[bytes, list[PagePart]] = {}
+    for part in parts:
+        groups.setdefault(pa.schema([pa.field("", part[0].type)]).serialize().to_pybytes(), []).append(part)
+    return list(groups.values())
+
+
+def _of_several(by_kind: Sequence[list[PagePart]], kind: pa.DataType, n: int, pages: LakePages) -> pa.Array:
     """One array from leaves of several types, or of none."""
-    found, indices = [pa.nulls(1, field.type)], np.zeros(n, dtype=np.int64)
+    found, indices = [pa.nulls(1, kind)], np.zeros(n, dtype=np.int64)
     rows = 1
     for parts in by_kind:
         compact, first = [], 0
@@ -306,7 +319,7 @@ def _of_several(
             indices[positions] = rows + np.arange(first, first + len(positions))
             first += len(positions)
         array = _native.gather_pages(parts[0][0].type, first, compact, pages.cache)
-        found.append(array.cast(field.type))
+        found.append(array.cast(kind))
         rows += first
     return pa.concat_arrays(found).take(as_arrow(indices))
 

@@ -10,9 +10,11 @@ Ranks of a bucket that read the same view share one copy. The rows have two more
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +22,11 @@ import pyarrow as pa
 from blender.arrays import as_arrow
 from blender.call_context import current_context
 from blender.chunks import Chunking, Piece, cut, without_tokens
+from blender.loading.pictures.encoders import EncoderPlaces
+from blender.loading.pictures.handover import PictureHandover
 from blender.loading.plan import Plan
+from blender.loading.roles.assembly import Assembled, Assembly
+from blender.loading.roles.picture_loader import Prepare
 from blender.loading.roles.source_loader import Taken
 from blender.loading.runtime.threads import Mailbox
 from blender.loading.step import MICROBATCH, PLAN
@@ -31,22 +37,26 @@ Encoded = TypeVar("Encoded")
 
 @dataclass(frozen=True)
 class View:
-    """A rank's part of a bucket: a piece of every row, or of its lengths alone."""
+    """A rank's part of a bucket: a piece of every row, or of its lengths alone, and pictures to encode."""
 
     piece: Piece
     tokens: bool
+    nodes: tuple[int, ...] = ()
+    """The nodes of the encoder whose pictures it has."""
 
     @classmethod
-    def of(cls, consumer: Consumer, chunking: Chunking) -> View:
-        """The view of a rank."""
-        return cls(Piece(consumer.piece, consumer.pieces, chunking), consumer.needs_tokens)
+    def of(cls, consumer: Consumer, chunking: Chunking, nodes: tuple[int, ...] = ()) -> View:
+        """The view of a rank that encodes for `nodes`."""
+        return cls(Piece(consumer.piece, consumer.pieces, chunking), consumer.needs_tokens, nodes)
 
-    def cut(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows as this view has them."""
+    def cut(self, whole: Assembled) -> pa.RecordBatch:
+        """The rows of a bucket as this view has them."""
+        rows = whole.rows
         if not self.tokens:
-            return without_tokens(rows, self.piece)
-        is_whole = self.piece == Piece()
-        return rows if is_whole else cut(rows, self.piece)
+            rows = without_tokens(rows, self.piece)
+        elif self.piece != Piece():
+            rows = cut(rows, self.piece)
+        return whole.with_pictures(rows, self.nodes)
 
 
 class DataConstructor(Generic[Encoded]):
@@ -58,31 +68,65 @@ class DataConstructor(Generic[Encoded]):
         loaders: Sequence[Mailbox],
         encode: Callable[[pa.RecordBatch], Encoded],
         chunking: Chunking = "row",
+        *,
+        assembly: Assembly | None = None,
+        places: EncoderPlaces | None = None,
+        prepare: Prepare | None = None,
     ) -> None:
-        """`encode` makes the output from the rows of a view."""
+        """`encode` makes the output from the rows of a view.
+
+        With `places` of an encoder it takes pictures, too, and makes files into patches by `prepare`.
+        """
         self._planner, self._loaders, self._encode = planner, loaders, encode
-        self._chunking = chunking
+        self._chunking, self._assembly, self._places, self._prepare = chunking, assembly, places, prepare
+        self._lock = threading.Lock()
+        self.taken_bytes = 0
+        """Bytes that loaders have handed over."""
 
     def make(self, offset: int, bucket: int) -> dict[View, Encoded]:
         """The batch of a bucket by view; raises InvalidRequest, EndOfData and the errors of reading."""
-        plan, rows = self._planned(offset, bucket)
+        plan, whole = self._planned(offset, bucket)
+        nodes = {} if self._places is None else self._places.of_rank
         views = {
-            View.of(consumer, self._chunking) for consumer in plan.consumers if consumer.bucket == bucket
+            View.of(consumer, self._chunking, nodes.get(consumer.rank, ()))
+            for consumer in plan.consumers
+            if consumer.bucket == bucket
         }
-        return {view: self._encode(view.cut(rows)) for view in views}
+        return {view: self._encode(view.cut(whole)) for view in views}
 
     def rows(self, offset: int, bucket: int) -> pa.RecordBatch:
-        """The rows of a bucket, before they are cut for its ranks; raises what `make` raises."""
-        return self._planned(offset, bucket)[1]
+        """The rows of a bucket, before they are cut for its ranks, with all that these encode.
 
-    def _planned(self, offset: int, bucket: int) -> tuple[Plan, pa.RecordBatch]:
+        Raises what `make` raises.
+        """
+        _, whole = self._planned(offset, bucket)
+        return whole.with_pictures(whole.rows, () if self._places is None else self._places.of_bucket[bucket])
+
+    def _planned(self, offset: int, bucket: int) -> tuple[Plan, Assembled]:
         """The plan of a step, and the rows of a bucket in its order."""
         takes = [loader.ask("take", offset, bucket) for loader in self._loaders]
+        of_pictures = []
+        if self._places is not None:
+            of_pictures = [loader.ask("take_pictures", offset, bucket) for loader in self._loaders]
         plan: Plan = self._planner.result("plan", offset)
-        call = current_context()
+        parts: list[Taken] = [self._awaited(take, offset) for take in takes]
+        pictures: list[PictureHandover] = [self._awaited(take, offset) for take in of_pictures]
+        with self._lock:
+            self.taken_bytes += sum(part.rows.nbytes for part in parts) + sum(
+                part.n_bytes for part in pictures
+            )
+        rows = _collected(plan, bucket, parts)
+        if self._assembly is None:
+            return plan, Assembled(rows)
+        handover = PictureHandover.join_samples(pictures) if pictures else None
+        if handover is not None and self._prepare is not None:
+            handover = PictureHandover(handover.sizes, self._prepare(plan.step, handover.pictures))
+        return plan, self._assembly.assemble(plan, bucket, rows, handover)
+
+    @staticmethod
+    def _awaited(answer: Future[Any], offset: int) -> Any:
         stalled = f"The rows of step {offset:,} did not arrive in time. Ask again, or raise the call's time."
-        parts = [call.result(take, lambda: stalled) for take in takes]
-        return plan, _collected(plan, bucket, parts)
+        return current_context().result(answer, lambda: stalled)
 
 
 def _collected(plan: Plan, bucket: int, parts: Sequence[Taken]) -> pa.RecordBatch:

@@ -71,7 +71,10 @@ class SharedBatches(Generic[BatchType]):
         memory_bytes: int = MEMORY_BYTES,
         *,
         for_late: bool = True,
+        nodes: Mapping[int, tuple[int, ...]] | None = None,
     ) -> None:
+        """`nodes` are the nodes of the encoder that each rank reads pictures for."""
+        self._nodes = nodes or {}
         self._constructor, self._chunking, self._size = constructor, chunking, size
         self._consumers = {consumer.rank: consumer for consumer in consumers}
         self._memory_bytes, self._for_late = memory_bytes, for_late
@@ -100,7 +103,7 @@ class SharedBatches(Generic[BatchType]):
                 if not entry.has_failed or call.remaining_s <= 0:
                     raise
                 continue  # it was made ahead, in less time than this call has
-            return views[View.of(consumer, self._chunking)]
+            return views[View.of(consumer, self._chunking, self._nodes.get(rank, ()))]
 
     def make_ahead(self, offset: int, rank: int) -> None:
         """Begin to make a batch that is not there, unless the constructor is busy or memory is used up."""

@@ -15,10 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from blender.loading.pictures.encoders import EncoderPlaces
+from blender.loading.pictures.handover import PictureHandover
 from blender.loading.plan import Plan
+from blender.loading.roles.picture_loader import PictureLoader, Prepare
 from blender.loading.runtime.threads import Mailbox
 from blender.opened.blend import Blend
 from blender.spec.row_order import Origins
+from factory.lake.schemas.images import IMAGES
 
 Ints = npt.NDArray[np.int64]
 
@@ -35,9 +39,22 @@ class Taken:
 class SourceLoader:
     """Reads the rows of `sources`, numbers of a blend's sources; safe for many threads."""
 
-    def __init__(self, blend: Blend, sources: Collection[int], planner: Mailbox) -> None:
+    def __init__(
+        self,
+        blend: Blend,
+        sources: Collection[int],
+        planner: Mailbox,
+        places: EncoderPlaces | None = None,
+        prepare: Prepare | None = None,
+    ) -> None:
+        """With `places` of an encoder pictures are read, and made into patches where `prepare` is given."""
         self._blend, self._planner = blend, planner
         self._is_own = np.isin(np.arange(len(blend.sources)), list(sources))
+        self._pictures = None
+        self._schema = blend.schema
+        if places is not None:
+            self._pictures = PictureLoader(blend, self._is_own, places, prepare)
+            self._schema = pa.schema([field for field in blend.schema if field.name != IMAGES])
 
     def take(self, offset: int, bucket: int) -> Taken:
         """The rows of a bucket that belong to these sources.
@@ -48,6 +65,16 @@ class SourceLoader:
         step, numbers = plan.step, plan.rows_of_bucket(bucket)
         numbers = numbers[self._is_own[step.source[numbers]]]
         if not len(numbers):  # no source of this loader has a row in the bucket
-            return Taken(numbers, pa.RecordBatch.from_pylist([], schema=self._blend.schema))
+            return Taken(numbers, pa.RecordBatch.from_pylist([], schema=self._schema))
         origins = Origins(step.source[numbers], step.epoch[numbers], step.ordinal[numbers])
-        return Taken(numbers, self._blend.read(origins, np.full(len(numbers), step.offset)))
+        leaving = {} if self._pictures is None else {"without": IMAGES}
+        return Taken(numbers, self._blend.read(origins, np.full(len(numbers), step.offset), **leaving))
+
+    def take_pictures(self, offset: int, bucket: int) -> PictureHandover:
+        """The pictures of these sources in the rows of a bucket, and all that its ranks encode.
+
+        Raises as `take` does, and InvalidRequest for a picture that does not decode and for a transform that
+        fails.
+        """
+        assert self._pictures is not None
+        return self._pictures.take(self._planner.result("plan", offset), bucket)
