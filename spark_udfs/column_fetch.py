@@ -38,9 +38,11 @@ def over_columns(
 
 
 def over_scattered(
-    batches: Batches, storage: Mapping[str, str], column: str, kind: pa.DataType, function: Scattered
+    batches: Batches, storage: Mapping[str, str], column: str, kind: pa.DataType | None, function: Scattered
 ) -> Iterator[pa.RecordBatch]:
     """`function` over the batches and a reader of `column`, of type `kind`, for any rows of a batch.
+
+    `column` and `kind` as `ScatteredRows` has them.
 
     The rows are (file, row, ...) in any order; the value is null where `file` is null.
     """

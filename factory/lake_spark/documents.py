@@ -61,12 +61,12 @@ def map_columns(
 
 
 def map_scattered(
-    located: DataFrame, column: str, kind: pa.DataType, function: Scattered, schema: StructType | str
+    located: DataFrame, column: str, kind: pa.DataType | None, function: Scattered, schema: StructType | str
 ) -> DataFrame:
     """Map the rows of `located` through `function`, keeping their partitions and order.
 
     `function` receives them with `file` and `row`, and a reader of `column` (of type `kind`) for the rows it
-    chooses. Each read costs one page, so the table has small pages.
+    chooses; both as `ScatteredRows` has them. Each read costs one page, so the table has small pages.
     """
     storage = storage_of(located.sparkSession)
     read = partial(over_scattered, storage=storage, column=column, kind=kind, function=function)

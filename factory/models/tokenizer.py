@@ -16,11 +16,13 @@ from pyspark.sql import functions as F
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from factory.errors import ConfigurationError, NotFound
+from factory.lake.schemas.images import PLACEHOLDER
 from factory.lake.schemas.models import TOKENIZER
 from factory.models.sampling import unit_interval
 from spark_udfs.models.tokenizer import load, n_tokens
 
 END_OF_TEXT = "<|endoftext|>"
+IMAGE = "<|image|>"  # stands for a picture among tokens
 N_BYTES_VALUES = 256
 SAMPLE_BYTES = 8_000_000
 MOST_TOKENS = 1 << 20  # four times the largest in use; the trainer allocates all before it starts
@@ -34,12 +36,18 @@ def tokenizer_table(
     *,
     sample_bytes: int = SAMPLE_BYTES,
     special_tokens: Sequence[str] = (END_OF_TEXT,),
+    image: str | None = None,
 ) -> DataFrame:
     """The row of `models.<name>`: a tokenizer trained on a sample of `documents` (doc_id, text).
 
-    Collects the sample on the driver, because one machine trains.
+    With `image`, the token of a picture, it is a special token too, and placeholders teach the tokenizer
+    nothing. Collects the sample on the driver, because one machine trains.
     """
-    tokenizer = train(iter(training_sample(documents, sample_bytes)), vocabulary, special_tokens)
+    sample = training_sample(documents, sample_bytes)
+    if image is not None:
+        sample = [text.replace(PLACEHOLDER, "") for text in sample]
+        special_tokens = (*special_tokens, image)
+    tokenizer = train(iter(sample), vocabulary, special_tokens)
     row = {"name": name, "n_tokens": n_tokens(tokenizer), "tokenizer": tokenizer, "partition": None}
     return documents.sparkSession.createDataFrame(pa.Table.from_pylist([row], schema=TOKENIZER.columns))
 
@@ -50,6 +58,17 @@ def token_id(tokenizer: str, token: str) -> int:
     if number is None:
         raise ConfigurationError(
             f"The tokenizer has no token `{token}`. Name one of its tokens, or null for none."
+        )
+    return number
+
+
+def image_token_id(tokenizer: str, token: str) -> int:
+    """The number of the token of pictures. Raises ConfigurationError if the tokenizer lacks it."""
+    number = load(tokenizer).token_to_id(token)
+    if number is None:
+        raise ConfigurationError(
+            f"The tokenizer has no token `{token}` for pictures. Name the one that it has as `image` of the "
+            "tokenizer, such as `<|image_pad|>`, or leave `file` out to train one."
         )
     return number
 

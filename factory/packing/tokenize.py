@@ -16,9 +16,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from factory.frozen_model import FrozenModel
 from factory.lake.schemas.base import REPOSITORY
 from factory.lake.schemas.packing import TOKENIZED
-from factory.models.tokenizer import END_OF_TEXT, token_id
+from factory.models.tokenizer import END_OF_TEXT, image_token_id, token_id
 from spark_udfs.models.text_encoder import text_encoder
-from spark_udfs.packing.tokenize import tokenize_batches
+from spark_udfs.packing.tokenize import control_tokens, tokenize_batches
 
 
 class TokenizeConfig(FrozenModel):
@@ -33,19 +33,23 @@ class TokenizeConfig(FrozenModel):
         return tuple(dict.fromkeys(token for token in (self.begin, self.end) if token is not None))
 
 
-def tokenize(documents: DataFrame, tokenizer: str, config: TokenizeConfig | None = None) -> DataFrame:
+def tokenize(
+    documents: DataFrame, tokenizer: str, config: TokenizeConfig | None = None, image: str | None = None
+) -> DataFrame:
     """Return rows of `TOKENIZED` for documents of (doc_id, text) and a `tokenizer.json`.
 
     Documents with a `position` keep it, their repository and its revision. A document without a position or
-    repository counts as a repository of its own. Raises ConfigurationError if the tokenizer lacks a token of
-    `config`, or yields it for ordinary text.
+    repository counts as a repository of its own. `image` is the token for each placeholder of a picture;
+    without it, a placeholder is text. Raises ConfigurationError if the tokenizer lacks a token of `config` or
+    `image`, or yields it for ordinary text.
     """
     config = config or TokenizeConfig()
     begin, end = (
         None if token is None else token_id(tokenizer, token) for token in (config.begin, config.end)
     )
-    text_encoder(tokenizer, tuple(number for number in (begin, end) if number is not None))
-    encode = partial(tokenize_batches, tokenizer=tokenizer, begin=begin, end=end)
+    of_image = None if image is None else image_token_id(tokenizer, image)
+    text_encoder(tokenizer, control_tokens(begin, end, of_image))
+    encode = partial(tokenize_batches, tokenizer=tokenizer, begin=begin, end=end, image=of_image)
     return _placed(documents).mapInArrow(encode, from_arrow_schema(TOKENIZED.columns))
 
 

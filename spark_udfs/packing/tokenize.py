@@ -3,7 +3,8 @@
 A tokenizer encodes in the worker's one thread: Spark runs as many workers as there are cores. A document's
 text never yields a special token, by any kind of tokenizer: if it spells one, as a page on language models
 does, the spelling is encoded as ordinary text. So decoding gives it back, as far as the vocabulary has its
-characters, and nobody can end a document early.
+characters, and nobody can end a document early or add a picture to it. A placeholder of a picture becomes one
+token, and the texts around it are encoded apart.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from tokenizers import Tokenizer
 
+from factory.lake.schemas.images import PLACEHOLDER
 from factory.lake.schemas.packing import TOKENIZED
 from spark_udfs.models.text_encoder import text_encoder
 from spark_udfs.models.tokenizer import load, n_tokens, token_bytes
@@ -26,17 +29,38 @@ def token_type(width: int) -> np.dtype:
     return np.dtype(f"<u{width}")
 
 
-def encode(texts: list[str], tokenizer: str, begin: int | None, end: int | None) -> list[np.ndarray]:
-    """Return the tokens of each text between `begin` and `end`, in the width of the vocabulary."""
+def encode(
+    texts: list[str], tokenizer: str, begin: int | None, end: int | None, image: int | None = None
+) -> list[np.ndarray]:
+    """Return the tokens of each text between `begin` and `end`, in the width of the vocabulary.
+
+    With `image`, the token of a picture, each placeholder in a text becomes this token.
+    """
     kind = token_type(token_bytes(n_tokens(tokenizer)))
     head = [] if begin is None else [begin]
     tail = [] if end is None else [end]
-    encoder = text_encoder(tokenizer, (*head, *tail))
+    picture = [] if image is None else [image]
+    encoder = text_encoder(tokenizer, control_tokens(begin, end, image))
+    parts = [[text] if image is None else text.split(PLACEHOLDER) for text in texts]
+    encodings = _ids([part for of_text in parts for part in of_text], encoder)
     tokens = []
+    for of_text in parts:
+        ids = [*head, *next(encodings)]
+        for _ in of_text[1:]:
+            ids += [*picture, *next(encodings)]
+        tokens.append(np.array([*ids, *tail], dtype=kind))
+    return tokens
+
+
+def control_tokens(begin: int | None, end: int | None, image: int | None = None) -> tuple[int, ...]:
+    """Return the tokens of `encode` that no text may yield."""
+    return tuple(number for number in (begin, end, image) if number is not None)
+
+
+def _ids(texts: list[str], encoder: Tokenizer) -> Iterator[list[int]]:
     for portion in _portions(texts):
         for encoding in encoder.encode_batch_fast(portion, add_special_tokens=False):
-            tokens.append(np.array([*head, *encoding.ids, *tail], dtype=kind))
-    return tokens
+            yield encoding.ids
 
 
 def decode(tokens: bytes, tokenizer: str, begin: int | None, end: int | None) -> str:
@@ -47,16 +71,21 @@ def decode(tokens: bytes, tokenizer: str, begin: int | None, end: int | None) ->
 
 
 def tokenize_batches(
-    batches: Iterator[pa.RecordBatch], tokenizer: str, begin: int | None, end: int | None
+    batches: Iterator[pa.RecordBatch],
+    tokenizer: str,
+    begin: int | None,
+    end: int | None,
+    image: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows of `TOKENIZED` for rows of (doc_id, repository, revision, position, text, partition).
 
-    A document with a null text has no tokens; one with an empty text has `begin` and `end`.
+    A document with a null text has no tokens; one with an empty text has `begin` and `end`. `image` as
+    `encode` has it.
     """
     for batch in batches:
         texts = batch.column("text")
         present = [text for text in texts.to_pylist() if text is not None]
-        encoded = iter(encode(present, tokenizer, begin, end))
+        encoded = iter(encode(present, tokenizer, begin, end, image))
         kind = token_type(token_bytes(n_tokens(tokenizer)))
         no_tokens = np.zeros(0, dtype=kind)
         rows = [next(encoded) if valid else no_tokens for valid in texts.is_valid().to_pylist()]

@@ -27,8 +27,11 @@ _THREADS = 16  # concurrent range requests to a store
 class ScatteredRows:
     """Reads one column at rows in any order; a file's footer is read once."""
 
-    def __init__(self, storage: Mapping[str, str], column: str, kind: pa.DataType) -> None:
-        """`storage` as `factory.lake.files.fetch.opened` has it; `kind` is the type of the column."""
+    def __init__(self, storage: Mapping[str, str], column: str, kind: pa.DataType | None) -> None:
+        """`storage` as `factory.lake.files.fetch.opened` has it; `kind` is the type of the column.
+
+        `column` may be a leaf of a nested one by its path in Parquet, with None: the type that files have.
+        """
         self._storage, self._column, self._kind = storage, column, kind
         self._indexes: dict[str, _native.PageIndex] = {}
         self._files: dict[str, pa.NativeFile] = {}
@@ -49,7 +52,8 @@ class ScatteredRows:
             positions = order[begin:end]
             parts.append((self._index(file), numbers[positions], positions, False))
         with _named():
-            return _native.gather_pages(self._kind, len(rows), parts, self._cache)
+            kind = parts[0][0].type if self._kind is None else self._kind
+            return _native.gather_pages(kind, len(rows), parts, self._cache)
 
     def _index(self, file: str) -> _native.PageIndex:
         if file not in self._indexes:

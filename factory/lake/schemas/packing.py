@@ -59,6 +59,8 @@ TOKEN_BYTES = "factory.token-bytes"  # table property: bytes a token, 2 or 4
 
 SEQUENCE_LENGTH = "factory.sequence-length"  # table property: tokens a full packed row holds
 
+SAMPLES = "factory.samples"  # table property: `true` if a row is one document, for packing at load time
+
 N_SHARDS = "factory.shards"  # table property: how many shards the first append chose
 
 TOKENIZER_ID = "factory.tokenizer"  # snapshot property: the tokenizer of all rows (`identity.tokenizer_id`)

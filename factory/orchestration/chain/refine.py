@@ -33,6 +33,7 @@ from factory.orchestration.chain.link import Chain, Link, Links, linked
 from factory.orchestration.chain.packing import Packing
 from factory.orchestration.chain.texts import Quality
 from factory.packing.pack import PackConfig
+from factory.packing.samples import SampleConfig
 from factory.packing.tokenize import TokenizeConfig
 
 
@@ -42,9 +43,10 @@ def refine(
     dedup_group: DedupGroup,
     rounds: Sequence[Round | PreparedRound],
     tokenizer: str,
-    packing: PackConfig | None = None,
+    packing: PackConfig | SampleConfig | None = None,
     around: TokenizeConfig | None = None,
     validation: float | None = None,
+    image: str | None = None,
     owners: Sequence[str] = (),
     partitions_def: dg.PartitionsDefinition[str] | None = None,
 ) -> Chain:
@@ -52,7 +54,8 @@ def refine(
 
     Each of `rounds` filters the documents that earlier rounds kept. A code dataset is sorted by dependency
     before it is tokenized; the tokens of `around` enclose each document. A share `validation` of its
-    repositories, and of its documents without one, is packed apart, also in its variants. With the
+    repositories, and of its documents without one, is packed apart, also in its variants. `image` is the
+    token of pictures, for a dataset with pictures in its `raw` table; its rows are samples. With the
     `partitions_def` of `raw.<dataset>`, signals and verdicts are made partition by partition, because they
     need one document at a time; later tables compare documents, so they are made as a whole. `owners` are
     mail addresses and `team:name`s. Raises ConfigurationError for a rule, a name or a group that does not
@@ -69,7 +72,13 @@ def refine(
         Filters(rounds),
         Deduplication(dedup_group),
         *([DependencyOrder()] if dedup_group.kind == "code" else []),
-        Packing(tokenizer, packing or PackConfig(), around or TokenizeConfig(), validation),
+        Packing(
+            tokenizer,
+            packing or (PackConfig() if image is None else SampleConfig()),
+            around or TokenizeConfig(),
+            validation,
+            image,
+        ),
     ]
     return linked(chain, links)
 
@@ -82,7 +91,7 @@ def variant(
     threshold: float | None = None,
     keep: Keep | None = None,
     dedup_group: DedupGroup | None = None,
-    packing: PackConfig | None = None,
+    packing: PackConfig | SampleConfig | None = None,
 ) -> Chain:
     """A variant of `chain`, `<dataset>__<name>`, with other filters or another deduplication.
 
@@ -176,6 +185,6 @@ def _same_quality(group: DedupGroup, chain: Chain) -> Quality | None:
     return Quality(rule, {chain.dataset: chain.link(FilterRound).filters.table_of(chain.dataset, rule)})
 
 
-def _packed_by(link: Link, packing: PackConfig | None) -> Link:
+def _packed_by(link: Link, packing: PackConfig | SampleConfig | None) -> Link:
     """Return the link, with another configuration if it packs and there is one."""
     return replace(link, config=packing) if isinstance(link, Packing) and packing else link

@@ -10,7 +10,7 @@ from factory.frozen_model import FrozenModel
 from factory.lake import names
 from factory.orchestration.declare.located_yaml import InvalidValue
 from factory.orchestration.declare.models_tokenizers import TokenizerFields
-from factory.orchestration.declare.packing import sequence_length
+from factory.orchestration.declare.packing import has_samples, sequence_length
 from factory.orchestration.declare.part import Declared, Part
 from factory.suggestions import unknown_name
 
@@ -69,7 +69,15 @@ class BlendPart(Part):
 def _check_lengths(file: Declared, blend: BlendEntry) -> None:
     """Raise InvalidValue if the blend has rows of several lengths and does not set `pad`."""
     lengths = {entry.name: sequence_length(entry) for entry in file.entries}
-    first, *others = blend.weights or [entry.name for entry in file.datasets]
+    of_samples = {entry.name for entry in file.entries if has_samples(entry)}
+    first, *others = names_in_blend = list(blend.weights or [entry.name for entry in file.datasets])
+    for name in names_in_blend if others else ():
+        if name in of_samples:
+            raise InvalidValue(
+                ("blend", "weights", name) if blend.weights else ("blend",),
+                f"A row of `{name}` is one document, of any length, so most rows would be padded. Say "
+                "`pad: true`, or leave it out of `weights`.",
+            )
     for name in others:
         if lengths[name] != lengths[first]:
             raise InvalidValue(

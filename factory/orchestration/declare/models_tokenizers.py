@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from factory.frozen_model import FrozenModel
-from factory.models.tokenizer import MOST_TOKENS
+from factory.models.tokenizer import IMAGE, MOST_TOKENS
 from factory.orchestration.declare.ingest_dataset import PartFields, name_of_tables
 from factory.orchestration.declare.located_yaml import InvalidValue
 from factory.orchestration.declare.part import Declared, Part
@@ -29,6 +29,7 @@ class TokenizerEntry(TokenizeConfig):
         default=16_384, ge=258, le=MOST_TOKENS, description="number of tokens of a trained tokenizer"
     )
     file: str | None = Field(default=None, description="a `tokenizer.json`, relative to this file's folder")
+    image: str = Field(default=IMAGE, description="token of a picture, in datasets that have pictures")
 
     @model_validator(mode="after")
     def _trained_or_from_a_file(self) -> TokenizerEntry:
@@ -37,6 +38,16 @@ class TokenizerEntry(TokenizeConfig):
                 "vocabulary_beside_file",
                 "The tokenizer of a `file` has the vocabulary it has. Leave one of the two out.",
                 {"field": "vocabulary"},
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _image_is_not_around(self) -> TokenizerEntry:
+        if self.image in (self.begin, self.end):
+            raise PydanticCustomError(
+                "image_around",
+                "`{image}` begins or ends documents, so it cannot stand for a picture too. Name another.",
+                {"field": "image", "image": self.image},
             )
         return self
 
@@ -94,8 +105,10 @@ def _tokenizer(
 ) -> dg.AssetsDefinition:
     from factory.orchestration.chain.models.tokenizer import tokenizer, tokenizer_from
 
+    with_images = {entry.name for entry in file.datasets if entry.dataset.has_images}
+    image = None if with_images.isdisjoint(datasets) else options.image
     if options.file is None:
-        return tokenizer(name, datasets, vocabulary=options.vocabulary, around=options.around)
+        return tokenizer(name, datasets, vocabulary=options.vocabulary, around=options.around, image=image)
     path = file.folder / Path(options.file).expanduser()
     if not path.is_file():
         raise InvalidValue(
@@ -103,4 +116,4 @@ def _tokenizer(
             f"There is no file `{options.file}`. Paths are relative to the folder of this file, "
             f"{file.folder.resolve()}.",
         )
-    return tokenizer_from(path, name, around=options.around)
+    return tokenizer_from(path, name, around=options.around, image=image)

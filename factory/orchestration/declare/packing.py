@@ -12,6 +12,7 @@ from factory.orchestration.declare.located_yaml import InvalidValue
 from factory.orchestration.declare.models_tokenizers import TokenizerEntry, TokenizerFields, TokenizersSection
 from factory.orchestration.declare.part import Declared, Entry, Part
 from factory.packing.pack import PackConfig
+from factory.packing.samples import SampleConfig
 
 if TYPE_CHECKING:
     from factory.orchestration.chain.link import Link
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 class VariantPacking(PartFields):
     """How the sequences of a dataset or variant are packed."""
 
-    packing: dict[str, Any] = Field(default={}, description="options of `PackConfig`")
+    packing: dict[str, Any] = Field(
+        default={},
+        description="options of `PackConfig`; with `samples: true` of `SampleConfig`, a document a row",
+    )
 
 
 class DatasetPacking(VariantPacking):
@@ -56,9 +60,10 @@ class PackingPart(Part):
         from factory.orchestration.chain.packing import Packing
 
         name = entry.dataset_fields(TokenizerFields).tokenizer
-        around = file.section(TokenizersSection).tokenizers.get(name, TokenizerEntry()).around
+        tokenizer = file.section(TokenizersSection).tokenizers.get(name, TokenizerEntry())
         validation = entry.dataset_fields(DatasetPacking).validation
-        return [Packing(name, _config(entry, file), around, validation)]
+        image = tokenizer.image if entry.dataset.has_images else None
+        return [Packing(name, _config(entry, file), tokenizer.around, validation, image)]
 
     def comment(self, kind: str) -> Iterator[str]:  # noqa: ARG002
         yield "# packing: {sequence_length: 8192}"
@@ -69,14 +74,31 @@ def sequence_length(entry: Entry) -> Any:
     return _options(entry).get("sequence_length", PackConfig().sequence_length)
 
 
+def has_samples(entry: Entry) -> bool:
+    """Whether a row of a dataset or variant is one document, of any length."""
+    return entry.dataset.has_images or _options(entry).get("samples") is True
+
+
 def _options(entry: Entry) -> dict[str, Any]:
     return entry.fields(VariantPacking).packing or entry.dataset_fields(VariantPacking).packing
 
 
-def _config(entry: Entry, file: Declared) -> PackConfig:
+def _config(entry: Entry, file: Declared) -> PackConfig | SampleConfig:
     """Return the configuration of a dataset or variant; raises InvalidValue for one that it cannot have."""
     place = (*(entry.place if entry.fields(VariantPacking).packing else entry.place[:2]), "packing")
     options = _options(entry)
     if "token_bytes" in options:
         raise InvalidValue((*place, "token_bytes"), "It follows from the tokenizer. Leave it out.")
-    return file.located.part(place, PackConfig, options) if options else PackConfig()
+    samples = options.get("samples", entry.dataset.has_images)
+    if not isinstance(samples, bool):
+        raise InvalidValue((*place, "samples"), f"`{samples}` is neither true nor false. Write one of them.")
+    if entry.dataset.has_images and not samples:
+        raise InvalidValue(
+            (*place, "samples"),
+            f"Documents of `{entry.base}` have pictures, so each is a row of its own, and the loader packs "
+            "them. Leave it out.",
+        )
+    others = {name: options[name] for name in options if name != "samples"}
+    if samples:
+        return file.located.part(place, SampleConfig, others)
+    return file.located.part(place, PackConfig, others)
