@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from blender.loading.durable_torch import planned_tensors as planned_tensors
     from blender.loading.embedded import open_loading as open_loading
     from blender.loading.graph import DGraph as DGraph
+    from blender.loading.image_graph import ImageGraph as ImageGraph
+    from blender.loading.image_input import ImageInput as ImageInput
     from blender.loading.plan import Plan as Plan
     from blender.loading.planner import Planner as Planner
     from blender.loading.planner import open_planner as open_planner
@@ -54,6 +56,8 @@ else:
             "Encoder": "blender.loading.costs",
             "tokens": "blender.loading.costs",
             "DGraph": "blender.loading.graph",
+            "ImageGraph": "blender.loading.image_graph",
+            "ImageInput": "blender.loading.image_input",
             "register_balancer": "blender.loading.balance",
             "StepColumns": "blender.loading.columns",
             "Plan": "blender.loading.plan",

@@ -11,7 +11,7 @@ model sees: its placeholders are replaced by the tokens that its pictures become
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -26,7 +26,8 @@ from blender.loading.image_input import ImageInput
 from blender.loading.image_plan import StepImages
 from blender.opened.blend import Blend
 from blender.opened.source import OpenedSource
-from blender.spec.schedule import BlendSchedule
+from blender.records import Schedule
+from blender.spec.schedule import BlendSchedule, blend_schedule
 from blender.spec.whole_number import whole_number
 
 Ints = npt.NDArray[np.int64]
@@ -50,6 +51,10 @@ class StepColumns:
     token_bytes: int = 4
     images: StepImages | None = None
     """The pictures of the rows; None for a spec that takes none."""
+    part_of: StepColumns | None = None
+    """The step of which a graph takes these rows alone; None for a step."""
+    rows: Ints | None = None
+    """The places of the rows in that step."""
 
     def __post_init__(self) -> None:
         for name in ("source", "epoch", "ordinal"):
@@ -69,6 +74,66 @@ class StepColumns:
                 f"{', '.join(f'`{name}`' for name in self.facts)}."
             )
         return {name: self.facts[name] for name in names}
+
+    def name_of(self, row: int) -> str:
+        """A row by its place in the step and in its source, as the begin of a sentence."""
+        source = self.sources[self.source[row]]
+        return (
+            f"Row {self.numbers[row]:,} of step {self.offset:,} (ordinal {self.ordinal[row]:,} of source "
+            f"`{source}`)"
+        )
+
+    def require_followed(self, schedule: Schedule) -> None:
+        """Raise InvalidRequest unless the blend follows a schedule, InvalidBlend for an unknown source."""
+        if not isinstance(schedule, Schedule):
+            raise InvalidRequest(
+                f"`mix` got a {type(schedule).__name__}. Pass a `Schedule`, or None for the blend's mixture."
+            )
+        if blend_schedule(schedule, self.sources) != self.schedule:
+            raise InvalidRequest(
+                f"Blend {self.blend} does not follow this schedule. A plan changes no blend: make the "
+                "spec with `LoadingSpec.scheduled`, which updates it."
+            )
+
+    @property
+    def whole(self) -> StepColumns:
+        """The step with all of its rows."""
+        return self if self.part_of is None else self.part_of
+
+    @property
+    def numbers(self) -> Ints:
+        """The place of each row in the whole step."""
+        return np.arange(len(self)) if self.rows is None else self.rows
+
+    def only(self, sources: Collection[str] = (), rows: npt.ArrayLike | None = None) -> StepColumns:
+        """The rows of some sources, or the ones that `rows` marks by True, for a graph of their own.
+
+        The plan of a step has all of its rows, so other graphs take the others (`DGraph.join`). Raises
+        InvalidRequest for an unknown source, and for other marks than one a row.
+        """
+        unknown = [name for name in sources if name not in self.sources]
+        if unknown:
+            raise InvalidRequest(
+                f"Step {self.offset:,} has no source `{unknown[0]}`. Choose among "
+                f"{', '.join(f'`{name}`' for name in self.sources)}."
+            )
+        marks = np.ones(len(self), dtype=bool) if rows is None else np.asarray(rows)
+        if marks.shape != (len(self),) or marks.dtype != np.bool_:
+            raise InvalidRequest(
+                f"`only` got {marks.dtype} of shape {marks.shape} for {len(self):,} rows. Mark each row by "
+                "True or False."
+            )
+        if sources:
+            marks = marks & np.isin(self.source, [self.sources.index(name) for name in sources])
+        columns = {name: getattr(self, name)[marks] for name in ("source", "epoch", "ordinal")}
+        return replace(
+            self,
+            **columns,
+            facts={name: values[marks] for name, values in self.facts.items()},
+            images=None if self.images is None else self.images.of_rows(marks),
+            part_of=self.whole,
+            rows=self.numbers[marks],
+        )
 
 
 class Buffer:

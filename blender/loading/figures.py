@@ -39,6 +39,18 @@ def times(loads: Costs, stages: int = 1) -> dict[Barrier, float]:
     return {barrier: duration(loads, barrier, stages) / (mean * equal[barrier]) for barrier in BARRIERS}
 
 
+def spreads(loads: Costs) -> dict[Barrier, float]:
+    """The largest load over the smallest: of buckets in a step, and of those in a microbatch, at the mean.
+
+    Loads of 0 count as 1. `loads` has the shape [buckets, bins]; stages of a pipeline wait for microbatches.
+    """
+    of_step = loads.sum(axis=1).astype(np.float64)
+    of_slots = loads.astype(np.float64)
+    in_slots = of_slots.max(axis=0) / np.maximum(1.0, of_slots.min(axis=0))
+    in_step = float(of_step.max() / max(1.0, float(of_step.min())))
+    return {"step": in_step, "microbatch": float(in_slots.mean()), "pipeline": float(in_slots.mean())}
+
+
 def duration(loads: Costs, barrier: Barrier, stages: int = 1) -> float:
     """The time of a step at a barrier, in the unit of costs; a pipeline's includes passes both ways.
 

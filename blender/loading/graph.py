@@ -12,12 +12,14 @@ The primitives have the names of MegaScale-Data, section 4.2. A graph is columns
 carry a source, a bucket, a bin and a cost, and all rows pass through the same states.
 
     loaded -mix-> sampled -distribute-> distributed -cost-> measured -balance-> balanced
+
+A graph may take some rows of a step (`StepColumns.only`), and its plan is joined with the other graphs'.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,26 +28,47 @@ from blender.errors import InvalidRequest
 from blender.loading.balance import NoRoom
 from blender.loading.bin_order import BARRIERS, Barrier
 from blender.loading.columns import StepColumns
-from blender.loading.costs import MOST_TOTAL, CostFunction, Costs, total_cost
-from blender.loading.draw import DrawingLanguage, drawing
-from blender.loading.placement import Balance, Grid, Moves, Placement, as_given, sums_as_given
+from blender.loading.cost_values import cost_values
+from blender.loading.costs import CostFunction, Costs
+from blender.loading.draw import DrawingLanguage, GraphStates, drawing
+from blender.loading.image_plan import ImagePlan
+from blender.loading.placement import (
+    LEVEL_NAMES,
+    Balance,
+    Grid,
+    LevelName,
+    Placement,
+    as_given,
+    sums_as_given,
+)
 from blender.loading.plan import Plan
 from blender.loading.tree import LEVELS, Broadcast, ClientPlaceTree, Level
 from blender.records import Schedule
-from blender.spec.schedule import blend_schedule
 from blender.spec.whole_number import whole_number
-from factory.errors import FactoryError, first_line
 
 Ints = npt.NDArray[np.int64]
+
+
+class PicturePlaces(Protocol):
+    """The graph of the pictures of rows (`blender.loading.image_graph`)."""
+
+    def image_plan(self, bucket: Ints, bin: Ints) -> ImagePlan:
+        """The places of the pictures, for rows in these buckets and microbatches."""
+
+    def drawn_states(self) -> GraphStates:
+        """The states of the graph."""
 
 
 class DGraph:
     """The rows of a step on their way to the ranks of a mesh."""
 
+    noun = "row"
+    """An item; of a graph of pictures (`blender.loading.image_graph`) another one."""
+
     def __init__(self, step: StepColumns, tree: ClientPlaceTree, names: Sequence[str]) -> None:
         self.step = step
         self.tree = tree
-        self.facts = step.choose(names)
+        self.facts = self._chosen(names)
         self.states = ["loaded"]
         """The states that the rows went through."""
         self.edges: list[tuple[str, str, str]] = []
@@ -54,10 +77,15 @@ class DGraph:
         self.group_size = len(tree.nodes("DP"))
         self.barrier: Barrier = "microbatch"
         self.bins = 1
-        self.costs: Costs = np.ones(len(step), dtype=np.uint64)
+        self.stages = tree.mesh.pp
+        self.costs: Costs = np.ones(len(self), dtype=np.uint64)
         self.memory: Costs | None = None
-        self.bucket: Ints = np.zeros(len(step), dtype=np.int64)
-        self.bin: Ints = np.zeros(len(step), dtype=np.int64)
+        self.bucket: Ints = np.zeros(len(self), dtype=np.int64)
+        self.bin: Ints = np.zeros(len(self), dtype=np.int64)
+        self.others: list[DGraph] = []
+        """Joined graphs of other rows of the step."""
+        self.pictures: PicturePlaces | None = None
+        """The joined graph of the rows' pictures."""
         self._broadcasts: list[Broadcast] = []
         self._equal_counts = True
 
@@ -65,6 +93,9 @@ class DGraph:
     def of(cls, step: StepColumns, tree: ClientPlaceTree, names: Sequence[str]) -> Self:
         """A graph over the facts of these names; several graphs may share one step."""
         return cls(step, tree, names)
+
+    def __len__(self) -> int:
+        return len(self.step)
 
     @property
     def buckets(self) -> int:
@@ -78,7 +109,7 @@ class DGraph:
         that it does not follow: `LoadingSpec.scheduled` makes the blend that does.
         """
         if schedule is not None:
-            self._require_followed(schedule)
+            self.step.require_followed(schedule)
         self._to("sampled", "mix")
 
     def distribute(self, axis: Level, group_size: int | None = None) -> None:
@@ -93,24 +124,25 @@ class DGraph:
             raise InvalidRequest(f"`{axis}` is no level of a mesh. Distribute over {', '.join(LEVELS)}.")
         if group_size is not None:
             group_size = whole_number(group_size, "group_size", least=1)
-        if "balanced" in self.states or "filled" in self.states:
+        if self._is_placed:
             raise InvalidRequest(
-                "The rows of the graph are in microbatches already. Call `distribute` before `balance`, or "
-                "make another graph of the step."
+                f"The {self.noun}s of the graph are in microbatches already. Call `distribute` before "
+                "`balance`, or make another graph of the step."
             )
         self.axis = axis
         self.group_size = min(group_size or self.buckets, self.buckets)
-        self.bucket = np.arange(len(self.step)) * self.buckets // max(1, len(self.step))
+        self.bucket = np.arange(len(self)) * self.buckets // max(1, len(self))
         self._to("distributed", f"distribute({axis})")
 
-    def cost(self, function: CostFunction, memory: CostFunction | None = None) -> None:
+    def cost(self, function: CostFunction | None, memory: CostFunction | None = None) -> None:
         """The cost of each row, and its memory for `limit`.
 
-        Raises InvalidRequest for other than whole numbers, for a sum of 2^63 or more, and for a function that
-        fails, which is the cause of the error.
+        Raises InvalidRequest for None, for other than whole numbers, for a sum of 2^63 or more, and for a
+        function that fails, which is the cause of the error.
         """
-        costs = self._whole_numbers(function)
-        self.memory = None if memory is None else self._whole_numbers(memory)
+        place = f"step {self.step.offset:,}"
+        costs = cost_values(function, self.facts, len(self), self.noun, place)
+        self.memory = None if memory is None else cost_values(memory, self.facts, len(self), self.noun, place)
         self.costs = costs
         self._to("measured", "cost")
 
@@ -119,7 +151,7 @@ class DGraph:
         method: str,
         *,
         bins: int,
-        level: Moves = "inter",
+        level: LevelName = "inter",
         barrier: Barrier = "microbatch",
         equal_counts: bool = True,
         reorder: bool = True,
@@ -128,7 +160,7 @@ class DGraph:
         """Put the rows of each bucket in `bins` microbatches of like cost.
 
         `inter` moves rows between buckets and fills microbatches in the blend's order, `intra` moves rows
-        between the microbatches of a bucket, `both` does both at once. `reorder` puts the
+        between the microbatches of a bucket, `interleaved` or `both` does both at once. `reorder` puts the
         microbatches of a bucket in the order that is fastest at `barrier`; without it they stand in the
         order of the method. `limit` is the most memory of a microbatch; its rows keep the blend's order.
 
@@ -138,13 +170,13 @@ class DGraph:
         Raises InvalidRequest for an unknown method, level or barrier, for rows that do not fill all bins
         equally with `equal_counts`, and for rows above the limit; the graph is then as before.
         """
-        if level not in ("inter", "intra", "both"):
-            raise InvalidRequest(f"`{level}` is not a level of balance. Use inter, intra or both.")
+        if level not in LEVEL_NAMES:
+            raise InvalidRequest(f"`{level}` is not a level of balance. Use {', '.join(LEVEL_NAMES)}.")
         grid, limit = self._grid(bins, barrier, limit, equal_counts=equal_counts)
         memory = None if limit is None else self.memory
         rows = Balance(grid, method, self.costs, memory, limit, equal_counts, barrier)
         try:
-            placement = rows.place(self.bucket, level, reorder=reorder)
+            placement = rows.place(self.bucket, LEVEL_NAMES[level], reorder=reorder)
         except NoRoom as refusal:
             raise self._without_room(refusal.row, limit, equal_counts=equal_counts) from refusal
         self._place(placement, grid, barrier, equal_counts=equal_counts)
@@ -170,7 +202,7 @@ class DGraph:
                     f"The rows of step {self.step.offset:,} as given fill a microbatch with {most:,}, and it "
                     f"may hold {limit:,}. Balance them (strategy `llm`), or raise the limit."
                 )
-        self._place(as_given(len(self.step), grid), grid, barrier, equal_counts=equal_counts)
+        self._place(as_given(len(self), grid), grid, barrier, equal_counts=equal_counts)
         self._to("filled", "fill")
 
     def broadcast_at(self, *dims: str) -> None:
@@ -180,25 +212,69 @@ class DGraph:
         """
         self._broadcasts += [Broadcast.parse(dim) for dim in dims]
 
+    def join(self, graph: DGraph) -> None:
+        """Plan the pictures of these rows, or other rows of the step, together with them.
+
+        Raises InvalidRequest for a graph that was not distributed and balanced as this one: other rows have
+        the same buckets and microbatches.
+        """
+        graph.require_placed()
+        graph.join_to(self)
+        graph.edges.append((graph.states[-1], f"{self.noun}s {self.states[-1]}", "join"))
+
     def plan(self) -> Plan:
-        """The plan of the step; raises InvalidRequest before `distribute`."""
+        """The plan of the step; raises InvalidRequest before `distribute`, and unless all rows are in it."""
         self._require_distributed()
+        step, graphs = self.step.whole, [self, *self.others]
+        bucket, bin = np.zeros(len(step), dtype=np.int64), np.zeros(len(step), dtype=np.int64)
+        costs, counts = np.zeros(len(step), dtype=np.uint64), np.zeros(len(step), dtype=np.int64)
+        for graph in graphs:
+            rows = graph.step.numbers
+            bucket[rows], bin[rows], costs[rows] = graph.bucket, graph.bin, graph.costs
+            counts[rows] += 1
+        self._require_all(counts)
+        images = None if self.pictures is None else self.pictures.image_plan(bucket, bin)
         return Plan(
-            self.step,
-            self.bucket,
-            self.bin,
-            self.costs,
+            step,
+            bucket,
+            bin,
+            costs,
             self.buckets,
             self.bins,
             self.tree.consumers(self.axis, self._broadcasts),
-            self.tree.mesh.pp,
+            self.stages,
             self.barrier,
-            equal_counts=self._equal_counts,
+            images=images,
+            equal_counts=all(graph._equal_counts for graph in graphs),
         )
 
     def draw(self, language: DrawingLanguage = "mermaid") -> str:
-        """A picture of the graph: sources, buckets with their bins and costs, and the ranks that read."""
-        return drawing(self.plan(), language)
+        """A picture of the graph: states and edges, buckets with their bins and costs, ranks that read."""
+        lanes = [graph.drawn_states() for graph in [self, *self.others]]
+        lanes += [] if self.pictures is None else [self.pictures.drawn_states()]
+        return drawing(self.plan(), language, lanes)
+
+    def drawn_states(self) -> GraphStates:
+        """The states of this graph, for a picture of it."""
+        return GraphStates("rows", len(self), tuple(self.edges), len(self.step.whole) - len(self.step))
+
+    def require_placed(self) -> None:
+        """Raise InvalidRequest before `balance` and `fill`."""
+        if not self._is_placed:
+            raise InvalidRequest(
+                f"The {self.noun}s of a graph have no microbatches yet. Call `balance` before it is joined."
+            )
+
+    def join_to(self, rows: DGraph) -> None:
+        """Add these rows to the plan of others; raises InvalidRequest unless both can have one plan."""
+        if rows.step.whole is not self.step.whole:
+            raise InvalidRequest("Graphs of two steps are joined. Make both of one step.")
+        if (rows.buckets, rows.bins) != (self.buckets, self.bins):
+            raise InvalidRequest(
+                f"Graphs with {rows.buckets:,} buckets of {rows.bins:,} microbatches and with "
+                f"{self.buckets:,} of {self.bins:,} are joined. Distribute and balance both alike."
+            )
+        rows.others.append(self)
 
     def _to(self, state: str, primitive: str) -> None:
         self.edges.append((self.states[-1], state, primitive))
@@ -217,64 +293,37 @@ class DGraph:
         self._require_distributed()
         bins = whole_number(bins, "bins", least=1)
         limit = None if limit is None else whole_number(limit, "limit")
-        grid = Grid(self.buckets, bins, self.group_size, self.tree.mesh.pp)
-        if equal_counts and len(self.step) % grid.size:
+        grid = Grid(self.buckets, bins, self.group_size, self.stages)
+        if equal_counts and len(self) % grid.size:
             raise InvalidRequest(
-                f"Step {self.step.offset:,} has {len(self.step):,} rows, which {self.buckets:,} buckets of "
-                f"{bins:,} microbatches do not share equally. Use a mesh and microbatches that divide it, or "
-                "other weights."
+                f"Step {self.step.offset:,} has {len(self):,} {self.noun}s, which {self.buckets:,} buckets "
+                f"of {bins:,} microbatches do not share equally. Use a mesh and microbatches that divide it, "
+                "or other weights."
             )
         self._require_smaller(limit)
         return grid, limit
 
-    def _whole_numbers(self, function: CostFunction) -> Costs:
-        values = self._values(function)
-        if values.shape != (len(self.step),) or not np.issubdtype(values.dtype, np.integer):
-            raise InvalidRequest(
-                f"A cost function returned {values.dtype} of shape {values.shape} for {len(self.step):,} "
-                "rows. Return a whole number for each row: sums of floats differ between machines."
-            )
-        if len(values) and int(values.min()) < 0:
-            raise InvalidRequest(f"A cost function returned {values.min()}. Costs are 0 or more.")
-        costs = values.astype(np.uint64)
-        if total_cost(costs) >= MOST_TOTAL:
-            raise InvalidRequest(
-                f"The costs of step {self.step.offset:,} sum to {total_cost(costs):.2g}, and are exact below "
-                "2^63 = 9.2e18. Divide them by a common factor, or give smaller sizes of the model."
-            )
-        return costs
-
-    def _values(self, function: CostFunction) -> npt.NDArray[Any]:
-        try:
-            return np.asarray(function(self.facts))
-        except FactoryError:
-            raise
-        except Exception as error:
-            fact = error.args[0] if isinstance(error, KeyError) and error.args else None
-            if isinstance(fact, str) and fact not in self.facts:
-                raise InvalidRequest(
-                    f"The cost function reads the fact `{fact}`, and the graph has "
-                    f"{', '.join(f'`{name}`' for name in self.facts)}. Name it in `DGraph.of`."
-                ) from error
-            raise InvalidRequest(
-                f"The cost function failed on step {self.step.offset:,} "
-                f"({type(error).__name__}: {first_line(error)}). Correct it."
-            ) from error
-
-    def _require_followed(self, schedule: Schedule) -> None:
-        if not isinstance(schedule, Schedule):
-            raise InvalidRequest(
-                f"`mix` got a {type(schedule).__name__}. Pass a `Schedule`, or None for the blend's mixture."
-            )
-        if blend_schedule(schedule, self.step.sources) != self.step.schedule:
-            raise InvalidRequest(
-                f"Blend {self.step.blend} does not follow this schedule. A plan changes no blend: make the "
-                "spec with `LoadingSpec.scheduled`, which updates it."
-            )
-
     def _require_distributed(self) -> None:
         if "distributed" not in self.states:
-            raise InvalidRequest("The rows of the graph have no buckets yet. Call `distribute` first.")
+            raise InvalidRequest(
+                f"The {self.noun}s of the graph have no buckets yet. Call `distribute` first."
+            )
+
+    def _require_all(self, counts: Ints) -> None:
+        """Raise InvalidRequest for a row of the step in no graph, or in two that are joined."""
+        for row in np.flatnonzero(counts != 1)[:1].tolist():
+            raise InvalidRequest(
+                f"{self.step.whole.name_of(row)} is in {counts[row]} of the joined graphs, and "
+                f"{(counts != 1).sum():,} rows are not in one. Plan each row once: balance a graph of the "
+                "other rows (`step.only`), and `join` it."
+            )
+
+    @property
+    def _is_placed(self) -> bool:
+        return "balanced" in self.states or "filled" in self.states
+
+    def _chosen(self, names: Sequence[str]) -> dict[str, Costs]:
+        return self.step.choose(names)
 
     def _require_smaller(self, limit: int | None) -> None:
         """Raise InvalidRequest for a row that alone is above the limit."""
@@ -285,7 +334,7 @@ class DGraph:
         largest = int(self.memory.argmax()) if len(self.memory) else 0
         if len(self.memory) and int(self.memory[largest]) > limit:
             raise InvalidRequest(
-                f"{self._described(largest)} takes {self.memory[largest]:,}, and a microbatch may hold "
+                f"{self._name_of(largest)} takes {self.memory[largest]:,}, and a microbatch may hold "
                 f"{limit:,}. Raise the limit, or pack into shorter rows."
             )
 
@@ -293,15 +342,10 @@ class DGraph:
         assert self.memory is not None
         ragged = ", or allow different numbers of rows (`equal_counts=False`, `--ragged`)"
         return InvalidRequest(
-            f"{self._described(row)} takes {self.memory[row]:,}, and no microbatch of its group has room for "
+            f"{self._name_of(row)} takes {self.memory[row]:,}, and no microbatch of its group has room for "
             f"it below the limit of {limit:,}. Raise `limit`, plan more `microbatches`"
             f"{ragged if equal_counts else ''}."
         )
 
-    def _described(self, row: int) -> str:
-        """A row by its place in the step and in its source, as the begin of a sentence."""
-        source = self.step.sources[self.step.source[row]]
-        return (
-            f"Row {row:,} of step {self.step.offset:,} (ordinal {self.step.ordinal[row]:,} of source "
-            f"`{source}`)"
-        )
+    def _name_of(self, number: int) -> str:
+        return self.step.name_of(number)

@@ -29,6 +29,13 @@ from blender.spec.whole_number import MOST
 
 Ints = npt.NDArray[np.int64]
 Moves = Literal["inter", "intra", "both"]
+LevelName = Literal["inter", "intra", "both", "interleaved"]
+LEVEL_NAMES: dict[LevelName, Moves] = {
+    "inter": "inter",
+    "intra": "intra",
+    "both": "both",
+    "interleaved": "both",  # the name of MegaScale-Data
+}
 
 MOST_BINS = 1 << 24  # of a step
 MOST_PASSES = 1 << 16  # forward passes of a pipeline, which is simulated in seconds

@@ -19,7 +19,7 @@ from blender.errors import InvalidRequest
 from blender.loading.bin_order import Barrier
 from blender.loading.columns import StepColumns
 from blender.loading.costs import Costs, sums
-from blender.loading.figures import StepTimes, bounds, times
+from blender.loading.figures import StepTimes, bounds, spreads, times
 from blender.loading.image_plan import ImagePlan
 from blender.loading.placement import sums_as_given
 from blender.loading.tree import Consumer
@@ -116,8 +116,9 @@ class Plan:
         ]
         digest.update(np.array(readers, dtype="<i8").tobytes())
         if self.images is not None:
-            for values in (self.images.node, self.images.bin):
-                digest.update(values.astype("<i8").tobytes())
+            digest.update(f"/{self.images.nodes}/{self.images.bins}/".encode())
+            for places in (self.images.node, self.images.bin):
+                digest.update(places.astype("<i8").tobytes())
         return int.from_bytes(digest.digest(), "little")
 
     @cached_property
@@ -143,6 +144,21 @@ class Plan:
         )
         return {barrier: StepTimes(before[barrier], after[barrier], least[barrier]) for barrier in before}
 
+    @cached_property
+    def image_figures(self) -> Mapping[Barrier, StepTimes]:
+        """The time of the encoder at each barrier relative to equal loads; none without planned pictures."""
+        if self.images is None:
+            return {}
+        before, after = times(self.images.as_given), times(self.images.loads)
+        least = bounds(self.images.costs, self.images.nodes, self.images.bins, equal_counts=False)
+        return {barrier: StepTimes(before[barrier], after[barrier], least[barrier]) for barrier in before}
+
+    @property
+    def spreads(self) -> dict[str, dict[Barrier, float]]:
+        """The largest load over the smallest at each barrier, of the `backbone` and of the `encoder`."""
+        modules = {"backbone": self.loads} | ({} if self.images is None else {"encoder": self.images.loads})
+        return {module: spreads(loads) for module, loads in modules.items()}
+
     def bytes_of(self, consumer: Consumer) -> int:
         """Bytes of tokens that a rank gets: a piece of its bucket, or none where lengths are enough."""
         if not consumer.needs_tokens:
@@ -167,7 +183,21 @@ class Plan:
                 }
                 for bucket in range(self.buckets)
             ],
+            **({} if self.images is None else {"encoder": self._encoder_described(self.images)}),
             "ranks": [vars(consumer) | {"bytes": self.bytes_of(consumer)} for consumer in self.consumers],
+        }
+
+    def _encoder_described(self, images: ImagePlan) -> dict[str, Any]:
+        """The encoder's part as JSON: figures, and the pictures of each node and microbatch."""
+        return {
+            "times": {barrier: vars(figure) for barrier, figure in self.image_figures.items()},
+            "nodes": [
+                [
+                    {"cost": int(images.loads[node, bin]), "pictures": images.of_node(node, bin).tolist()}
+                    for bin in range(images.bins)
+                ]
+                for node in range(images.nodes)
+            ],
         }
 
     @cached_property

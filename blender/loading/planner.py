@@ -17,11 +17,11 @@ import numpy.typing as npt
 from blender.catalog.blends import open_blends
 from blender.errors import InvalidRequest
 from blender.loading.columns import Buffer, StepColumns
+from blender.loading.own_trees import tree_of
 from blender.loading.plan import Plan
 from blender.loading.spec import LoadingSpec
 from blender.loading.strategies import strategy
-from blender.loading.tree import LEVELS, ClientPlaceTree
-from blender.named_function import named_function
+from blender.loading.tree import LEVELS
 from blender.opened.blend import Blend
 from factory.errors import FactoryError, first_line
 from factory.settings import Settings
@@ -108,6 +108,16 @@ class Planner:
                 f"has {nodes}, with {spec.microbatches:,} microbatches each. Balance with "
                 "`**spec.balancing`."
             )
+        if spec.encoder is not None and plan.images is None and step.images is not None and len(step.images):
+            raise InvalidRequest(
+                f"{author} planned none of the {len(step.images):,} pictures of step {step.offset:,}, and "
+                "the spec has an encoder. Join a graph of them (`ImageGraph`), or leave `encoder` out."
+            )
+        if plan.images is not None and plan.images.images is not step.images:
+            raise InvalidRequest(
+                f"{author} planned other pictures than those of step {step.offset:,}. Make its graph of the "
+                "step's rows."
+            )
         counts = np.diff(plan.ends.reshape(-1), prepend=0)
         if spec.equal_counts and counts.min() != counts.max():
             raise InvalidRequest(
@@ -137,32 +147,6 @@ def _copied(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
     except ValueError as error:
         cause = first_line(error)
         raise InvalidRequest(f"`{name}` is not an array ({cause}). Give a number for each row.") from error
-
-
-def tree_of(spec: LoadingSpec) -> ClientPlaceTree:
-    """The places of the ranks of a spec; raises InvalidRequest for a function that gives none."""
-    if not spec.tree:
-        return ClientPlaceTree(spec.mesh)
-    places = named_function(spec.tree, "tree", "a mesh")
-    try:
-        tree = places(spec.mesh)
-        for level in LEVELS:
-            tree.nodes(level)
-    except FactoryError:
-        raise
-    except Exception as error:
-        raise InvalidRequest(
-            f"The tree `{spec.tree}` failed on mesh {spec.mesh} ({type(error).__name__}: "
-            f"{first_line(error)}). Correct its function: it takes a mesh and returns a `ClientPlaceTree`."
-        ) from error
-    if not isinstance(tree, ClientPlaceTree) or tree.mesh != spec.mesh:
-        of_mesh = getattr(tree, "mesh", None)
-        raise InvalidRequest(
-            f"The tree `{spec.tree}` is a {type(tree).__name__} of mesh {of_mesh}, and the spec has mesh "
-            f"{spec.mesh}. Return a `ClientPlaceTree` of the mesh that the function is given."
-        )
-    tree.require_whole_samples()
-    return tree
 
 
 def open_planner(spec: LoadingSpec, settings: Settings | None = None) -> Planner:

@@ -22,7 +22,7 @@ from blender.loading.bin_order import Barrier
 from blender.loading.costs import Backbone, Encoder
 from blender.loading.image_input import ImageInput
 from blender.loading.pictures.rules import PictureRules
-from blender.loading.placement import MOST_BINS, Grid
+from blender.loading.placement import MOST_BINS, Grid, LevelName
 from blender.loading.tree import Broadcast
 from blender.records import Schedule
 from blender.spec.mesh import Mesh
@@ -62,6 +62,12 @@ class LoadingSpec(BaseModel):
     """What context parallel ranks divide: whole rows, or each document."""
     encoder: Encoder | None = None
     """The vision encoder; its costs decide which rank encodes a picture. None for a model of text alone."""
+    encoder_level: LevelName = "intra"
+    """Where strategy `vlm` encodes a picture: `intra` in the microbatch of its row, `inter` and `interleaved`
+    in any microbatch of the step, for a trainer that encodes its pictures first."""
+    encoder_tree: str = ""
+    """A function of the mesh as `module:function`, which gives the places of the ranks as the encoder has
+    them, in any mesh of as many ranks; empty for a node a rank."""
     images: ImageInput | None = None
     """How the model takes pictures; None where they are not read."""
     pictures: PictureRules = PictureRules()
@@ -76,6 +82,11 @@ class LoadingSpec(BaseModel):
             super().__init__(**fields)
         except ValidationError as error:
             raise InvalidRequest(sentences(error, "spec")) from error
+        if self.strategy == "vlm" and (self.encoder is None or self.images is None):
+            raise InvalidRequest(
+                "Strategy `vlm` balances pictures over an encoder, and the spec has no "
+                f"`{'images' if self.encoder else 'encoder'}`. Give both, or use `llm`."
+            )
         self.broadcasts  # noqa: B018 - refuses others
         Grid(self.mesh.dp, self.microbatches, stages=self.mesh.pp)  # refuses what cannot be planned
 

@@ -3,7 +3,8 @@
     strategy("llm")(step, tree, spec)
     strategy("my_loading:by_pages")             # a function of a module of yours
 
-`llm` is from MegaScale-Data, Figure 9; `plain` gives each rank its rows in the blend's order.
+`llm` and `vlm` are from MegaScale-Data, Figure 9: `vlm` is `llm` with a second graph, over the pictures of
+its rows. `plain` gives each rank its rows in the blend's order.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from blender.errors import InvalidRequest
 from blender.loading.columns import StepColumns
 from blender.loading.costs import tokens
 from blender.loading.graph import DGraph
+from blender.loading.image_graph import ImageGraph
+from blender.loading.own_trees import encoder_tree
 from blender.loading.plan import Plan
 from blender.loading.spec import LoadingSpec
 from blender.loading.tree import ClientPlaceTree
@@ -33,6 +36,22 @@ def llm_balance(step: StepColumns, tree: ClientPlaceTree, spec: LoadingSpec) -> 
     return graph.plan()
 
 
+def vlm_balance(step: StepColumns, tree: ClientPlaceTree, spec: LoadingSpec) -> Plan:
+    """Microbatches of like cost for the backbone, and pictures of like cost on all ranks of the encoder."""
+    graph = DGraph.of(step, tree, ("n_tokens", "squared_lengths"))
+    graph.mix(None)
+    graph.distribute("DP", spec.group_size)
+    graph.cost(spec.model, memory=tokens)
+    graph.balance("greedybinpacking", level="both", **spec.balancing)
+    graph.broadcast_at(*spec.broadcast)
+    images = ImageGraph(graph, encoder_tree(spec.encoder_tree, spec.mesh), ("n_patches",))
+    images.distribute("WORLD")
+    images.cost(spec.encoder)
+    images.balance("greedybinpacking", bins=spec.microbatches, level=spec.encoder_level)
+    graph.join(images)
+    return graph.plan()
+
+
 def plain(step: StepColumns, tree: ClientPlaceTree, spec: LoadingSpec) -> Plan:
     """Rows in the blend's order, as a loader without a plan gives them."""
     graph = DGraph.of(step, tree, ("n_tokens", "squared_lengths"))
@@ -43,7 +62,7 @@ def plain(step: StepColumns, tree: ClientPlaceTree, spec: LoadingSpec) -> Plan:
     return graph.plan()
 
 
-_STRATEGIES: dict[str, Strategy] = {"llm": llm_balance, "plain": plain}
+_STRATEGIES: dict[str, Strategy] = {"llm": llm_balance, "vlm": vlm_balance, "plain": plain}
 
 
 def strategy(name: str) -> Strategy:

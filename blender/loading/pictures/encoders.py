@@ -18,7 +18,7 @@ import numpy.typing as npt
 from blender.errors import InvalidRequest, InvalidStrategy
 from blender.loading.image_plan import ImagePlan
 from blender.loading.plan import Plan
-from blender.loading.tree import LEVELS, Broadcast, ClientPlaceTree, Level
+from blender.loading.tree import LEVELS, Broadcast, ClientPlaceTree
 
 Ints = npt.NDArray[np.int64]
 
@@ -54,11 +54,9 @@ class EncoderPlaces:
                 if tree.mesh.coordinate(consumer.rank).pp == 0:
                     of_rank[consumer.rank].add(consumer.bucket)
         else:
-            level = _level(tree, first.images)
-            for node, ranks in enumerate(tree.nodes(level)):
+            for node, ranks in enumerate(_encoding_ranks(tree, first.images)):
                 for rank in ranks:
-                    if level == "WORLD" or tree.mesh.coordinate(rank).pp == 0:
-                        of_rank[tree.reader(rank, broadcasts)].add(node)
+                    of_rank[tree.reader(rank, broadcasts)].add(node)
         of_bucket: dict[int, set[int]] = {bucket: set() for bucket in range(first.buckets)}
         for consumer in first.consumers:
             of_bucket[consumer.bucket] |= of_rank[consumer.rank]
@@ -78,11 +76,19 @@ class EncoderPlaces:
             )
 
 
-def _level(tree: ClientPlaceTree, images: ImagePlan) -> Level:
-    """The level of the tree that the encoder is distributed over; raises InvalidRequest for none."""
+def _encoding_ranks(tree: ClientPlaceTree, images: ImagePlan) -> Sequence[Sequence[int]]:
+    """The ranks of each node that get its pictures: of a backbone's node the first stage, else all of them.
+
+    Raises InvalidRequest for a plan without ranks of nodes at no level of the tree.
+    """
     for level in reversed(LEVELS):
-        if len(tree.nodes(level)) == images.nodes:
-            return level
+        nodes = tree.nodes(level)
+        if images.ranks == nodes or (not images.ranks and len(nodes) == images.nodes):
+            if level == "WORLD":
+                return nodes
+            return [[rank for rank in ranks if tree.mesh.coordinate(rank).pp == 0] for ranks in nodes]
+    if images.ranks:
+        return images.ranks  # of a tree of the encoder's own
     counts = ", ".join(f"{len(tree.nodes(level)):,} at `{level}`" for level in LEVELS)
     raise InvalidRequest(
         f"The plan of pictures has {images.nodes:,} nodes, and the tree has {counts}. Distribute the "
