@@ -8,8 +8,6 @@ taken out of a page before it is extracted. Rules of extraction were made on `KN
 from __future__ import annotations
 
 import random
-import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +15,7 @@ from pathlib import Path
 from resiliparse.extract.html2text import extract_plain_text
 from resiliparse.parse.html import ElementNode, HTMLTree
 
-from factory.errors import ConfigurationError
-from factory.settings import settings
+from bench.debian import folder_of
 from spark_udfs.ingest.web.dom import root_of, select
 
 _DOC = "usr/share/doc"
@@ -61,26 +58,6 @@ class DocumentedPage:
     path: str
     html: str
     truth: str
-
-
-def folder_of(package: str) -> Path:
-    """Return the folder of a package's files; download the package first if it is missing.
-
-    Raises ConfigurationError on a system without Debian's packages.
-    """
-    folder = settings().cache.absolute() / "bench" / "debian" / package
-    if (folder / "usr").is_dir():
-        return folder
-    if shutil.which("apt-get") is None:
-        raise ConfigurationError(
-            "This bench reads Debian's packages, and there is no apt-get. Run it on Debian."
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["apt-get", "download", package], cwd=folder, check=True, capture_output=True)
-    for archive in folder.glob("*.deb"):
-        subprocess.run(["dpkg-deb", "-x", archive, folder], check=True)
-        archive.unlink()
-    return folder
 
 
 def pages(package: Package, most: int) -> list[DocumentedPage]:

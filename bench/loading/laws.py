@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import mean
+from typing import Protocol
 
 import numpy as np
 from rich.console import Console
@@ -31,6 +32,13 @@ CAVEATS = (
 )
 
 
+class Lengths(Protocol):
+    """Pairs of a text and an image."""
+
+    def draw(self, random: np.random.Generator) -> tuple[int, int]:
+        """The tokens and the patches of a pair."""
+
+
 @dataclass(frozen=True)
 class Law:
     """The lognormal laws of texts, in tokens, and images, in patches."""
@@ -40,6 +48,25 @@ class Law:
     most_text: int
     mean_image: float
     spread_image: float
+
+    def draw(self, random: np.random.Generator) -> tuple[int, int]:
+        """The tokens and the patches of a pair."""
+        text = min(self.most_text, max(4, int(random.lognormal(self.mean_text, self.spread_text))))
+        return text, max(64, int(random.lognormal(self.mean_image, self.spread_image)))
+
+
+@dataclass(frozen=True)
+class ObservedPairs:
+    """Pairs that were counted, each drawn as often as any other."""
+
+    texts: np.ndarray
+    """Tokens; shape [pairs]."""
+    patches: np.ndarray
+
+    def draw(self, random: np.random.Generator) -> tuple[int, int]:
+        """The tokens and the patches of a pair."""
+        number = random.integers(len(self.texts))
+        return int(self.texts[number]), int(self.patches[number])
 
 
 LAWS = {
@@ -72,9 +99,9 @@ def measure(progress: Console) -> Report:
     return report
 
 
-def flops(law: Law, context: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def flops(pairs: Lengths, context: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The costs of the images and of the sequence of each microbatch of a step."""
-    microbatches = [sequence(law, context, random) for _ in range(MICROBATCHES)]
+    microbatches = [sequence(pairs, context, random) for _ in range(MICROBATCHES)]
     images = [int(ENCODER({"n_patches": patches}).sum()) for patches, _ in microbatches]
     facts = {
         "n_tokens": np.array([lengths.sum() for _, lengths in microbatches]),
@@ -83,7 +110,7 @@ def flops(law: Law, context: int, random: np.random.Generator) -> tuple[np.ndarr
     return np.array(images), BACKBONE(facts)
 
 
-def sequence(law: Law, context: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def sequence(pairs: Lengths, context: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Patches of each image of a sequence, and tokens of each pair, up to the first pair that does not fit.
 
     A first pair above the context is cut: its text first, then its image.
@@ -92,12 +119,12 @@ def sequence(law: Law, context: int, random: np.random.Generator) -> tuple[np.nd
     lengths: list[int] = []
     left = context
     while True:
-        text = min(law.most_text, max(4, int(random.lognormal(law.mean_text, law.spread_text))))
-        image = min(MOST_PATCHES, max(64, int(random.lognormal(law.mean_image, law.spread_image))))
+        text, image = pairs.draw(random)
+        image = min(MOST_PATCHES, image)
         if not lengths:
             text = min(text, left - 64 // PATCHES_PER_TOKEN)
             image = min(image, (left - text) * PATCHES_PER_TOKEN)
-        length = text + image // PATCHES_PER_TOKEN
+        length = text + -(-image // PATCHES_PER_TOKEN)
         if length > left:
             return np.array(patches, dtype=np.uint64), np.array(lengths, dtype=np.uint64)
         patches.append(image)

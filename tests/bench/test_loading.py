@@ -14,9 +14,10 @@ from bench.lakes import own_lake
 from bench.loading import fetch, images, memory, plan, sharing, tables, text
 from bench.loading.balance import equal_sums, keeps_rows, order_times, plans
 from bench.loading.corpus import packed
-from bench.loading.laws import LAWS, flops, sequence
+from bench.loading.laws import LAWS, ObservedPairs, flops, sequence
 from bench.loading.plan import Case
 from bench.loading.sharing import Way
+from bench.loading.speedup import BACKBONES, ENCODERS, Cluster, simulated
 from blender.catalog.blends import open_blends
 from blender.chunks import Piece, cut, without_tokens
 from blender.loading import balance
@@ -160,6 +161,23 @@ def test_microbatches_of_longer_contexts_are_more_alike() -> None:
     )
     for short_costs, long_costs in zip(short, long, strict=True):
         assert long_costs.max() / long_costs.min() < short_costs.max() / short_costs.min()
+
+
+SMALL = Cluster(dp=2, tp=2, pp=2, microbatches=4)
+
+
+def test_pictures_of_one_size_gain_nothing_from_balance() -> None:
+    pairs = ObservedPairs(np.array([24]), np.array([1_024]))
+    times = simulated(pairs, SMALL, ENCODERS["ViT-2B"], BACKBONES["Llama-12B"], 8 * (24 + 256))
+    for way in ("backbone", "microbatch", "step"):
+        assert times.speedup(way) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_wider_reach_of_balance_is_never_slower(name: str) -> None:
+    times = simulated(LAWS[name], SMALL, ENCODERS["ViT-2B"], BACKBONES["Llama-12B"], 8_192)
+    assert times.step <= times.microbatch <= times.backbone * 1.0001
+    assert 0 < times.encoder < times.as_given
 
 
 @pytest.fixture(scope="module")
