@@ -391,6 +391,9 @@ def test_a_large_file_is_read_in_parts_with_the_rows_of_the_whole(
         assert rows(large_file.documents) == rows(whole_file.documents)
         assert rows(large_file.rejected) == rows(whole_file.rejected)
         assert large_file.count_files() == whole_file.count_files() == (3, 0)
+        (tmp_path / "no_text.jsonl").write_text('{"key": "a"}\n')
+        other_file = whole.jsonl(tmp_path / "no_text.jsonl", fields)
+        assert whole_file.with_documents(whole_file.documents, other_file).count_files() == (4, 1)
         for read in (in_parts, whole):
             read.jsonl(tmp_path / "b.jsonl").documents.explain()
             assert "ArrowEval" not in capsys.readouterr().out
