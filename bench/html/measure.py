@@ -17,12 +17,13 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench.debian import folder_of
 from bench.harness import Report, Row, at_least, at_most, table
 from bench.html.generated import KNOWN as KNOWN_TEMPLATES
 from bench.html.generated import UNSEEN as UNSEEN_TEMPLATES
 from bench.html.generated import Generated, generated_pages, without_main_text
 from bench.html.hollow import hollow_pages, thin_pages
-from bench.html.packages import KNOWN, TEXTS, UNSEEN, DocumentedPage, folder_of, pages
+from bench.html.packages import KNOWN, TEXTS, UNSEEN, DocumentedPage, pages
 from bench.html.quality import Overlap, order
 from bench.html.sentences import sentences
 from bench.peers import DATATROVE_WARC, HTML

@@ -15,11 +15,10 @@ import numpy as np
 from rich.console import Console
 
 from bench.harness import Report, Row, table
-from bench.loading.images import ENCODER
 from bench.loading.laws import CONTEXTS, PAPER_IMAGES, PAPER_SEQUENCES, SEEDS, ObservedPairs, flops
 from bench.loading.real_pictures import Picture, Sample, samples
 from blender.loading.image_input import ImageInput
-from blender.loading.pictures.decode import Target, decoded
+from blender.loading.pictures.decode import PlannedSize, pixels_of
 
 INPUT = ImageInput()
 WHITE = (255, 255, 255)
@@ -43,7 +42,7 @@ def measure(progress: Console) -> Report:
     return report
 
 
-def observed(by_source: dict[str, list[Sample]]) -> dict[str, ObservedPairs]:
+def pairs_by_source(by_source: dict[str, list[Sample]]) -> dict[str, ObservedPairs]:
     """The pairs of text and picture of each source, and of all together, a sample's text in equal shares."""
     every: list[tuple[int, int]] = []
     pairs = {}
@@ -59,7 +58,7 @@ def observed(by_source: dict[str, list[Sample]]) -> dict[str, ObservedPairs]:
 
 
 def _add_sizes(report: Report, by_source: dict[str, list[Sample]], progress: Console) -> None:
-    shown = table(
+    figures = table(
         f"Pictures: {', '.join(map(str, SHARES))} % (measured)",
         "source | pictures | kpx | patches as stored | decode, CPU ms | 95 % / 5 % | RGB over file",
     )
@@ -72,7 +71,7 @@ def _add_sizes(report: Report, by_source: dict[str, list[Sample]], progress: Con
         ratio = float(np.percentile(cpu_ms, 95) / np.percentile(cpu_ms, 5))
         growth = n_bytes / sum(picture.path.stat().st_size for picture in pictures)
         report.check(f"images {source}: every picture decodes to its planned size", n_bytes > 0)
-        shown.add_row(
+        figures.add_row(
             source,
             f"{len(pictures):,}",
             *(_quantiles(values) for values in (pixels, patches, cpu_ms)),
@@ -86,11 +85,11 @@ def _add_sizes(report: Report, by_source: dict[str, list[Sample]], progress: Con
             Row(f"{label}.decode.spread", round(ratio, 1), "ratio"),
             Row(f"{label}.rgb_over_file", round(growth, 2), "ratio"),
         ]
-    report.tables.append(shown)
+    report.tables.append(figures)
 
 
 def _add_skew(report: Report, by_source: dict[str, list[Sample]]) -> None:
-    shown = table(
+    figures = table(
         "Samples by length (measured): Figure 2",
         f"source | text, tokens | texts up to {SHORT_TOKENS} | longest {LONGEST:.2%} of texts have | "
         f"largest {LONGEST:.2%} of samples have, of patches",
@@ -99,7 +98,7 @@ def _add_skew(report: Report, by_source: dict[str, list[Sample]]) -> None:
         texts = np.array([sample.n_tokens for sample in some])
         patches = np.array([sum(picture.patches for picture in sample.pictures) for sample in some])
         short = float((texts <= SHORT_TOKENS).mean())
-        shown.add_row(
+        figures.add_row(
             source,
             _quantiles(texts),
             f"{short:.1%}",
@@ -108,29 +107,29 @@ def _add_skew(report: Report, by_source: dict[str, list[Sample]]) -> None:
         report.rows.append(
             Row(f"loading.images.{source}.patches_of_largest", round(_share_of_longest(patches), 4), "share")
         )
-    shown.add_row("the paper's coyo", "", "98.2%", "9.3%", "")
-    report.tables.append(shown)
+    figures.add_row("the paper's coyo", "", "98.2%", "9.3%", "")
+    report.tables.append(figures)
 
 
 def _add_microbatches(report: Report, by_source: dict[str, list[Sample]]) -> None:
-    shown = table(
+    figures = table(
         "FLOPs of the largest microbatch over the smallest (computed): Figure 3",
         "source | context | images | sequences",
     )
-    for source, pairs in observed(by_source).items():
+    for source, pairs in pairs_by_source(by_source).items():
         for context in CONTEXTS:
             steps = [flops(pairs, context, np.random.default_rng(seed)) for seed in SEEDS]
             images, sequences = (
                 mean(float(costs.max() / costs.min()) for costs in some) for some in zip(*steps, strict=True)
             )
-            shown.add_row(source, f"{context:,}", f"{images:.1f}x", f"{sequences:.2f}x")
+            figures.add_row(source, f"{context:,}", f"{images:.1f}x", f"{sequences:.2f}x")
             label = f"loading.images.{source}.{context}"
             report.rows += [
                 Row(f"{label}.images", round(images, 3), "ratio"),
                 Row(f"{label}.sequences", round(sequences, 3), "ratio"),
             ]
-    shown.add_row("the paper", "", f"{PAPER_IMAGES}x", f"{PAPER_SEQUENCES}x")
-    report.tables.append(shown)
+    figures.add_row("the paper", "", f"{PAPER_IMAGES}x", f"{PAPER_SEQUENCES}x")
+    report.tables.append(figures)
 
 
 def _decoded(pictures: Sequence[Picture]) -> tuple[list[float], int]:
@@ -140,17 +139,11 @@ def _decoded(pictures: Sequence[Picture]) -> tuple[list[float], int]:
         content, (width, height) = picture.path.read_bytes(), picture.size
         across, down = (int(side[0]) * INPUT.patch for side in INPUT.grid([width], [height]))
         begin = time.thread_time()
-        rgb = decoded(content, Target(across, down, width, height), WHITE)
+        rgb = pixels_of(content, PlannedSize(across, down, width, height), WHITE)
         cpu_ms.append(1e3 * (time.thread_time() - begin))
         assert rgb.shape == (down, across, 3)
         n_bytes += rgb.nbytes
     return cpu_ms, n_bytes
-
-
-def encoder_spread(pairs: ObservedPairs) -> float:
-    """The cost of the largest picture over the median one, in the encoder."""
-    costs = ENCODER({"n_patches": pairs.patches.astype(np.uint64)})
-    return float(costs.max() / np.median(costs))
 
 
 def _pairs(lengths: Sequence[tuple[int, int]]) -> ObservedPairs:
@@ -171,5 +164,6 @@ def _share_of_longest(lengths: np.ndarray) -> float:
 
 def _quantiles(values: Sequence[float] | np.ndarray) -> str:
     return " / ".join(
-        f"{value:,.3g}" if value < 1_000 else f"{value:,.0f}" for value in np.percentile(values, SHARES)
+        f"{quantile:,.3g}" if quantile < 1_000 else f"{quantile:,.0f}"
+        for quantile in np.percentile(values, SHARES)
     )

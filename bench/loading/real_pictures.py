@@ -105,6 +105,6 @@ class _Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         self._n_unseen -= tag in _UNSEEN
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, text: str) -> None:
         if not self._n_unseen:
-            self.texts.append(" ".join(data.split()))
+            self.texts.append(" ".join(text.split()))

@@ -21,7 +21,7 @@ from rich.console import Console
 
 from bench.harness import Report, Row, table
 from bench.loading.laws import LAWS, Lengths, sequence
-from bench.loading.pictures import observed
+from bench.loading.pictures import pairs_by_source
 from bench.loading.real_pictures import samples
 from blender.loading.costs import Backbone, Costs, Encoder, sums
 from blender.loading.figures import duration
@@ -94,7 +94,7 @@ def measure(progress: Console) -> Report:
     """Simulate steps of each law, encoder, backbone and context, then the paper's cases."""
     report = Report(CAVEATS, DATA)
     progress.print("reading the sizes of real pictures")
-    lengths: dict[str, Lengths] = {**LAWS, "stamps and pages": observed(samples())["all"]}
+    lengths: dict[str, Lengths] = {**LAWS, "stamps and pages": pairs_by_source(samples())["all"]}
     progress.print("simulating steps")
     _add_grid(report, lengths)
     _add_cases(report, lengths)
@@ -102,20 +102,20 @@ def measure(progress: Console) -> Report:
 
 
 def _add_grid(report: Report, lengths: dict[str, Lengths]) -> None:
-    shown = table(
+    figures = table(
         f"Times faster than as given, {GRID.ranks} ranks (simulated): Figure 13",
         "lengths | encoder | backbone | context | encoder's share | backbone | + microbatch | + step",
     )
     by_context: dict[int, list[StepTime]] = {context: [] for context in CONTEXTS}
     for (name, pairs), encoder, backbone, context in product(lengths.items(), ENCODERS, BACKBONES, CONTEXTS):
-        times = simulated(pairs, GRID, ENCODERS[encoder], BACKBONES[backbone], context)
+        times = mean_times(pairs, GRID, ENCODERS[encoder], BACKBONES[backbone], context)
         by_context[context].append(times)
-        shown.add_row(
+        figures.add_row(
             name, encoder, backbone, f"{context:,}", f"{times.encoder / times.as_given:.0%}", *_cells(times)
         )
         label = f"loading.speedup.{name.split()[0]}.{encoder}.{backbone}.{context}.step"
         report.rows.append(Row(label, round(times.speedup("step"), 3), "ratio"))
-    report.tables.append(shown)
+    report.tables.append(figures)
     means = table(
         "Means by context (simulated)", "context | backbone | + microbatch | + step | the paper's mean"
     )
@@ -130,20 +130,20 @@ def _add_grid(report: Report, lengths: dict[str, Lengths]) -> None:
 
 
 def _add_cases(report: Report, lengths: dict[str, Lengths]) -> None:
-    shown = table(
+    figures = table(
         "Llama-12B and ViT-2B, lengths of any resolution, 8k (simulated)",
         "case | encoder's share | backbone | + microbatch | + step | the paper",
     )
     pairs = next(law for name, law in lengths.items() if name.startswith("any"))
     for name, (cluster, layers, paper) in CASES.items():
         backbone = replace(BACKBONES["Llama-12B"], layers=layers)
-        times = simulated(pairs, cluster, ENCODERS["ViT-2B"], backbone, 8_192)
-        shown.add_row(name, f"{times.encoder / times.as_given:.0%}", *_cells(times), f"{paper}x")
+        times = mean_times(pairs, cluster, ENCODERS["ViT-2B"], backbone, 8_192)
+        figures.add_row(name, f"{times.encoder / times.as_given:.0%}", *_cells(times), f"{paper}x")
         report.rows += _rows(f"loading.speedup.figure_{name.split()[1].rstrip(':')}", times)
-    report.tables.append(shown)
+    report.tables.append(figures)
 
 
-def simulated(
+def mean_times(
     pairs: Lengths, cluster: Cluster, encoder: Encoder, backbone: Backbone, context: int
 ) -> StepTime:
     """The mean time of steps of several seeds."""
@@ -156,30 +156,34 @@ def _step(
 ) -> StepTime:
     random = np.random.default_rng(seed)
     n_sequences = cluster.dp * cluster.microbatches
-    drawn = [sequence(pairs, context, random) for _ in range(n_sequences)]
-    patches = np.concatenate([pictures for pictures, _ in drawn])
-    of_sequence = np.repeat(np.arange(n_sequences), [len(pictures) for pictures, _ in drawn])
+    pairs_of_sequences = [sequence(pairs, context, random) for _ in range(n_sequences)]
+    patches = np.concatenate([pictures for pictures, _ in pairs_of_sequences])
+    of_sequence = np.repeat(np.arange(n_sequences), [len(pictures) for pictures, _ in pairs_of_sequences])
     pictures = encoder({"n_patches": patches})
     sequences = backbone(
         {
-            "n_tokens": np.array([lengths.sum() for _, lengths in drawn]),
-            "squared_lengths": np.array([(lengths**2).sum() for _, lengths in drawn]),
+            "n_tokens": np.array([lengths.sum() for _, lengths in pairs_of_sequences]),
+            "squared_lengths": np.array([(lengths**2).sum() for _, lengths in pairs_of_sequences]),
         }
     )
     grid = Grid(cluster.dp, cluster.microbatches, cluster.dp, cluster.pp)
-    given = as_given(n_sequences, grid)
-    planned = Balance(grid, "greedybinpacking", sequences, barrier="pipeline").place(given.bucket, "both")
-    encoded, unit = (1 + BACKWARD) * encoder.flops, backbone.flops / cluster.ranks_of_replica
-    before = _backbone(sequences, given.bucket, given.bin, grid) * unit
-    after = _backbone(sequences, planned.bucket, planned.bin, grid) * unit
-    in_turn = encoded * _in_turn(pictures, given.bucket[of_sequence], given.bin[of_sequence], cluster)
-    moved = encoded * _in_turn(pictures, planned.bucket[of_sequence], planned.bin[of_sequence], cluster)
-    within = encoded * sum(
-        _balanced(pictures[planned.bin[of_sequence] == number], cluster.ranks)
+    in_order = as_given(n_sequences, grid)
+    balance = Balance(grid, "greedybinpacking", sequences, barrier="pipeline").place(in_order.bucket, "both")
+    flops_of_cost, unit = (1 + BACKWARD) * encoder.flops, backbone.flops / cluster.ranks_of_replica
+    before = _backbone(sequences, in_order.bucket, in_order.bin, grid) * unit
+    after = _backbone(sequences, balance.bucket, balance.bin, grid) * unit
+    in_turn = flops_of_cost * _in_turn(
+        pictures, in_order.bucket[of_sequence], in_order.bin[of_sequence], cluster
+    )
+    with_sequences = flops_of_cost * _in_turn(
+        pictures, balance.bucket[of_sequence], balance.bin[of_sequence], cluster
+    )
+    within = flops_of_cost * sum(
+        _balanced(pictures[balance.bin[of_sequence] == number], cluster.ranks)
         for number in range(cluster.microbatches)
     )
-    over = encoded * _balanced(pictures, cluster.ranks)
-    return StepTime(in_turn + before, moved + after, within + after, over + after, in_turn)
+    over = flops_of_cost * _balanced(pictures, cluster.ranks)
+    return StepTime(in_turn + before, with_sequences + after, within + after, over + after, in_turn)
 
 
 def _backbone(costs: Costs, bucket: np.ndarray, bin: np.ndarray, grid: Grid) -> float:

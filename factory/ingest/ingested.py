@@ -97,7 +97,7 @@ class Ingested:
     def count_files(self) -> tuple[int, int]:
         """Return how many files of many records were read, and how many of them yielded no document."""
         counts = [reading._count_own_files() for reading in self.each_reading()]
-        return sum(files for files, _ in counts), sum(lost for _, lost in counts)
+        return sum(files for files, _ in counts), sum(n_lost for _, n_lost in counts)
 
     def _count_own_files(self) -> tuple[int, int]:
         if not self.of_many_records:

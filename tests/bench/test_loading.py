@@ -17,7 +17,7 @@ from bench.loading.corpus import packed
 from bench.loading.laws import LAWS, ObservedPairs, flops, sequence
 from bench.loading.plan import Case
 from bench.loading.sharing import Way
-from bench.loading.speedup import BACKBONES, ENCODERS, Cluster, simulated
+from bench.loading.speedup import BACKBONES, ENCODERS, Cluster, mean_times
 from blender.catalog.blends import open_blends
 from blender.chunks import Piece, cut, without_tokens
 from blender.loading import balance
@@ -168,14 +168,14 @@ SMALL = Cluster(dp=2, tp=2, pp=2, microbatches=4)
 
 def test_pictures_of_one_size_gain_nothing_from_balance() -> None:
     pairs = ObservedPairs(np.array([24]), np.array([1_024]))
-    times = simulated(pairs, SMALL, ENCODERS["ViT-2B"], BACKBONES["Llama-12B"], 8 * (24 + 256))
+    times = mean_times(pairs, SMALL, ENCODERS["ViT-2B"], BACKBONES["Llama-12B"], 8 * (24 + 256))
     for way in ("backbone", "microbatch", "step"):
         assert times.speedup(way) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("name", LAWS)
 def test_a_wider_reach_of_balance_is_never_slower(name: str) -> None:
-    times = simulated(LAWS[name], SMALL, ENCODERS["ViT-2B"], BACKBONES["Llama-12B"], 8_192)
+    times = mean_times(LAWS[name], SMALL, ENCODERS["ViT-2B"], BACKBONES["Llama-12B"], 8_192)
     assert times.step <= times.microbatch <= times.backbone * 1.0001
     assert 0 < times.encoder < times.as_given
 
