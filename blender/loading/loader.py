@@ -108,13 +108,9 @@ class Loader(Generic[Encoded]):
         n_loaders = max(1, min(loaders, len(blend.sources)))
         source_loaders = []
         for number in range(n_loaders):
-            source_numbers = range(number, len(blend.sources), n_loaders)
-            source_loaders.append(
-                self._start(
-                    SourceLoader(blend, source_numbers, self._plans, places, by_loader),
-                    f"source loader {number}",
-                )
-            )
+            own = range(number, len(blend.sources), n_loaders)
+            loader = SourceLoader(blend, own, self._plans, places, by_loader, spec.loader_do_plan)
+            source_loaders.append(self._start(loader, f"source loader {number}"))
         self._made = DataConstructor(
             self._plans,
             source_loaders,
@@ -123,6 +119,7 @@ class Loader(Generic[Encoded]):
             assembly=Assembly(spec),
             places=places,
             prepare=by_constructor,
+            program=spec.constructor_do_plan,
         )
         self._constructor = self._start(self._made, "constructor", CONSTRUCTORS)
         self._shared = SharedBatches(

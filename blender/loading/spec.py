@@ -74,6 +74,10 @@ class LoadingSpec(BaseModel):
     """How pictures become patches: transforms, and the rule for pictures that do not decode."""
     row_tokens: int | None = Field(None, ge=1, le=MOST)
     """The tokens of a row, into which the samples of a microbatch are joined; None for a row a sample."""
+    loader_do_plan: str = ""
+    """A program of yours that source loaders run on the rows they read, as `module:function`."""
+    constructor_do_plan: str = ""
+    """A program of yours that constructors run on the rows of a bucket, as `module:function`."""
     broadcast: tuple[str, ...] = ("tp",)
     """Axes on which the first rank reads for the others: `tp`, or `tp/4` for groups of four."""
 

@@ -27,6 +27,7 @@ from blender.loading.pictures.handover import PictureHandover
 from blender.loading.plan import Plan
 from blender.loading.roles.assembly import Assembled, Assembly
 from blender.loading.roles.picture_loader import Prepare
+from blender.loading.roles.plan_programs import PlanProgram
 from blender.loading.roles.source_loader import Taken
 from blender.loading.runtime.threads import Mailbox
 from blender.loading.step import MICROBATCH, PLAN
@@ -72,13 +73,15 @@ class DataConstructor(Generic[Encoded]):
         assembly: Assembly | None = None,
         places: EncoderPlaces | None = None,
         prepare: Prepare | None = None,
+        program: str = "",
     ) -> None:
-        """`encode` makes the output from the rows of a view.
+        """`encode` makes the output from the rows of a view; `program` is the spec's `constructor_do_plan`.
 
         With `places` of an encoder it takes pictures, too, and makes files into patches by `prepare`.
         """
         self._planner, self._loaders, self._encode = planner, loaders, encode
         self._chunking, self._assembly, self._places, self._prepare = chunking, assembly, places, prepare
+        self._program = PlanProgram(program, "constructor_do_plan")
         self._lock = threading.Lock()
         self.taken_bytes = 0
         """Bytes that loaders have handed over."""
@@ -115,7 +118,7 @@ class DataConstructor(Generic[Encoded]):
             self.taken_bytes += sum(part.rows.nbytes for part in parts) + sum(
                 part.n_bytes for part in pictures
             )
-        rows = _collected(plan, bucket, parts)
+        rows = self._program.run(plan, plan.rows_of_bucket(bucket), _collected(plan, bucket, parts))
         if self._assembly is None:
             return plan, Assembled(rows)
         handover = PictureHandover.join_samples(pictures) if pictures else None

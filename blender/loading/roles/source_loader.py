@@ -19,6 +19,7 @@ from blender.loading.pictures.encoders import EncoderPlaces
 from blender.loading.pictures.handover import PictureHandover
 from blender.loading.plan import Plan
 from blender.loading.roles.picture_loader import PictureLoader, Prepare
+from blender.loading.roles.plan_programs import PlanProgram
 from blender.loading.runtime.threads import Mailbox
 from blender.opened.blend import Blend
 from blender.spec.row_order import Origins
@@ -46,9 +47,14 @@ class SourceLoader:
         planner: Mailbox,
         places: EncoderPlaces | None = None,
         prepare: Prepare | None = None,
+        program: str = "",
     ) -> None:
-        """With `places` of an encoder pictures are read, and made into patches where `prepare` is given."""
+        """With `places` of an encoder pictures are read, and made into patches where `prepare` is given.
+
+        `program` is the spec's `loader_do_plan`.
+        """
         self._blend, self._planner = blend, planner
+        self._program = PlanProgram(program, "loader_do_plan")
         self._is_own = np.isin(np.arange(len(blend.sources)), list(sources))
         self._pictures = None
         self._schema = blend.schema
@@ -68,7 +74,8 @@ class SourceLoader:
             return Taken(numbers, pa.RecordBatch.from_pylist([], schema=self._schema))
         origins = Origins(step.source[numbers], step.epoch[numbers], step.ordinal[numbers])
         leaving = {} if self._pictures is None else {"without": IMAGES}
-        return Taken(numbers, self._blend.read(origins, np.full(len(numbers), step.offset), **leaving))
+        rows = self._blend.read(origins, np.full(len(numbers), step.offset), **leaving)
+        return Taken(numbers, self._program.run(plan, numbers, rows))
 
     def take_pictures(self, offset: int, bucket: int) -> PictureHandover:
         """The pictures of these sources in the rows of a bucket, and all that its ranks encode.
