@@ -10,6 +10,7 @@ from typing import Any
 from blender.loading.costs import Backbone
 from blender.loading.defaults import BROADCAST, MESH, MODEL
 from blender.loading.spec import LoadingSpec
+from blender.loading.spec_file import fields_of_file
 from blender.number_ranges import numbers_of
 from blender.opened.blend import Blend
 from blender.spec.mesh import MEGATRON_ORDER, Mesh
@@ -22,11 +23,12 @@ def spec_of(
     order: str = MEGATRON_ORDER,
     model: str = MODEL,
     broadcast: str = BROADCAST,
+    file: str | None = None,
     **fields: Any,
 ) -> LoadingSpec:
     """The spec that the words describe, with the vocabulary of the blend unless `model` gives one.
 
-    Raises InvalidRequest.
+    A `file` has further fields. Raises InvalidRequest.
     """
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))  # a strategy of one's own is a module beside the command
@@ -37,6 +39,7 @@ def spec_of(
         model=Backbone.parse(model, vocabulary),
         broadcast=() if broadcast == "none" else tuple(broadcast.split(",")),
         **fields,
+        **fields_of_file(file),
     )
 
 
@@ -47,7 +50,8 @@ def add_spec_options(add: Callable[..., None], positive: Callable[[str], int]) -
     add(
         "--model", "the model, whose FLOPs are the costs: hidden, layers, ffn, kv, topk, gated, causal", MODEL
     )
-    add("--strategy", "llm, plain, or your own module:function", "llm")
+    add("--strategy", "llm, vlm, plain, or your own module:function", "llm")
+    add("--spec", "a file of further fields, for pictures: images, encoder, row_tokens and others")
     add("--tree", "the places of ranks: a function of yours of the mesh, module:function", "")
     add("--microbatches", "microbatches of a bucket in a step", 1, positive)
     add("--barrier", "where ranks wait: step, microbatch or pipeline; by default pipeline if pp > 1")

@@ -54,6 +54,7 @@ def _serve(given: list[str], shutdown: ShutdownSignal) -> int:
         equal_counts=not options.ragged,
         group_size=options.group_size,
         chunking=options.chunking,
+        file=options.spec,
     )
     loader = served_loader(
         blend,

@@ -53,7 +53,11 @@ def plan(
         int | None,
         typer.Option(min=1, help="Neighboring buckets that are balanced as one; by default all at once."),
     ] = None,
-    strategy: Annotated[str, typer.Option(help="llm, plain, or your own module:function.")] = "llm",
+    strategy: Annotated[str, typer.Option(help="llm, vlm, plain, or your own module:function.")] = "llm",
+    spec_file: Annotated[
+        str | None,
+        typer.Option("--spec", help="A file of further fields: images, encoder, row_tokens and others."),
+    ] = None,
     tree: Annotated[
         str, typer.Option(help="The places of ranks: a function of yours of the mesh, module:function.")
     ] = "",
@@ -75,8 +79,10 @@ def plan(
     if as_json and draw is not None:
         raise ConfigurationError("--json and --draw print different things. Give one of them.")
     from blender.loading.costs import Backbone
+    from blender.loading.spec_file import fields_of_file
     from blender.spec.mesh import Mesh
 
+    fields_of_file(spec_file)
     Mesh.parse(mesh, order)
     Backbone.parse(model)
     from blender.catalog.blends import open_blends
@@ -99,6 +105,7 @@ def plan(
         barrier=barrier,
         group_size=group_size,
         chunking=chunking,
+        file=spec_file,
     )
     planned = Planner(opened, spec).plan(offset)
     if draw is not None:

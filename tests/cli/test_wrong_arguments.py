@@ -101,6 +101,7 @@ WRONG = {
         "a --mesh nonesuch": "not the extent of an axis",
         "a --model nonesuch": "not a size",
         "a --order nonesuch": "not an order",
+        "a --spec nowhere": "cannot be read",
         "a --json --draw dot": "Give one of them",
     },
     "export": {
