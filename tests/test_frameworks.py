@@ -170,7 +170,7 @@ def inputs(batch):
     return {"input_ids": tokens, "labels": tokens}
 
 def hugging_face():
-    dataset = BlendDataset(finite, stop=8, transform=inputs)
+    dataset = BlendDataset(finite, stop=8, tensors=inputs)
     model = GPT2LMHeadModel(GPT2Config(vocab_size=30000, n_positions=8, n_embd=8, n_layer=1, n_head=1))
     size = {"max_steps": 2, "per_device_train_batch_size": 4, "use_cpu": True, "report_to": []}
     Trainer(model, TrainingArguments("out", **size), train_dataset=dataset).train()

@@ -38,7 +38,7 @@ from blender.global_batches.stored_rows import is_packed_rows, packed_rows
 from blender.global_batches.training_run import OLDEST
 from blender.spec.whole_number import whole_number
 from blender.trainer.launch import launched_rank
-from blender.trainer.step_dataset import StepDataset
+from blender.trainer.step_dataset import StepDataset, require_keywords
 from blender.trainer.torch import FIELDS
 
 
@@ -65,7 +65,7 @@ def _numbers(step: GlobalBatchSlice) -> dict[str, int]:
 
 
 class BatchDataset(StepDataset[int]):
-    """Every step of a namespace from batch `offset` on, up to `stop` or to the end of data, by `transform`.
+    """Every step of a namespace from batch `offset` on, up to `stop` or to the end of data, by `tensors`.
 
     With a `run` it holds the batches to which that run may go back (`TrainingRun`); a new one begins at
     `offset`, which may be "oldest", the oldest batch that is kept; `every` says how many steps are between
@@ -85,8 +85,10 @@ class BatchDataset(StepDataset[int]):
         run: str | None = None,
         every: int | None = None,
         keep: int = 2,
-        transform: Callable[[Any], Any] = step_tensors,
+        tensors: Callable[[Any], Any] = step_tensors,
+        **others: Any,
     ) -> None:
+        require_keywords(others, "BatchDataset")
         launch = None
         if rank is None:
             launch = launched_rank()
@@ -111,7 +113,7 @@ class BatchDataset(StepDataset[int]):
             rank,
             offset=steps.offset(first),
             stop=None if last is None else steps.offset(last),
-            transform=transform,
+            tensors=tensors,
             launch=launch,
         )
         self.reader = reader

@@ -34,12 +34,15 @@ if TYPE_CHECKING:
     from blender.loading.graph import DGraph as DGraph
     from blender.loading.image_graph import ImageGraph as ImageGraph
     from blender.loading.image_input import ImageInput as ImageInput
+    from blender.loading.pictures.rules import PictureRules as PictureRules
+    from blender.loading.pictures.transforms import PictureTransform as PictureTransform
     from blender.loading.plan import Plan as Plan
     from blender.loading.planner import Planner as Planner
     from blender.loading.planner import open_planner as open_planner
     from blender.loading.spec import LoadingSpec as LoadingSpec
     from blender.loading.step import LoadedStep as LoadedStep
     from blender.loading.torch import LoadingDataset as LoadingDataset
+    from blender.loading.torch import pixels as pixels
     from blender.loading.torch import require_same_plan as require_same_plan
     from blender.loading.tree import ClientPlaceTree as ClientPlaceTree
     from blender.spec.mesh import Mesh as Mesh
@@ -70,6 +73,9 @@ else:
             "planned_step": "blender.loading.durable",
             "planned_tensors": "blender.loading.durable_torch",
             "LoadingDataset": "blender.loading.torch",
+            "pixels": "blender.loading.torch",
             "require_same_plan": "blender.loading.torch",
+            "PictureRules": "blender.loading.pictures.rules",
+            "PictureTransform": "blender.loading.pictures.transforms",
         },
     )

@@ -1,7 +1,7 @@
 """Stored planned steps as PyTorch tensors.
 
 reader = BatchReader("s3://bucket/run7", spec.mesh)
-for step in BlendLoader(BatchDataset(reader, transform=planned_tensors)):
+for step in BlendLoader(BatchDataset(reader, tensors=planned_tensors)):
     for microbatch in step["microbatches"]: ...             # as `LoadingDataset` gives them
 """
 
@@ -15,7 +15,7 @@ from blender.loading.torch import step_tensors
 
 
 def planned_tensors(step: GlobalBatchSlice) -> dict[str, Any]:
-    """The microbatches of a step that a `PlannedProduction` stored: the `transform` of a `BatchDataset`.
+    """The microbatches of a step that a `PlannedProduction` stored: the `tensors` of a `BatchDataset`.
 
     With its `substep`, where a batch is several steps of the mesh.
     """

@@ -18,7 +18,13 @@ from blender.arrays import as_numpy
 from blender.batch import Batch, Block
 from blender.chunks import Chunk, is_cut
 from blender.errors import BlenderFailure
-from blender.loading.pictures.loaded import LoadedPictures, loaded_pictures, placeholders
+from blender.loading.pictures.delivered import DELIVERED
+from blender.loading.pictures.loaded import (
+    LoadedPictures,
+    ReplacedPicture,
+    loaded_pictures,
+    placeholders,
+)
 
 MICROBATCH = "microbatch"  # column, int32: the microbatch of each row, ascending
 PLAN = "plan"  # column, uint64: the hash of the plan
@@ -69,6 +75,16 @@ class LoadedStep:
         of both. Empty for a spec without pictures.
         """
         return tuple(placeholders(microbatch.arrow) for microbatch in self.microbatches)
+
+    @property
+    def has_pictures(self) -> bool:
+        """Whether the spec reads pictures."""
+        return DELIVERED in self.arrow.schema.names
+
+    @property
+    def replaced_pictures(self) -> tuple[ReplacedPicture, ...]:
+        """The pictures of this rank that became gray, with the reason of each."""
+        return tuple(picture for pictures in self.images for picture in pictures.replacements)
 
     @property
     def has_tokens(self) -> bool:

@@ -19,9 +19,10 @@ import torch
 
 from blender.errors import InvalidRequest, PlanChanged
 from blender.loading.handle import LoadingHandle
+from blender.loading.pictures.loaded import LoadedPictures
 from blender.loading.step import LoadedStep
 from blender.trainer.launch import launched_rank
-from blender.trainer.step_dataset import StepDataset
+from blender.trainer.step_dataset import StepDataset, require_keywords
 from blender.trainer.torch import FIELDS
 
 NEED_TOKENS = ("tokens", "targets")
@@ -31,14 +32,43 @@ def step_tensors(step: LoadedStep, fields: Sequence[str] = FIELDS) -> dict[str, 
     """The arrays of each microbatch as tensors over the same memory, and the step's `offset` and `plan`.
 
     `require_same_plan` compares the plans of all ranks. A pipeline stage between the first and the last gets
-    neither tokens nor targets. Do not write into them.
+    neither tokens nor targets. With pictures there is a list `images`, a dictionary for each microbatch of
+    the encoder, and a microbatch has `placeholders` and `image_mask`. Do not write into them.
     """
     kept = [name for name in fields if step.has_tokens or name not in NEED_TOKENS]
     microbatches = [
         {name: torch.from_dlpack(getattr(microbatch, name)) for name in kept}
         for microbatch in step.microbatches
     ]
-    return {"offset": step.offset, "plan": step.plan, "microbatches": microbatches}
+    tensors = {"offset": step.offset, "plan": step.plan, "microbatches": microbatches}
+    if not step.has_pictures:
+        return tensors
+    for microbatch, rows, places in zip(microbatches, step.microbatches, step.placeholders, strict=True):
+        microbatch["placeholders"] = {name: torch.from_dlpack(array) for name, array in places.items()}
+        if step.has_tokens:
+            microbatch["image_mask"] = torch.from_dlpack(rows.image_mask)
+    return tensors | {"images": [_picture_tensors(pictures) for pictures in step.images]}
+
+
+def pixels(images: Mapping[str, Any], dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """The patches of a microbatch as normalized colors, on their device; shape [n, patch * patch * 3].
+
+    Patches come as bytes, so that a fourth of the memory goes to the device.
+    """
+    patches = images["patches"]
+    colors = patches.to(dtype).reshape(len(patches), patches.shape[1] // 3, 3) / 255
+    mean, std = (images[name].to(dtype) for name in ("mean", "std"))
+    return ((colors - mean) / std).reshape(patches.shape)
+
+
+def _picture_tensors(pictures: LoadedPictures) -> dict[str, torch.Tensor]:
+    names = ("patches", "grid", "cu_patches", "node")
+    return {
+        **{name: torch.from_dlpack(getattr(pictures, name)) for name in names},
+        **{f"to_{name}": torch.from_dlpack(numbers) for name, numbers in pictures.to.items()},
+        "mean": torch.tensor(pictures.facts.mean),
+        "std": torch.tensor(pictures.facts.std),
+    }
 
 
 def require_same_plan(step: Mapping[str, Any]) -> None:
@@ -69,7 +99,7 @@ def _step_and_plan(numbers: torch.Tensor) -> tuple[int, int]:
 
 
 class LoadingDataset(StepDataset[int]):
-    """Every planned step from `offset` on, up to `stop` or to the end of data, through `transform`.
+    """Every planned step from `offset` on, up to `stop` or to the end of data, through `tensors`.
 
     `rank` defaults to the rank in `torch.distributed`, else the launcher's; the number of ranks must equal
     the mesh's. `BlendDataset` has the same state: either loads the other's, on any mesh.
@@ -82,8 +112,10 @@ class LoadingDataset(StepDataset[int]):
         offset: int = 0,
         stop: int | None = None,
         rank: int | None = None,
-        transform: Callable[[Any], Any] = step_tensors,
+        tensors: Callable[[Any], Any] = step_tensors,
+        **others: Any,
     ) -> None:
+        require_keywords(others, "LoadingDataset")
         launch = None
         if rank is None:
             launch = launched_rank()
@@ -94,7 +126,7 @@ class LoadingDataset(StepDataset[int]):
                     f"{loading.mesh.ranks}. Start as many, give `rank`, or make a spec with the run's mesh."
                 )
         loading.mesh.coordinate(rank)  # refuses a rank that the mesh lacks
-        super().__init__(loading, rank, offset=offset, stop=stop, transform=transform, launch=launch)
+        super().__init__(loading, rank, offset=offset, stop=stop, tensors=tensors, launch=launch)
         self.loading = loading
 
     @property

@@ -31,8 +31,20 @@ from blender.trainer.step_source import Share, StepSource
 from blender.trainer.worker_loops import LARGEST_WORKERS, NEVER, StepsOfWorkers, WorkerLoops
 
 
+def require_keywords(others: Mapping[str, Any], dataset: str) -> None:
+    """Raise InvalidRequest for the earlier name of `tensors`, and TypeError for any other keyword."""
+    if "transform" in others:
+        raise InvalidRequest(
+            f"`{dataset}` takes `tensors`, which an earlier version called `transform`: it makes the tensors "
+            "of a step. Rename the argument; transforms change samples, in a loading spec or in front of "
+            "durable batches."
+        )
+    if others:
+        raise TypeError(f"{dataset}() got an unexpected keyword argument {next(iter(others))!r}")
+
+
 class StepDataset(IterableDataset[Any], Generic[Share]):
-    """Every step of a source from `offset` on, up to `stop` or to the end of data, through `transform`.
+    """Every step of a source from `offset` on, up to `stop` or to the end of data, through `tensors`.
 
     Each item is made from this reader's `share` of a step; `launch` is the rank that the share was made
     for, if the caller gave none. A `DataLoader(dataset, batch_size=None, num_workers=m)` yields the steps
@@ -49,13 +61,13 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
         *,
         offset: int = 0,
         stop: int | None = None,
-        transform: Callable[[Any], Any],
+        tensors: Callable[[Any], Any],
         launch: LaunchedRank | None = None,
     ) -> None:
         self.source = source
         self.share = share
         self.stop = None if stop is None else whole_number(stop, "stop")
-        self.transform = transform
+        self.tensors = tensors
         self._first = self._offset = whole_number(offset, "offset")
         if self.stop is not None and self.stop < self._first:
             raise InvalidRequest(
@@ -156,7 +168,7 @@ class StepDataset(IterableDataset[Any], Generic[Share]):
             return
         steps = None if self.stop is None else self.stop - first
         for step in self.source.read(StepRange(first, steps, stride * self.source.stride), self.share):
-            yield self.source.offset_after(step), self.transform(step)
+            yield self.source.offset_after(step), self.tensors(step)
 
     def steps_dealt(self, first: int, stride: int, start: int) -> Iterator[tuple[int, Any]]:
         """As `steps_from`, in one of `stride` workers of a loop that begins at offset `start`."""

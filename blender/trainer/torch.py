@@ -11,7 +11,7 @@ on. So there is one sequence of steps, and its only state is the number of steps
 and workers can load that state, and so can an update of the blend made at that step or later.
 
 A thread is cheaper than workers: torch spends a millisecond on every batch that crosses processes. Use
-workers for a `transform` that needs more than one core.
+workers for `tensors` that need more than one core.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from blender.trainer.dataloader import require_direct_loop, with_plain_errors
 from blender.trainer.launch import launched_rank
 from blender.trainer.prefetch import Prefetcher
 from blender.trainer.reader import BlendHandle
-from blender.trainer.step_dataset import StepDataset
+from blender.trainer.step_dataset import StepDataset, require_keywords
 from blender.trainer.step_source import Step
 
 FIELDS = ("tokens", "targets", "position_ids", "cu_seqlens")
@@ -57,7 +57,7 @@ def block_diagonal(document_ids: torch.Tensor) -> torch.Tensor:
 
 
 class BlendDataset(StepDataset[RankSlice]):
-    """Every step of a blend from `offset` on, up to `stop` or to the end of data, through `transform`.
+    """Every step of a blend from `offset` on, up to `stop` or to the end of data, through `tensors`.
 
     `rank` and `ranks` default to the values of `torch.distributed`, else of the launcher (`launch`).
     The state is `{"blend": id, "offset": n}`, n being the step after the last one taken; an update of the
@@ -72,8 +72,10 @@ class BlendDataset(StepDataset[RankSlice]):
         stop: int | None = None,
         rank: int | None = None,
         ranks: int | None = None,
-        transform: Callable[[Any], Any] = tensors,
+        tensors: Callable[[Any], Any] = tensors,
+        **others: Any,
     ) -> None:
+        require_keywords(others, "BlendDataset")
         if (rank is None) != (ranks is None):
             raise InvalidRequest("`rank` and `ranks` belong together. Give both or neither.")
         launch = None
@@ -81,7 +83,7 @@ class BlendDataset(StepDataset[RankSlice]):
             launch = launched_rank()
             rank, ranks = launch
         share = RankSlice(rank, ranks)
-        super().__init__(blend, share, offset=offset, stop=stop, transform=transform, launch=launch)
+        super().__init__(blend, share, offset=offset, stop=stop, tensors=tensors, launch=launch)
         self.blend = blend
 
     @property

@@ -76,13 +76,13 @@ def opened(address, what, stop):
     """The dataset, its blend, and the mesh of the run."""
     if what == "planned":
         loading = LoadingClient(address).open()
-        transform = lambda step: step_tensors(step, FIELDS)  # noqa: E731
-        return LoadingDataset(loading, stop=stop, transform=transform), loading.blend, loading.mesh
+        microbatch_tensors = lambda step: step_tensors(step, FIELDS)  # noqa: E731
+        return LoadingDataset(loading, stop=stop, tensors=microbatch_tensors), loading.blend, loading.mesh
     blend = BlenderClient(address).open(what)
     dataset = BlendDataset(
         blend,
         stop=stop,
-        transform=lambda batch: {"offset": batch.offset, "microbatches": [tensors(batch, FIELDS)]},
+        tensors=lambda batch: {"offset": batch.offset, "microbatches": [tensors(batch, FIELDS)]},
     )
     return dataset, blend, Mesh(dp=dataset.ranks)
 

@@ -52,4 +52,4 @@ def _tensors(step: Squares) -> dict[str, Any]:
 
 def dataset(share: str = "even", **options: Any) -> StepDataset[str]:
     """A dataset of the squares."""
-    return StepDataset(SquareSource(), share, transform=_tensors, **options)
+    return StepDataset(SquareSource(), share, tensors=_tensors, **options)

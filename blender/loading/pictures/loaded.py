@@ -101,7 +101,7 @@ class LoadedPictures:
 
     def pixels(self) -> npt.NDArray[np.float32]:
         """The patches as normalized colors, (color / 255 - mean) / std; shape [n, patch * patch * 3]."""
-        colors = self.patches.reshape(len(self.patches), -1, 3) / np.float32(255)
+        colors = self.patches.reshape(len(self.patches), self.facts.patch**2, 3) / np.float32(255)
         mean = np.array(self.facts.mean, dtype=np.float32)
         std = np.array(self.facts.std, dtype=np.float32)
         centered_colors = ((colors - mean) / std).astype(np.float32, copy=False)

@@ -79,7 +79,7 @@ def test_tensors_share_the_memory_of_every_dtype(tmp_path: Path, dtype: str, sha
 
 
 def test_a_range_and_a_transform_are_those_of_any_dataset(uri: str, mesh: Mesh) -> None:
-    first = BatchDataset(BatchReader(uri, mesh), offset=2, stop=5, rank=0, transform=lambda step: step.offset)
+    first = BatchDataset(BatchReader(uri, mesh), offset=2, stop=5, rank=0, tensors=lambda step: step.offset)
     assert list(first) == [2, 3, 4]
     with pytest.raises(EndOfData):
         list(BatchDataset(BatchReader(uri, mesh), offset=10, stop=14, rank=0))

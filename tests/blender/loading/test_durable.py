@@ -88,7 +88,7 @@ def test_a_rank_gets_the_microbatches_of_its_plan(
     reader = BatchReader(str(tmp_path), mesh)
     loading = open_loading(spec, shared_lake)
     for rank in range(mesh.ranks):
-        stored = list(BatchDataset(reader, rank=rank, transform=planned_tensors))
+        stored = list(BatchDataset(reader, rank=rank, tensors=planned_tensors))
         expected = list(LoadingDataset(loading, rank=rank))
         assert len(stored) == len(expected) == len(list(reader.read(StepRange(), rank))) > 2
         for step, other in zip(stored, expected, strict=True):
@@ -114,13 +114,13 @@ def test_planned_batches_on_another_mesh_have_a_plan_a_batch(
     productions.append(PlannedProduction(blend, spec_of(blend, mesh=Mesh(dp=2), broadcast=())))
     Producer(tmp_path, productions[0], policy=Naive).run()
     narrow = BatchReader(str(tmp_path), Mesh(), accumulate=2)
-    steps = list(islice(BatchDataset(narrow, rank=0, transform=planned_tensors), 3))
+    steps = list(islice(BatchDataset(narrow, rank=0, tensors=planned_tensors), 3))
     assert [(step["offset"], step["substep"]) for step in steps] == [(0, 0), (0, 1), (1, 0)]
     assert steps[0]["plan"] == steps[1]["plan"] != steps[2]["plan"]
     wide = BatchReader(str(tmp_path), Mesh(dp=4), accept_batch_change=True)
     for rank in range(4):
         with pytest.raises(InvalidRequest, match="A step of this mesh is 2 batches, each with a plan"):
-            next(iter(BatchDataset(wide, rank=rank, transform=planned_tensors)))
+            next(iter(BatchDataset(wide, rank=rank, tensors=planned_tensors)))
 
 
 def test_a_transform_that_differs_each_time_is_kept(

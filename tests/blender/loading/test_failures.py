@@ -258,7 +258,7 @@ def test_a_run_goes_on_with_other_ranks_and_as_a_blend(shared_lake: Settings, bl
         spec = spec_of(blend, mesh=Mesh(dp=dp), microbatches=2)
         with_rows = open_loading(spec, shared_lake)
         datasets = [
-            LoadingDataset(with_rows, rank=rank, stop=stop, transform=lambda step: step) for rank in range(dp)
+            LoadingDataset(with_rows, rank=rank, stop=stop, tensors=lambda step: step) for rank in range(dp)
         ]
         for dataset in datasets:
             dataset.load_state_dict(state)
@@ -267,9 +267,7 @@ def test_a_run_goes_on_with_other_ranks_and_as_a_blend(shared_lake: Settings, bl
         assert states == [{"blend": blend, "offset": stop}] * dp
         state = states[0]
         with_rows.close()
-    plain = BlendDataset(
-        open_blend(blend, shared_lake), stop=20, rank=0, ranks=1, transform=lambda step: step
-    )
+    plain = BlendDataset(open_blend(blend, shared_lake), stop=20, rank=0, ranks=1, tensors=lambda step: step)
     plain.load_state_dict(state)
     read += [sorted(origins_of(batch.arrow)) for batch in plain]
     whole = open_blends(shared_lake).open(blend)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
+import re
 import sys
 from collections.abc import Sequence
 from io import BytesIO
@@ -12,12 +14,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 from PIL import Image
 
 from blender.arrays import as_numpy
 from blender.catalog.blends import open_blends
 from blender.errors import InvalidRequest
-from blender.loading.costs import Backbone
+from blender.loading.costs import Backbone, Encoder
 from blender.loading.embedded import open_loading
 from blender.loading.handle import LoadingHandle
 from blender.loading.image_input import ImageInput
@@ -28,12 +31,14 @@ from blender.loading.pictures.transforms import PictureTransform
 from blender.loading.planner import open_planner
 from blender.loading.spec import LoadingSpec
 from blender.loading.step import LoadedStep
+from blender.loading.torch import LoadingDataset, pixels, step_tensors
 from blender.records import Source
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
+from blender.trainer.torch import BlendLoader
 from factory.errors import ConfigurationError
-from factory.settings import Settings
-from tests.blender.lakes import PROSE, packed_rows, write_table
+from factory.settings import Settings, settings
+from tests.blender.lakes import PROSE, ROOT, packed_rows, write_table
 from tests.blender.picture_tables import (
     LENGTH,
     PICTURE_TOKEN,
@@ -54,11 +59,11 @@ ROW = 56  # tokens of a whole_rows row
 def shared_lake(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """A lake with 24 documents of pictures, and 32 rows of text."""
     home = tmp_path_factory.mktemp("lake")
-    settings = Settings(home=home, cache=home / "cache")
-    write_pictures(settings, DOCUMENTS)
+    lake = Settings(home=home, cache=home / "cache")
+    write_pictures(lake, DOCUMENTS)
     properties = {"factory.sequence-length": str(LENGTH)}
-    write_table(settings, PROSE, packed_rows("prose", 32), properties=properties)
-    return settings
+    write_table(lake, PROSE, packed_rows("prose", 32), properties=properties)
+    return lake
 
 
 @pytest.fixture(scope="module")
@@ -459,6 +464,108 @@ def test_a_loader_without_pillow_says_so_when_it_opens(
         open_loading(spec_of(blend), shared_lake)
     text = open_blends(shared_lake).create([Source(PROSE, 12)], seed=5).id
     assert steps_of(shared_lake, spec_of(text, images=None))
+
+
+VLM = {"strategy": "vlm", "encoder": Encoder(hidden=8, layers=2)}
+
+
+@pytest.mark.invariant(
+    "With planned pictures each picture of a step reaches one node of the encoder, and the map at the "
+    "encoder and the map at the rows name the same exchange."
+)
+@pytest.mark.parametrize("row_tokens", [None, ROW])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"mesh": Mesh(dp=2)},
+        {"mesh": Mesh(dp=2, tp=2)},
+        {"mesh": Mesh(dp=2, cp=2), "broadcast": ()},
+        {"mesh": Mesh(dp=2, pp=2)},
+        {"mesh": Mesh(dp=4), "encoder_level": "interleaved", "microbatches": 3},
+    ],
+)
+def test_both_maps_name_the_same_exchange(
+    open_handle: Any, shared_lake: Settings, blend: str, fields: dict[str, Any], row_tokens: int | None
+) -> None:
+    spec = spec_of(blend, row_tokens=row_tokens, **VLM, **fields)
+    plan = open_planner(spec, shared_lake).plan(1)
+    loading = open_handle(spec)
+    outputs: dict[tuple[int, int, int], tuple[int, ...]] = {}
+    inputs: dict[tuple[int, int, int], tuple[int, ...]] = {}
+    for consumer in plan.consumers:
+        (step,) = read(loading, consumer.rank, offset=1)
+        for bin, pictures in enumerate(step.images):
+            counts: dict[int, int] = {}
+            for index, node in enumerate(pictures.node.tolist()):
+                place = counts[node] = counts.get(node, -1) + 1
+                to = tuple(int(numbers[index]) for numbers in pictures.to.values())
+                assert outputs.setdefault((node, bin, place), to) == to
+                ordinal, number = (
+                    pictures._values.field(name)[index].as_py() for name in ("ordinal", "number")
+                )
+                first, stop = pictures.cu_patches[index : index + 2]
+                assert (pictures.patches[first:stop] == plain(DOCUMENTS[ordinal].pictures[number])).all()
+        if not step.has_tokens:
+            continue
+        for microbatch, places in enumerate(step.placeholders):
+            for row, position, tokens, node, bin, place in zip(*places.values(), strict=True):
+                to = (consumer.bucket, microbatch, int(row), int(position), int(tokens))
+                inputs[int(node), int(bin), int(place)] = to
+    assert outputs == inputs
+    assert len(outputs) == len(plan.images.images)
+    for node, bin in {place[:2] for place in outputs}:
+        assert len([1 for place in outputs if place[:2] == (node, bin)]) == len(
+            plan.images.of_node(node, bin)
+        )
+
+
+@pytest.mark.parametrize("row_tokens", [None, ROW])
+def test_tensors_of_a_step_have_its_pictures(
+    shared_lake: Settings, blend: str, row_tokens: int | None
+) -> None:
+    loading = open_loading(spec_of(blend, row_tokens=row_tokens), shared_lake)
+    (step,) = read(loading, 1)
+    (tensors,) = BlendLoader(LoadingDataset(loading, rank=1, stop=1))
+    for bin, pictures in enumerate(step.images):
+        images, microbatch = tensors["images"][bin], tensors["microbatches"][bin]
+        assert images["patches"].dtype == torch.uint8
+        assert np.allclose(pixels(images).numpy(), pictures.pixels(), atol=1e-6)
+        assert images["grid"].tolist() == pictures.grid.tolist()
+        assert images["to_position"].tolist() == pictures.to["position"].tolist()
+        assert microbatch["placeholders"]["tokens"].tolist() == step.placeholders[bin]["tokens"].tolist()
+        n_places = microbatch["placeholders"]["tokens"].sum() if row_tokens else len(pictures)
+        assert microbatch["image_mask"].sum() == n_places
+    loading.close()
+
+
+def test_pixels_of_no_picture_are_no_pixels(shared_lake: Settings) -> None:
+    text = Document([5, 6, 0])
+    write_pictures(shared_lake, [text] * 7 + [Document([PICTURE_TOKEN, 0], [draw(9, 9)])], "packed.few")
+    source = Source("packed.few", 8, columns=("tokens", "images"), shuffle="none")
+    few = open_blends(shared_lake).create([source], seed=5).id
+    sizes = [len(pictures) for step in steps_of(shared_lake, spec_of(few)) for pictures in step.images]
+    assert sorted(sizes) == [0, 0, 0, 1]
+    for step in steps_of(shared_lake, spec_of(few)):
+        for images in step_tensors(step)["images"]:
+            assert pixels(images).shape == images["patches"].shape
+
+
+def test_the_module_of_the_page_reads_pictures(
+    shared_lake: Settings, blend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = re.findall("```python\n(.*?)```", (ROOT / "docs/loading.md").read_text(), re.DOTALL)
+    (module,) = [block for block in blocks if "my_pictures" in block]
+    (tmp_path / "my_pictures.py").write_text(module)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("FACTORY_HOME", str(shared_lake.home))
+    settings.cache_clear()
+    try:
+        shapes = importlib.import_module("my_pictures").shapes(blend, rank=1, steps=2)
+    finally:
+        monkeypatch.undo()
+        settings.cache_clear()
+    assert len(shapes) == 4
+    assert {shape[1:] for shape in shapes} == {(14 * 14 * 3, 1, 512)}
 
 
 def test_an_unknown_transform_is_refused_when_the_loader_opens(shared_lake: Settings, blend: str) -> None:

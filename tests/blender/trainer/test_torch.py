@@ -132,7 +132,7 @@ def read(blend: BlendHandle, state: dict[str, Any], ranks: int, n: int) -> tuple
     shares, states = [], []
     for rank in range(ranks):
         dataset = BlendDataset(
-            blend, rank=rank, ranks=ranks, transform=partial(tensors, fields=("tokens", "source", "ordinal"))
+            blend, rank=rank, ranks=ranks, tensors=partial(tensors, fields=("tokens", "source", "ordinal"))
         )
         dataset.load_state_dict(state)
         loader = BlendLoader(dataset)
@@ -245,7 +245,7 @@ def test_a_trainer_does_not_notice_a_server_that_is_killed_and_comes_back(
         serving(shared_lake.home, port=port) as server,
         BlenderClient(server.address, prefetch_bytes=1) as client,
     ):
-        dataset = BlendDataset(client.open(blend.id), rank=1, ranks=2, stop=12, transform=tensors)
+        dataset = BlendDataset(client.open(blend.id), rank=1, ranks=2, stop=12, tensors=tensors)
         loader = BlendLoader(dataset, prefetch=1)
         items = iter(loader)
         found = [next(items)["tokens"]]
@@ -268,13 +268,20 @@ def test_the_end_of_data_comes_after_the_last_step(blend: BlendHandle) -> None:
     assert loader.state_dict()["offset"] == 50
 
 
+def test_the_earlier_name_of_tensors_is_refused_with_the_new_one(local: BlendHandle) -> None:
+    with pytest.raises(InvalidRequest, match="`BlendDataset` takes `tensors`"):
+        BlendDataset(local, rank=0, ranks=1, transform=tensors)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'tensor'"):
+        BlendDataset(local, rank=0, ranks=1, tensor=tensors)
+
+
 def test_a_transform_is_the_last_mile_and_its_error_the_trainer_s(local: BlendHandle) -> None:
     def last_mile(batch: Batch) -> tuple[torch.Tensor, list[int]]:
         if batch.offset == 5:
             raise ZeroDivisionError("step 5")
         return torch.from_dlpack(batch.tokens).long() + 1, batch.arrow.column("epoch").to_pylist()
 
-    loader = BlendLoader(BlendDataset(local, offset=3, stop=8, transform=last_mile), device="cpu")
+    loader = BlendLoader(BlendDataset(local, offset=3, stop=8, tensors=last_mile), device="cpu")
     items = iter(loader)
     tokens, epochs = next(items)
     assert tokens.tolist() == (next(local.fetch(3)).tokens + 1).tolist()
@@ -362,7 +369,7 @@ def test_a_dataloader_that_joins_steps_is_refused_in_one_sentence(
     served: BlendHandle, workers: int, options: dict[str, Any], transform: Any
 ) -> None:
     context = "fork" if workers else None
-    dataset = BlendDataset(served, stop=8, transform=transform)
+    dataset = BlendDataset(served, stop=8, tensors=transform)
     loader = DataLoader(dataset, num_workers=workers, multiprocessing_context=context, **options)
     with pytest.raises(JoinedSteps) as raised:
         next(iter(loader))
