@@ -29,11 +29,14 @@ from blender.spec.ranks import WHOLE_STEP, RankSlice
 from blender.spec.row_order import BlendOrder, Origins
 from blender.spec.source import PROVENANCE
 from blender.spec.step_range import StepRange
+from factory.lake.schemas.images import IMAGES
 
 Ints = npt.NDArray[np.int64]
 
 BLOCK_BYTES = 1 << 20  # fastest with Python gRPC; smaller messages cost more CPU per byte
 _PROBE_ROWS = 16  # read before a fetch to learn the bytes of a row
+_MOST_ROWS = 1 << 20  # of a block
+_MOST_ROWS_WITH_IMAGES = 16  # a row has up to many megabytes, and the row before it says nothing about that
 
 
 @dataclass(frozen=True)
@@ -182,6 +185,7 @@ class Blend:
         self, steps: StepRange, share: RankSlice, block_bytes: int, call: CallContext
     ) -> Iterator[StepBlock]:
         offset, stride = steps.offset, steps.stride
+        most_rows = _MOST_ROWS_WITH_IMAGES if IMAGES in self.schema.names else _MOST_ROWS
         last = MAX_OFFSET if self.steps is None else self.steps
         requested = max(offset, last) if steps.stop is None else steps.stop
         stop = min(requested, last)
@@ -191,7 +195,7 @@ class Blend:
                 row_bytes = _row_bytes(self.gather(self.order.row_numbers(offset, share)[:_PROBE_ROWS]))
         while offset < stop:
             width = len(share.rows_of(self.order.mixture.rows_per_step(offset)))
-            fitting = max(1, block_bytes // row_bytes)
+            fitting = max(1, min(most_rows, block_bytes // row_bytes))
             end = min(stop, self.order.mixture.piece_end(offset), self._available(offset, call))
             left = -(-(end - offset) // stride)
             end = offset + min(left, max(1, fitting // width)) * stride

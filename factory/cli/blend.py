@@ -38,12 +38,14 @@ def create(
     from blender.catalog.blends import open_blends
     from factory.cli.blend_file import WrittenBlend
     from factory.cli.blend_tables import show_blend
+    from factory.lake.tables import Lake
 
     blend_file = WrittenBlend.read(file)
-    blend = open_blends(root.lake_settings()).create(
-        blend_file.sources, blend_file.seed, blend_file.planned, pad=blend_file.pad
+    settings = root.lake_settings()
+    blend = open_blends(settings).create(
+        blend_file.sources_of(Lake(settings)), blend_file.seed, blend_file.planned, pad=blend_file.pad
     )
-    show_blend(root.lake_settings(), blend.id, _description)
+    show_blend(settings, blend.id, _description)
     print(blend.id, flush=True)
     _warn_of_undeclared(*blend_file.sources)
 

@@ -11,22 +11,27 @@
         - {offset: 0, proportions: {packed.web: 9, packed.code: 1}}
         - {offset: 20000, proportions: {packed.web: 6, packed.code: 4}}
 
-`pad: true` allows sources with different row lengths. The file has the fields of `blender.records.Source` and
+`pad: true` allows sources with different row lengths. A source without `columns` delivers `tokens`, and
+`images` if its table has pictures. The file has the fields of `blender.records.Source` and
 `blender.records.Schedule`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
-from blender.records import Schedule
+from blender.records import Schedule, Source
 from blender.spec.mixture import ScheduleKind
 from blender.spec.source import WellformedSource
 from factory.errors import ConfigurationError
 from factory.frozen_model import FrozenModel
+from factory.lake.names import TableName
+from factory.lake.packed_tables import delivered_columns
+from factory.lake.tables import Lake
 from factory.orchestration.declare.located_yaml import LocatedYaml
 
 
@@ -58,11 +63,28 @@ class WrittenBlend(FrozenModel):
     seed: int = 0
     schedule: WrittenSchedule | None = None
     pad: bool = False
+    _without_columns: frozenset[int] = PrivateAttr(frozenset())
+    """The numbers of the sources that name no columns."""
 
     @classmethod
     def read(cls, path: Path) -> WrittenBlend:
         """Read a blend file; raise ConfigurationError with a line for each wrong field."""
-        return LocatedYaml.read(path).build(cls)
+        yaml_file = LocatedYaml.read(path)
+        blend_file = yaml_file.build(cls)
+        sources = yaml_file.values["sources"]
+        blend_file._without_columns = frozenset(
+            number for number, source in enumerate(sources) if "columns" not in source
+        )
+        return blend_file
+
+    def sources_of(self, lake: Lake) -> tuple[Source, ...]:
+        """Return the sources, with the columns that their tables deliver where the file names none."""
+        return tuple(
+            replace(source, columns=delivered_columns(lake, TableName.parse(source.table)))
+            if number in self._without_columns
+            else source
+            for number, source in enumerate(self.sources)
+        )
 
     @property
     def planned(self) -> Schedule | None:

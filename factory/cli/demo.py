@@ -29,6 +29,7 @@ from factory.errors import ConfigurationError, NotFound
 from factory.explain.summary import PipelineSummary, summarize
 from factory.explain.trace import DocumentTrace, trace_documents
 from factory.lake import names
+from factory.lake.packed_tables import delivered_columns
 from factory.lake.tables import Lake
 from factory.orchestration.datasets.blend_asset import created
 from factory.orchestration.datasets.corpus import Corpus
@@ -109,8 +110,16 @@ def _fetch(
     settings: Settings, weights: Mapping[str, int], corpus: Corpus, steps: int, console: Console
 ) -> Fetched:
     """Define the blend, fetch its first steps, then a few of them again, also from a restarted server."""
+    lake, tables = Lake(settings), {names.packed(dataset): weight for dataset, weight in weights.items()}
     sources = [
-        Source(str(names.packed(of)), weight=n, oversample=True, shuffle="row") for of, n in weights.items()
+        Source(
+            str(table),
+            weight=weight,
+            oversample=True,
+            shuffle="row",
+            columns=delivered_columns(lake, table),
+        )
+        for table, weight in tables.items()
     ]
     offsets = sorted(random.Random(corpus.seed).sample(range(steps), min(CHECKED_OFFSETS, steps)))
     digests: dict[int, str] = {}

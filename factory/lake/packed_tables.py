@@ -1,15 +1,24 @@
-"""The packed table that somebody means who names another one."""
+"""The packed table that somebody means who names another one, and the columns that a blend of it delivers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from factory.lake.names import TableName
+from factory.lake.schemas.images import IMAGES
+from factory.lake.tables import Lake
 from factory.suggestions import nearest, quoted
 
 NAMESPACE = "packed"
 
 _MOST = 12  # tables in a sentence
+
+
+def delivered_columns(lake: Lake, table: TableName) -> tuple[str, ...]:
+    """Return the columns that a blend of a packed table delivers by default: tokens, and its pictures."""
+    if lake.exists(table) and IMAGES in lake.table(table).schema().column_names:
+        return ("tokens", IMAGES)
+    return ("tokens",)
 
 
 def unpacked_sentence(table: str, names: Sequence[TableName]) -> str:

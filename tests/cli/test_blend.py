@@ -16,6 +16,7 @@ from blender.trainer.local import LocalBlender
 from factory.cli import root
 from factory.settings import Settings
 from tests.blender.lakes import make_lake
+from tests.blender.picture_tables import documents, write_pictures
 from tests.terminal import in_columns
 
 WRITTEN = """\
@@ -116,3 +117,15 @@ def test_a_lake_that_cannot_be_written_is_one_sentence_with_its_folder(
             assert (refused.exit_code, refused.stdout) == (3, "")
             (sentence,) = refused.stderr.splitlines()
             assert sentence.startswith(f"The folder {folder} cannot be written ({reason.split(' (')[0]}). ")
+
+
+def test_a_source_with_pictures_delivers_them_unless_the_file_names_columns(
+    lake: Settings, tmp_path: Path
+) -> None:
+    write_pictures(lake, documents(4))
+    file = tmp_path / "pictures.yaml"
+    for columns, names in [("", ("tokens", "images")), (", columns: [tokens]", ("tokens",))]:
+        file.write_text(f"sources: [{{table: packed.pictures, weight: 1{columns}}}]\n")
+        name = create(str(file)).stdout.strip()
+        (source,) = open_blends(lake).open(name).config.sources
+        assert source.columns == names
