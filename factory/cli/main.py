@@ -198,6 +198,9 @@ def sample(
     cluster: Annotated[
         int | None, typer.Option(help="Only documents of this cluster (tables of clusters).")
     ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option(help="Also write the pictures of the rows into this folder.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show rows of a table; the same seed shows the same rows."""
@@ -215,6 +218,12 @@ def sample(
     state = named_state(lake, table)
     of_cell = ("cell", cell) if cell is not None else ("cluster", cluster) if cluster is not None else None
     rows = chosen(lake, state, n, seed, rejected_by, of_cell)
+    if pictures is not None:
+        from factory.counted import counted
+        from factory.explain.pictures import write_pictures
+
+        n_pictures = write_pictures(rows, pictures)
+        typer.echo(f"Wrote {counted(n_pictures, 'picture')} into {pictures}.", err=True)
     if as_json:
         show_sample_json(rows, console)
     elif page:

@@ -15,8 +15,10 @@ from rich.text import Text
 from factory.cli.error_boundary import raise_together
 from factory.cli.output import frame
 from factory.cli.undeclared import undeclared_tables
+from factory.explain.pictures import picture_phrase, without_bytes
 from factory.explain.tables import as_plain, published_tables
 from factory.lake.names import TableName
+from factory.lake.schemas.images import IMAGES
 from factory.lake.tables import Lake
 
 if TYPE_CHECKING:
@@ -64,10 +66,13 @@ def show_sample(rows: list[dict[str, Any]], table: TableName, console: Console) 
     """Print one frame per row, with the text or the first bytes last; mark texts that are cut."""
     if not rows:
         sys.stderr.write(f"{table} has no rows.\n")
-    for row in rows:
+    for row in map(without_bytes, rows):
         facts = Text()
         for name, value in row.items():
-            if name not in _HIDDEN and value is not None and value != []:
+            if name == IMAGES and isinstance(value, list):
+                for image in value:
+                    facts.append(f"{cut(picture_phrase(image), _LONGEST_FACT)}\n")
+            elif name not in _HIDDEN and value is not None and value != []:
                 facts.append(f"{name} ", "bold").append(f"{_short(value)}\n")
         for rule, phrase in (row.get("evidence") or {}).items():
             facts.append(f"{rule} ", "bold").append(f"{phrase}\n")
@@ -76,8 +81,9 @@ def show_sample(rows: list[dict[str, Any]], table: TableName, console: Console) 
 
 
 def show_sample_json(rows: Sequence[dict[str, Any]], console: Console) -> None:
-    """Print the rows as JSON, bytes as escaped text."""
-    console.print_json(json.dumps(rows, default=_json_value))
+    """Print the rows as JSON, bytes as escaped text, pictures without their bytes."""
+    plain_rows = [without_bytes(row) for row in rows]
+    console.print_json(json.dumps(plain_rows, default=_json_value))
 
 
 def _json_value(cell: object) -> str:

@@ -40,6 +40,7 @@ from factory.filters.text import Text
 from factory.lake.names import TableName
 from factory.lake.schemas.base import TableSchema
 from factory.lake.schemas.filters import FILTERED, signals_table
+from factory.lake.schemas.images import IMAGES, PLACEHOLDER
 from spark_udfs.filters import python_rules, verdicts
 from spark_udfs.filters import signals as udf
 
@@ -66,7 +67,8 @@ def measure(
 
     `documents` has `doc_id`, the columns that predicates name, `text` if a rule measures it, and optionally
     `partition` and, to exempt small files, `repository` and `path`. No other column is read. `tables` are the
-    rules' tables. Raises ConfigurationError for a table without the column of a predicate.
+    rules' tables. Of documents with a column `images`, text is measured without the placeholders of pictures.
+    Raises ConfigurationError for a table without the column of a predicate.
     """
     schema = signals_schema(rules).columns
     carried = {"doc_id": F.col("doc_id"), "partition": _partition(documents)}
@@ -84,7 +86,11 @@ def measure(
     of_bulk = [rule.name for rule in of_text if rule.of_bulk]
     if of_bulk and {"repository", "path"} <= set(documents.columns):
         carried |= {"repository": F.col("repository"), "path": F.col("path")}
-    inputs = documents.select("text", *(column.alias(name) for name, column in carried.items()))
+    # A placeholder stands for a picture, so no rule on texts sees one.
+    text = (
+        F.translate("text", PLACEHOLDER, "").alias("text") if IMAGES in documents.columns else F.col("text")
+    )
+    inputs = documents.select(text, *(column.alias(name) for name, column in carried.items()))
     function = partial(udf.measure, schema=schema, of_bulk=of_bulk, measurers=measurers)
     return inputs.mapInArrow(function, from_arrow_schema(schema))
 

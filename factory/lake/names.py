@@ -20,12 +20,14 @@ from factory.suggestions import unknown_name
 
 INGEST, FILTERS, CLUSTERS, DEDUP = "ingest", "filters", "clusters", "dedup"
 DEPSORT, MODELS, PACKING = "depsort", "models", "packing"
+IMAGES = "images"
 OWN = "own"  # the namespace of the tables that users declare, and the name in place of their stage
 
 STAGE_OF_NAMESPACE = {
     "raw": INGEST,
     "registered": INGEST,
     "facts": INGEST,
+    "images": IMAGES,
     OWN: OWN,
     "signals": FILTERS,
     "filtered": FILTERS,
@@ -182,6 +184,11 @@ def raw(dataset: str) -> TableName:
 def facts(dataset: str) -> TableName:
     """What others know about the documents of a dataset; variants share their dataset's table."""
     return TableName("facts", base(dataset))
+
+
+def images(dataset: str) -> TableName:
+    """The facts of the pictures of a dataset; variants share their dataset's table."""
+    return TableName("images", base(dataset))
 
 
 def rejected(dataset: str) -> TableName:

@@ -23,13 +23,25 @@ from spark_udfs.ingest.image_document import (
     image_documents,
     with_placeholders,
 )
+from spark_udfs.ingest.image_rows import image_rows
+from spark_udfs.ingest.image_shards import shard_rows
 from spark_udfs.ingest.place import size_of
 from spark_udfs.ingest.rows import BadRecord, Row, rejection
 
 
 def images_file(source: Input, options: ImageOptions) -> Iterator[Row]:
     """Yield the documents and rejected records of a file in the layout of `options`."""
-    yield from _captioned(source, options)
+    match options.layout:
+        case "captions":
+            yield from _captioned(source, options)
+        case "webdataset":
+            yield from shard_rows(source, options)
+        case "parquet":
+            yield from image_rows(source, options)
+        case "pages":
+            from spark_udfs.ingest.image_pages import page_rows  # needs an extra
+
+            yield from page_rows(source, options)
 
 
 def _captioned(source: Input, options: ImageOptions) -> Iterator[Row]:

@@ -10,9 +10,10 @@ file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -36,7 +37,16 @@ from spark_udfs.ingest.parquet_columns import (
 from spark_udfs.ingest.parquet_schema import refuse_deep_columns, refuse_deep_footer
 from spark_udfs.ingest.place import FilePart, size_of
 from spark_udfs.ingest.records import Fields, FirstRecords, record
-from spark_udfs.ingest.rows import BATCH_BYTES, BATCH_ROWS, SAMPLE_BYTES, BadRecord, Origin, Row, rejection
+from spark_udfs.ingest.rows import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    SAMPLE_BYTES,
+    BadRecord,
+    Origin,
+    Row,
+    picture_bytes,
+    rejection,
+)
 
 BUFFER_BYTES = 1 << 20  # of a column chunk held at a time
 # A batch copies a dictionary's value into each of its rows, however long the value is.
@@ -45,6 +55,7 @@ _ROW_BYTES = 16  # bytes that a row counts besides its text: millions of nulls t
 _MOST_KEY_BYTES = 256  # mean bytes of a column whose values may identify records
 _FEW_ROWS, _FEW_LETTERS = 8, 1_000  # of a wide column of text, which tell words from data in letters
 _OF_READING = {"vanished", "unreadable", "changed_while_read"}  # one part may find them alone
+RowsOf = Callable[[int, dict[str, Any]], Iterator[Row]]
 _UNREADABLE = (OSError, pa.ArrowException, ValueError)  # what pyarrow raises for damaged files
 
 
@@ -62,20 +73,12 @@ def parquet_file(source: Input, fields: Fields, *, registered: bool = False) -> 
                 state, location = source.place.state(source.name), source.place.location(source.name)
                 stamp = stamp_of(state.version) if local_path(location) is None else state.modified_ns
                 text_at = TextLocation(location, fields.text, -1, n_bytes, stamp)
-            try:
-                refuse_deep_footer(file)
-                try:
-                    parquet = open_parquet(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
-                    schema = parquet.schema_arrow
-                except _UNREADABLE as error:
-                    raise _broken(error) from None
-                refuse_deep_columns(schema)
-                columns = declared_columns(schema, fields)
-            except BadRecord as bad:
-                if bad.reason in _OF_READING or source.part is None or not source.part.begin:
-                    raise
-                return  # the first part finds the same in the footer or the schema, and records it
-            for row in _rows(source, fields, parquet, columns, n_bytes):
+
+            def rows_of(number: int, values: dict[str, Any]) -> Iterator[Row]:
+                yield _row(source.origin, fields, source.key, number, values)
+
+            columns_of = partial(declared_columns, fields=fields)
+            for row in rows_of_table(source, file, columns_of, rows_of):
                 if text_at is not None and "reason" not in row:
                     row["text_at"] = text_at._replace(row=row["row"])._asdict()
                 yield row
@@ -83,8 +86,32 @@ def parquet_file(source: Input, fields: Fields, *, registered: bool = False) -> 
         yield rejection(source.origin, source.fault_key, bad, n_bytes)
 
 
+def rows_of_table(
+    source: Input, file: BinaryIO, columns_of: Callable[[pa.Schema], list[PathColumn]], rows_of: RowsOf
+) -> Iterator[Row]:
+    """Yield the rows of an open file or of a part, as `rows_of` makes them of the number and values of each.
+
+    `columns_of` chooses columns, or raises BadRecord. Raises it as `_rows` does, and for a damaged footer.
+    """
+    n_bytes = size_of(file)
+    try:
+        refuse_deep_footer(file)
+        try:
+            parquet = open_parquet(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
+            schema = parquet.schema_arrow
+        except _UNREADABLE as error:
+            raise _broken(error) from None
+        refuse_deep_columns(schema)
+        columns = columns_of(schema)
+    except BadRecord as bad:
+        if bad.reason in _OF_READING or source.part is None or not source.part.begin:
+            raise
+        return  # the first part finds the same in the footer or the schema, and records it
+    yield from _rows(source, rows_of, parquet, columns, n_bytes)
+
+
 def _rows(
-    source: Input, fields: Fields, parquet: pq.ParquetFile, columns: Sequence[PathColumn], n_bytes: int
+    source: Input, rows_of: RowsOf, parquet: pq.ParquetFile, columns: Sequence[PathColumn], n_bytes: int
 ) -> Iterator[Row]:
     """Yield the rows of a file or of a part; raises BadRecord `bomb`, and `empty` for a file without row."""
     groups = [parquet.metadata.row_group(group) for group in range(parquet.num_row_groups)]
@@ -97,11 +124,11 @@ def _rows(
     for group, facts in enumerate(groups):
         following = first + max(0, facts.num_rows)
         if group in own:
-            for number, row in _row_group(source, fields, parquet, group, columns, first, allowance):
+            for number, row in _row_group(source, rows_of, parquet, group, columns, first, allowance):
                 if source.part is not None and number >= following:
                     yield _behind_last_row(source, row, first, number)
                     break
-                budget -= _ROW_BYTES + (row["n_bytes"] if "reason" not in row else 0)
+                budget -= _ROW_BYTES + (row["n_bytes"] if "reason" not in row else 0) + picture_bytes(row)
                 if budget < 0:
                     raise bomb(f"row {number}")
                 yield row
@@ -156,7 +183,7 @@ def _page(source: Input, names: list[str], group: int) -> str | None:
 
 def _row_group(
     source: Input,
-    fields: Fields,
+    rows_of: RowsOf,
     parquet: pq.ParquetFile,
     group: int,
     columns: Sequence[PathColumn],
@@ -182,7 +209,7 @@ def _row_group(
                 if next_row <= row:  # yielded before
                     continue
                 for values in _values(batch.slice(batch.num_rows - (next_row - row)), columns):
-                    yield row, _row(source.origin, fields, source.key, row, values)
+                    yield from ((row, made_row) for made_row in rows_of(row, values))
                     row += 1
             return
         except _UNREADABLE as error:

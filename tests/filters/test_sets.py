@@ -7,7 +7,7 @@ import pytest
 from factory.filters.limits import AtLeast
 from factory.filters.rounds import Round
 from factory.filters.rule import TextRule
-from factory.filters.sets import RULE_SETS, rules
+from factory.filters.sets import IMAGE_SETS, RULE_SETS, rules
 from factory.filters.table import rule_table
 from factory.filters.text import Text
 from tests.conftest import ROOT
@@ -68,4 +68,4 @@ def test_a_limit_replaces_that_of_one_rule_only() -> None:
 
 def test_the_documentation_holds_the_table_of_all_rules() -> None:
     assert rule_table() in (ROOT / "docs" / "filters.md").read_text(encoding="utf-8")
-    assert rule_table().count("\n") == 2 + len(rules(list(RULE_SETS)))
+    assert rule_table().count("\n") == 2 + len(rules([*RULE_SETS, *IMAGE_SETS]))

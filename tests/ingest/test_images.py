@@ -31,7 +31,7 @@ def rows_of(folder: Path, options: ImageOptions | None = None, **files: bytes) -
 
 
 def reasons(rows: Rows) -> dict[str, str]:
-    return {row["key"]: row["reason"] for row in rows if row["reason"] is not None}
+    return {row["key"]: row["reason"] for row in rows if row.get("reason") is not None}
 
 
 def test_a_picture_and_the_caption_beside_it_are_a_document(tmp_path: Path) -> None:

@@ -69,6 +69,11 @@ class Guess:
         """Whether its reader makes texts of web pages, which needs an extra."""
         return self.format in READERS and READERS[self.format].of_pages
 
+    @property
+    def of_images(self) -> bool:
+        """Whether its documents have pictures."""
+        return self.format in READERS and READERS[self.format].of_images
+
 
 def guess(path: Path | Place) -> list[Guess]:
     """Return a guess for each dataset in a folder.

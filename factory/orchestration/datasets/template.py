@@ -26,6 +26,12 @@ _HEAD = """\
 datasets:
 """
 
+_BLEND_OF_PICTURES = """
+# A row of pictures is one document, so rows differ in length.
+blend:
+  pad: true
+"""
+
 _TAIL = """\
 # Each kind is deduplicated together, from this similarity on:
 # groups:
@@ -45,7 +51,10 @@ def template(guesses: Sequence[Guess], file: str) -> str:
     """Return the text of a datasets file; `file` is its name in the commands that its head shows."""
     entries = "\n".join("".join(f"{line}\n" for line in _entry(guess)) for guess in guesses)
     weights = ", ".join(f"{scalar(guess.name)}: 1" for guess in guesses)
-    return _HEAD.format(file=file) + entries + "\n" + _TAIL.format(kind=guesses[0].kind, weights=weights)
+    tail = _TAIL.format(kind=guesses[0].kind, weights=weights)
+    if any(guess.of_images for guess in guesses):
+        tail += _BLEND_OF_PICTURES
+    return _HEAD.format(file=file) + entries + "\n" + tail
 
 
 def _entry(guess: Guess) -> Iterator[str]:

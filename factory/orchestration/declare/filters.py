@@ -68,11 +68,17 @@ class DatasetFilters(FilterFields):
         values = dict(values)
         if "rounds" not in values:
             # Report a wrong kind itself, not the limits that then lack a rule.
-            values.setdefault("rules", RULES.get(str(values.get("kind")), [*chain(*RULES.values())]))
+            values.setdefault("rules", _default_rules(values))
         variants = values.get("variants")
         if isinstance(variants, Mapping):
             values["variants"] = {name: _over(values, variant) for name, variant in variants.items()}
         return values
+
+
+def _default_rules(values: Mapping[str, Any]) -> list[str]:
+    if values.get("format") == "images":
+        return ["images"]  # captions are shorter than the texts that other rules want
+    return RULES.get(str(values.get("kind")), [*chain(*RULES.values())])
 
 
 class RoundStep:

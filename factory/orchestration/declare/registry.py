@@ -7,6 +7,7 @@ from factory.orchestration.declare.clusters import BalanceStep, ClusterStep, Dis
 from factory.orchestration.declare.dedup import DedupPart
 from factory.orchestration.declare.depsort import DepsortPart
 from factory.orchestration.declare.filters import FiltersPart
+from factory.orchestration.declare.images import ImagesPart
 from factory.orchestration.declare.ingest import Ingest
 from factory.orchestration.declare.ingest_facts import FactsPart
 from factory.orchestration.declare.ingest_partitions import PartitionsPart
@@ -19,6 +20,7 @@ PARTS: list[Part] = [
     Ingest(),
     PartitionsPart(),
     FactsPart(),
+    ImagesPart(),
     ModelsPart(),
     FiltersPart([ClusterStep(), BalanceStep()]),
     DedupPart(),

@@ -20,12 +20,22 @@ import pyarrow as pa
 from factory.errors import ConfigurationError
 from factory.lake.names import TableName
 from factory.lake.schemas.base import TableSchema
-from factory.orchestration.table.charts import clusters, dedup, depsort, filters, ingest, models, packing
+from factory.orchestration.table.charts import (
+    clusters,
+    dedup,
+    depsort,
+    filters,
+    images,
+    ingest,
+    models,
+    packing,
+)
 from factory.orchestration.table.charts.counting import Chart, by_partition, quantiles
 from factory.orchestration.table.charts.totals import Figures, no_figures
 
 STAGES = {
     "ingest": ingest,
+    "images": images,
     "filters": filters,
     "clusters": clusters,
     "dedup": dedup,
