@@ -81,6 +81,14 @@ def bounds(
     return {"step": largest, "microbatch": microbatch, "pipeline": pipeline / total}
 
 
+def bounds_of_groups(costs: Costs, ranks: int, cp: int, bins: int, stages: int) -> dict[Barrier, float]:
+    """The least time at each barrier if a row may be cut for up to `cp` ranks, relative to equal bins."""
+    total = total_cost(costs)
+    largest = max(1.0, float(costs.max()) / cp * ranks / total) if total else 1.0
+    alone = bins / (bins + stages - 1)  # a stage that never waits
+    return {"step": largest, "microbatch": largest, "pipeline": largest * alone}
+
+
 def _least_of_pipeline(costs: Costs, buckets: int, bins: int, *, equal_counts: bool, stages: int) -> float:
     """The least time of the slowest bucket in a pipeline, in the unit in which equal bins take all costs.
 

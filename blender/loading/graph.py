@@ -41,8 +41,8 @@ from blender.loading.placement import (
     as_given,
     sums_as_given,
 )
-from blender.loading.plan import Plan
-from blender.loading.tree import LEVELS, Broadcast, ClientPlaceTree, Level
+from blender.loading.plan import Plan, RankGroups
+from blender.loading.tree import LEVELS, Broadcast, ClientPlaceTree, Consumer, Level
 from blender.records import Schedule
 from blender.spec.whole_number import whole_number
 
@@ -84,6 +84,7 @@ class DGraph:
         self.bin: Ints = np.zeros(len(self), dtype=np.int64)
         self.others: list[DGraph] = []
         """Joined graphs of other rows of the step."""
+        self.groups: RankGroups | None = None
         self.pictures: PicturePlaces | None = None
         """The joined graph of the rows' pictures."""
         self._broadcasts: list[Broadcast] = []
@@ -100,7 +101,7 @@ class DGraph:
     @property
     def buckets(self) -> int:
         """The number of buckets."""
-        return len(self.tree.nodes(self.axis))
+        return len(self.tree.nodes(self.axis)) if self.groups is None else len(self.groups.widths)
 
     def mix(self, schedule: Schedule | None) -> None:
         """Sample rows by the blend's mixture, None, or by a schedule that the blend follows.
@@ -241,10 +242,11 @@ class DGraph:
             costs,
             self.buckets,
             self.bins,
-            self.tree.consumers(self.axis, self._broadcasts),
+            self._readers(),
             self.stages,
             self.barrier,
             images=images,
+            groups=self.groups,
             equal_counts=all(graph._equal_counts for graph in graphs),
         )
 
@@ -321,6 +323,9 @@ class DGraph:
     @property
     def _is_placed(self) -> bool:
         return "balanced" in self.states or "filled" in self.states
+
+    def _readers(self) -> tuple[Consumer, ...]:
+        return self.tree.consumers(self.axis, self._broadcasts)
 
     def _chosen(self, names: Sequence[str]) -> dict[str, Costs]:
         return self.step.choose(names)

@@ -19,13 +19,34 @@ from blender.errors import InvalidRequest
 from blender.loading.bin_order import Barrier
 from blender.loading.columns import StepColumns
 from blender.loading.costs import Costs, sums
-from blender.loading.figures import StepTimes, bounds, spreads, times
+from blender.loading.figures import StepTimes, bounds, bounds_of_groups, spreads, times
 from blender.loading.image_plan import ImagePlan
 from blender.loading.placement import sums_as_given
 from blender.loading.tree import Consumer
 from blender.spec.whole_number import whole_number
 
 Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RankGroups:
+    """The context parallel ranks of each bucket, where a plan groups them by the lengths of its rows."""
+
+    widths: tuple[int, ...]
+    """Ranks of each bucket; the groups stand side by side in the order of the level CP."""
+    cp: int
+    """Context parallel ranks of the mesh, which cut every row without groups."""
+
+    def per_rank(self, loads: Costs, *, repeat: bool = True) -> Costs:
+        """An equal part of the loads of buckets for each of their ranks; shape [ranks or buckets, bins]."""
+        widths = np.array(self.widths, dtype=np.uint64)
+        parts = -(-loads.astype(np.int64) // widths.astype(np.int64)[:, None])
+        return np.repeat(parts, self.widths, axis=0).astype(np.uint64) if repeat else parts.astype(np.uint64)
+
+    def as_given(self, costs: Costs, bins: int) -> Costs:
+        """The loads of ranks if all rows were cut for all context parallel ranks of a node."""
+        loads = sums_as_given(costs, sum(self.widths) // self.cp, bins)
+        return np.repeat(-(-loads.astype(np.int64) // self.cp), self.cp, axis=0).astype(np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +68,8 @@ class Plan:
     equal_counts: bool = field(default=True, kw_only=True)
     images: ImagePlan | None = field(default=None, kw_only=True)
     """Who encodes the pictures of the step; None where they go with their rows."""
+    groups: RankGroups | None = field(default=None, kw_only=True)
+    """Ranks of each bucket of a plan whose readers change by step; None where all have the same."""
 
     def __post_init__(self) -> None:
         self._require_whole_numbers("costs", np.uint64)
@@ -131,16 +154,25 @@ class Plan:
         return sums(values, self._place, self.buckets * self.bins).reshape(self.buckets, self.bins)
 
     @cached_property
+    def rank_loads(self) -> Costs:
+        """The cost of each microbatch to one rank: its part of the bucket's, with groups of ranks."""
+        return self.loads if self.groups is None else self.groups.per_rank(self.loads)
+
+    @cached_property
     def as_given(self) -> Costs:
         """The cost of each microbatch if every bucket took its share of the rows in the blend's order."""
+        if self.groups is not None:
+            return self.groups.as_given(self.costs, self.bins)
         return sums_as_given(self.costs, self.buckets, self.bins)
 
     @cached_property
     def figures(self) -> Mapping[Barrier, StepTimes]:
         """The time of the step at each barrier relative to equal microbatches."""
-        before, after = times(self.as_given, self.stages), times(self.loads, self.stages)
-        least = bounds(
-            self.costs, self.buckets, self.bins, equal_counts=self.equal_counts, stages=self.stages
+        before, after = times(self.as_given, self.stages), times(self.rank_loads, self.stages)
+        least = (
+            bounds(self.costs, self.buckets, self.bins, equal_counts=self.equal_counts, stages=self.stages)
+            if self.groups is None
+            else bounds_of_groups(self.costs, sum(self.groups.widths), self.groups.cp, self.bins, self.stages)
         )
         return {barrier: StepTimes(before[barrier], after[barrier], least[barrier]) for barrier in before}
 
@@ -156,7 +188,9 @@ class Plan:
     @property
     def spreads(self) -> dict[str, dict[Barrier, float]]:
         """The largest load over the smallest at each barrier, of the `backbone` and of the `encoder`."""
-        modules = {"backbone": self.loads} | ({} if self.images is None else {"encoder": self.images.loads})
+        modules = {"backbone": self.rank_loads} | (
+            {} if self.images is None else {"encoder": self.images.loads}
+        )
         return {module: spreads(loads) for module, loads in modules.items()}
 
     def bytes_of(self, consumer: Consumer) -> int:

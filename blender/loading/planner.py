@@ -101,7 +101,8 @@ class Planner:
                 "the step that it is given."
             )
         buckets = {level: len(self.tree.nodes(level)) for level in LEVELS}
-        if plan.buckets not in buckets.values() or plan.bins != spec.microbatches:
+        has_groups = plan.groups is not None and sum(plan.groups.widths) == buckets["CP"]
+        if not (has_groups or plan.buckets in buckets.values()) or plan.bins != spec.microbatches:
             nodes = ", ".join(f"{number:,} at level {level}" for level, number in buckets.items())
             raise InvalidRequest(
                 f"{author} made {plan.buckets:,} buckets of {plan.bins:,} microbatches, and mesh {spec.mesh} "
@@ -126,13 +127,14 @@ class Planner:
                 "`equal_counts=False`."
             )
         if spec.limit is not None:
-            most = int(plan.sums_of(step.facts["n_tokens"]).max())
+            of_buckets = plan.sums_of(step.facts["n_tokens"])
+            most = int((of_buckets if plan.groups is None else plan.groups.per_rank(of_buckets)).max())
             if most > spec.limit:
                 raise InvalidRequest(
                     f"{author} put {most:,} tokens of step {step.offset:,} in a microbatch, which may hold "
                     f"{spec.limit:,}. Balance with `memory=tokens` and `**spec.balancing`, or raise `limit`."
                 )
-        if not counts.min():
+        if not counts.min() and plan.groups is None:
             raise InvalidRequest(
                 f"{author} left a microbatch of step {step.offset:,} without rows: it has {len(step):,} for "
                 f"{len(counts):,} microbatches. Use fewer, or a smaller mesh: ranks would read different "

@@ -30,6 +30,11 @@ class RunPlanner:
         self._lock = threading.Lock()
         self.first = self._repeatable(0)
         """The plan of step 0."""
+        if self.first.groups is not None:
+            raise InvalidStrategy(
+                f"Strategy `{planner.spec.strategy}` groups ranks anew at every step, and loaders deliver to "
+                "the same readers at every step. Take its plans from `open_planner`, or use `llm`."
+            )
 
     def plan(self, offset: int) -> Plan:
         """The plan of a step.

@@ -4,7 +4,8 @@
     strategy("my_loading:by_pages")             # a function of a module of yours
 
 `llm` and `vlm` are from MegaScale-Data, Figure 9: `vlm` is `llm` with a second graph, over the pictures of
-its rows. `plain` gives each rank its rows in the blend's order.
+its rows. `dynamic_cp` cuts rows for as many ranks as their lengths need. `plain` gives each rank its rows in
+the blend's order.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from blender.loading.graph import DGraph
 from blender.loading.image_graph import ImageGraph
 from blender.loading.own_trees import encoder_tree
 from blender.loading.plan import Plan
+from blender.loading.rank_groups import WidthGraph
 from blender.loading.spec import LoadingSpec
 from blender.loading.tree import ClientPlaceTree
 from blender.named_function import named_function
@@ -52,6 +54,17 @@ def vlm_balance(step: StepColumns, tree: ClientPlaceTree, spec: LoadingSpec) -> 
     return graph.plan()
 
 
+def dynamic_cp(step: StepColumns, tree: ClientPlaceTree, spec: LoadingSpec) -> Plan:
+    """Rows on as many neighboring context parallel ranks as their lengths need, by groups of each step."""
+    graph = WidthGraph.of(step, tree, ("n_tokens", "squared_lengths"))
+    graph.mix(None)
+    graph.distribute("CP")
+    graph.cost(spec.model, memory=tokens)
+    graph.balance("greedybinpacking", level="both", **spec.balancing)
+    graph.broadcast_at(*spec.broadcast)
+    return graph.plan()
+
+
 def plain(step: StepColumns, tree: ClientPlaceTree, spec: LoadingSpec) -> Plan:
     """Rows in the blend's order, as a loader without a plan gives them."""
     graph = DGraph.of(step, tree, ("n_tokens", "squared_lengths"))
@@ -62,7 +75,12 @@ def plain(step: StepColumns, tree: ClientPlaceTree, spec: LoadingSpec) -> Plan:
     return graph.plan()
 
 
-_STRATEGIES: dict[str, Strategy] = {"llm": llm_balance, "vlm": vlm_balance, "plain": plain}
+_STRATEGIES: dict[str, Strategy] = {
+    "llm": llm_balance,
+    "vlm": vlm_balance,
+    "dynamic_cp": dynamic_cp,
+    "plain": plain,
+}
 
 
 def strategy(name: str) -> Strategy:

@@ -200,7 +200,7 @@ def test_strategies_conserve_rows_and_are_found_by_name() -> None:
         plan = strategies.strategy(name)(step, ClientPlaceTree(spec.mesh), spec)
         conserved(plan)
         assert [consumer.rank for consumer in plan.consumers] == [0, 2, 4, 6]
-    with pytest.raises(InvalidRequest, match=r"There is no strategy `vllm`. Use `llm`, `vlm`, `plain`"):
+    with pytest.raises(InvalidRequest, match=r"There is no strategy `vllm`. Use `llm`, `vlm`, `dynamic"):
         strategies.strategy("vllm")
     with pytest.raises(InvalidRequest, match=r"cannot be imported"):
         strategies.strategy("tests.blender.loading.nowhere:plan")
