@@ -116,7 +116,7 @@ class Loader(Generic[Encoded]):
             source_loaders,
             encode,
             spec.chunking,
-            assembly=Assembly(spec),
+            assembly=Assembly(blend, spec),
             places=places,
             prepare=by_constructor,
             program=spec.constructor_do_plan,

@@ -71,7 +71,7 @@ class Preparer:
                 file = content.as_buffer()
                 pixels = pixels_of(file, target, rules.background, rules.most_pixels)
             except PictureProblem as error:
-                problem, document = str(error), self._document(picture)
+                problem, document = str(error), document_of(self._blend, picture.source, picture.ordinal)
                 pixels = self._replacement(step, picture, problem, document, size)
             else:
                 place = (self._blend.config.seed, step.offset, picture.row, picture.number)
@@ -109,16 +109,17 @@ class Preparer:
             _LOG.warning("%s, so step %d has a gray one.", fact, step.offset)
         return np.full((size[1], size[0], 3), _GRAY, dtype=np.uint8)
 
-    def _document(self, picture: _Picture) -> str:
-        """The id of the document of a picture, read for a message alone."""
-        segments = self._blend.sources[picture.source].segments(np.array([picture.ordinal]))[0]
-        return segments[0].doc_id if segments else "without an id"
-
     @staticmethod
     def _named(step: StepColumns, pictures: pa.RecordBatch, index: int) -> _Picture:
         row = int(as_numpy(pictures.column("row"))[index])
         number = int(as_numpy(pictures.column("number"))[index])
         return _Picture(row, number, int(step.source[row]), int(step.ordinal[row]))
+
+
+def document_of(blend: Blend, source: int, ordinal: int) -> str:
+    """The id of the document that begins a row, read for a message alone."""
+    segments = blend.sources[source].segments(np.array([ordinal]))[0]
+    return segments[0].doc_id if segments else "without an id"
 
 
 def require_pillow() -> None:

@@ -1,6 +1,6 @@
 """The rows of a bucket as its ranks read them: samples joined into rows, and pictures with their two maps.
 
-    assembly = Assembly(spec)
+    assembly = Assembly(blend, spec)
     assembly.assemble(plan, bucket=0, rows=rows, handover=None)       # Assembled(rows=RecordBatch, ...)
 
 Where a picture goes follows from the plan alone, also in the rows of other buckets: first fit over the
@@ -29,8 +29,10 @@ from blender.loading.pictures.delivered import (
 )
 from blender.loading.pictures.encoders import Encoding, encoding_of, picture_index
 from blender.loading.pictures.handover import PictureHandover, column
+from blender.loading.pictures.preparing import document_of
 from blender.loading.plan import Plan
 from blender.loading.spec import LoadingSpec
+from blender.opened.blend import Blend
 from factory.lake.schemas.images import IMAGE_TOKEN
 
 Ints = npt.NDArray[np.int64]
@@ -63,8 +65,8 @@ class Assembled:
 class Assembly:
     """Joins samples and pictures of buckets by a spec; safe for many threads."""
 
-    def __init__(self, spec: LoadingSpec) -> None:
-        self._spec = spec
+    def __init__(self, blend: Blend, spec: LoadingSpec) -> None:
+        self._blend, self._spec = blend, spec
         self._row_tokens = spec.row_tokens
 
     def assemble(
@@ -82,7 +84,7 @@ class Assembly:
         own = sizes.of_rows(numbers, len(plan.step))
         n_tokens = Block(rows).n_tokens
         if handover is not None:
-            _require_placeholders(plan, rows, numbers, own, n_tokens)
+            self._require_placeholders(plan, rows, numbers, own, n_tokens)
         lengths = plan.step.facts["n_tokens"].astype(np.int64)  # a copy; of this bucket the true ones follow
         lengths[numbers] = n_tokens + np.bincount(own.sample, own.tokens - 1, len(numbers)).astype(np.int64)
         self._require_room(plan, numbers, lengths)
@@ -152,10 +154,50 @@ class Assembly:
         longest = int(numbers[np.argmax(lengths[numbers])])
         if lengths[longest] > self._row_tokens:
             raise InvalidRequest(
-                f"{_named(plan, longest)} has {lengths[longest]:,} tokens, with those of its pictures, and "
-                f"rows hold {self._row_tokens:,}. Raise `row_tokens`, cut documents shorter when they are "
-                "packed, or lower `most_patches` of the images."
+                f"{self._row(plan, longest)} has {lengths[longest]:,} tokens, with those of its pictures, "
+                f"and rows hold {self._row_tokens:,}. Raise `row_tokens`, cut documents shorter when they "
+                "are packed, or lower `most_patches` of the images."
             )
+
+    def _require_placeholders(
+        self, plan: Plan, rows: pa.RecordBatch, numbers: Ints, own: Placeholders, n_tokens: Ints
+    ) -> None:
+        """Raise InvalidRequest unless the image tokens of each sample are where its pictures are."""
+        metadata = rows.schema.field("tokens").metadata or {}
+        if IMAGE_TOKEN.encode() not in metadata:
+            raise InvalidRequest(
+                f"The tables of blend {plan.step.blend} do not say their `{IMAGE_TOKEN}`. Pack the dataset "
+                "of pictures again."
+            )
+        block = Block(rows)
+        values = binary_integers(rows.column("tokens"), block.token_bytes)
+        begins = ends_of(n_tokens)
+        is_picture = values == int(metadata[IMAGE_TOKEN.encode()])
+        n_placeholders = np.diff(ends_of(is_picture)[begins])
+        n_pictures = np.bincount(own.sample, minlength=len(numbers))
+        wrong = np.flatnonzero(n_placeholders != n_pictures)
+        if len(wrong):
+            sample = int(wrong[0])
+            raise InvalidRequest(
+                f"{self._row(plan, int(numbers[sample]))} has {n_placeholders[sample]:,} placeholders and "
+                f"{n_pictures[sample]:,} pictures. Pack the table again: it is damaged."
+            )
+        outside = (own.position < 0) | (own.position >= n_tokens[own.sample])
+        places = np.where(outside, 0, begins[own.sample] + own.position)
+        wrong_places = np.flatnonzero(outside | ~is_picture[places]) if len(places) else places
+        if len(wrong_places):
+            first = int(wrong_places[0])
+            raise InvalidRequest(
+                f"{self._row(plan, int(numbers[own.sample[first]]))} has a picture at token "
+                f"{own.position[first]:,}, which is no placeholder. Pack the table again: it is damaged."
+            )
+
+    def _row(self, plan: Plan, row: int) -> str:
+        """A row of the step in a sentence, with its document."""
+        step = plan.step
+        source, ordinal = int(step.source[row]), int(step.ordinal[row])
+        document = document_of(self._blend, source, ordinal)
+        return f"Row {ordinal:,} of source `{step.sources[source]}` (document {document})"
 
 
 @dataclass(frozen=True)
@@ -225,42 +267,3 @@ def _structs(
     columns["patches"] = pictures.column("content")
     columns |= {name: pictures.column(name) for name in ("problem", "document")}
     return pa.StructArray.from_arrays([columns[field.name] for field in PICTURE], fields=list(PICTURE))
-
-
-def _require_placeholders(
-    plan: Plan, rows: pa.RecordBatch, numbers: Ints, own: Placeholders, n_tokens: Ints
-) -> None:
-    """Raise InvalidRequest unless the image tokens of each sample are where its pictures are."""
-    metadata = rows.schema.field("tokens").metadata or {}
-    if IMAGE_TOKEN.encode() not in metadata:
-        raise InvalidRequest(
-            f"The tables of blend {plan.step.blend} do not say their `{IMAGE_TOKEN}`. Pack the dataset of "
-            "pictures again."
-        )
-    block = Block(rows)
-    values = binary_integers(rows.column("tokens"), block.token_bytes)
-    begins = ends_of(n_tokens)
-    is_picture = values == int(metadata[IMAGE_TOKEN.encode()])
-    n_placeholders = np.diff(ends_of(is_picture)[begins])
-    n_pictures = np.bincount(own.sample, minlength=len(numbers))
-    wrong = np.flatnonzero(n_placeholders != n_pictures)
-    if len(wrong):
-        sample = int(wrong[0])
-        raise InvalidRequest(
-            f"{_named(plan, int(numbers[sample]))} has {n_placeholders[sample]:,} placeholders and "
-            f"{n_pictures[sample]:,} pictures. Pack the table again: it is damaged."
-        )
-    outside = (own.position < 0) | (own.position >= n_tokens[own.sample])
-    places = np.where(outside, 0, begins[own.sample] + own.position)
-    wrong_places = np.flatnonzero(outside | ~is_picture[places]) if len(places) else places
-    if len(wrong_places):
-        first = int(wrong_places[0])
-        raise InvalidRequest(
-            f"{_named(plan, int(numbers[own.sample[first]]))} has a picture at token "
-            f"{own.position[first]:,}, which is no placeholder. Pack the table again: it is damaged."
-        )
-
-
-def _named(plan: Plan, row: int) -> str:
-    step = plan.step
-    return f"Row {step.ordinal[row]:,} of source `{step.sources[step.source[row]]}`"

@@ -20,7 +20,12 @@ from PIL import Image
 from blender.arrays import as_numpy
 from blender.catalog.blends import open_blends
 from blender.errors import InvalidRequest
+from blender.global_batches.namespace import create_namespace
+from blender.global_batches.policies import Naive
+from blender.global_batches.producer import Producer
+from blender.global_batches.reader import BatchReader
 from blender.loading.costs import Backbone, Encoder
+from blender.loading.durable import PlannedProduction, planned_step
 from blender.loading.embedded import open_loading
 from blender.loading.handle import LoadingHandle
 from blender.loading.image_input import ImageInput
@@ -254,7 +259,10 @@ def test_targets_leave_out_pictures_and_never_cross_a_sample(shared_lake: Settin
 
 
 def test_a_sample_longer_than_a_row_is_refused(shared_lake: Settings, blend: str) -> None:
-    with pytest.raises(InvalidRequest, match=r"Row \d+ of source .* tokens.*hold 16. Raise `row_tokens`"):
+    with pytest.raises(
+        InvalidRequest,
+        match=r"Row \d+ of source .* .document \S+. has .* tokens.*hold 16. Raise `row_tokens`",
+    ):
         steps_of(shared_lake, spec_of(blend, row_tokens=16), steps=2)
 
 
@@ -442,7 +450,9 @@ def test_a_gray_picture_is_named_counted_and_logged_once(
 def test_placeholders_without_pictures_are_refused(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, cache=tmp_path / "cache")
     write_pictures(settings, [Document([PICTURE_TOKEN, PICTURE_TOKEN, 0], [draw(20, 20)])] * 4)
-    with pytest.raises(InvalidRequest, match=r"has 2 placeholders and 1 pictures\. Pack the table again"):
+    with pytest.raises(
+        InvalidRequest, match=r"document doc-\d. has 2 placeholders and 1 pictures\. Pack the table again"
+    ):
         steps_of(settings, spec_of(blend_of(settings, text=0)))
     write_pictures(settings, [Document([7, 8, 0], [draw(20, 20)])] * 4, table="packed.none")
     with pytest.raises(InvalidRequest, match="has 0 placeholders and 1 pictures"):
@@ -579,3 +589,28 @@ def test_the_columns_of_a_rank_are_those_of_the_plan(shared_lake: Settings, blen
     assert isinstance(step.arrow, pa.RecordBatch)
     assert "images" not in step.arrow.schema.names
     assert (as_numpy(step.arrow.column("offset")) == 0).all()
+
+
+@pytest.mark.parametrize("fields", [{}, {"strategy": "vlm", "encoder": Encoder(hidden=8, layers=2)}])
+def test_durable_batches_hold_pictures_and_joined_rows(
+    shared_lake: Settings, tmp_path: Path, fields: dict[str, Any]
+) -> None:
+    source = Source(PICTURES, 8, columns=("tokens", "images"), shuffle="row")
+    blend = open_blends(shared_lake).create([source], seed=5)
+    spec = spec_of(blend.id, row_tokens=ROW, pictures=RANDOM, broadcast=(), **fields)
+    create_namespace(tmp_path, spec.mesh, lanes=1, order="assigned")
+    production = PlannedProduction(open_blends(shared_lake).open(blend.id), spec)
+    Producer(tmp_path, production, policy=Naive).run()
+    production.close()
+    reader = BatchReader(str(tmp_path), spec.mesh)
+    loading = open_loading(spec, shared_lake)
+    for rank in range(2):
+        for batch, step in zip(reader.read(StepRange(0, 3), rank), read(loading, rank, steps=3), strict=True):
+            again = planned_step(batch)
+            for pictures, same in zip(again.images, step.images, strict=True):
+                assert (pictures.patches == same.patches).all()
+                assert pictures.to["position"].tolist() == same.to["position"].tolist()
+            for one_batch, other_batch in zip(again.microbatches, step.microbatches, strict=True):
+                assert (one_batch.targets == other_batch.targets).all()
+                assert one_batch.samples["ordinal"].tolist() == other_batch.samples["ordinal"].tolist()
+    loading.close()
