@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import re
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -15,9 +19,9 @@ from blender.loading.indexing import Indexing
 from blender.records import Source
 from blender.rows.counts import BYTES, COUNTS
 from blender.spec.row_order import Origins
-from factory.settings import Settings
+from factory.settings import Settings, settings
 from tests.blender.image_lakes import STAMPS, image_rows, sizes_of, write_stamps
-from tests.blender.lakes import CODE, PROSE, open_reader, write_table
+from tests.blender.lakes import CODE, PROSE, ROOT, open_reader, write_table
 
 SIZES = sizes_of(60)
 
@@ -157,3 +161,30 @@ def test_both_indexes_are_made_ahead_with_progress(stamps: Settings, blends: Ble
         (40, 640),
     ]
     assert sum(read) == work.rows == 160
+
+
+def test_the_module_of_the_page_plans_two_modules(
+    stamps: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = re.findall("```python\n(.*?)```", (ROOT / "docs/loading.md").read_text(), re.DOTALL)
+    (module,) = [block for block in blocks if "by_pictures" in block]
+    (tmp_path / "my_modules.py").write_text(module)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("FACTORY_HOME", str(stamps.home))
+    settings.cache_clear()
+    sources = [Source(STAMPS, 24, columns=("tokens", "images")), Source(PROSE, 8)]
+    blend = open_blends(stamps).create(sources, pad=True).id
+    try:
+        plan_of = importlib.import_module("my_modules").plan_of
+        own = plan_of(blend, 1, strategy="my_modules:by_pictures", loader_do_plan="my_modules:mask_even")
+        levels = {
+            level: plan_of(blend, 1, strategy="vlm", encoder_level=level) for level in ("intra", "inter")
+        }
+    finally:
+        monkeypatch.undo()
+        settings.cache_clear()
+    for plan in (own, *levels.values()):
+        assert plan.images is not None
+        assert len(plan.images.node) == len(plan.step.images) > 0
+        assert plan.images.nodes == 4
+    assert levels["intra"].image_figures["step"].after >= levels["inter"].image_figures["step"].after
