@@ -95,6 +95,15 @@ class StepColumns:
                 "spec with `LoadingSpec.scheduled`, which updates it."
             )
 
+    def require_each_once(self, counts: Ints) -> None:
+        """Raise InvalidRequest for a row in none of the graphs of a plan, or in two; `counts` has them."""
+        for row in np.flatnonzero(counts != 1)[:1].tolist():
+            raise InvalidRequest(
+                f"{self.name_of(row)} is in {counts[row]} of the joined graphs, and {(counts != 1).sum():,} "
+                "rows are not in one. Plan each row once: balance a graph of the other rows (`step.only`), "
+                "and `join` it."
+            )
+
     @property
     def whole(self) -> StepColumns:
         """The step with all of its rows."""

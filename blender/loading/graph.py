@@ -233,7 +233,7 @@ class DGraph:
             rows = graph.step.numbers
             bucket[rows], bin[rows], costs[rows] = graph.bucket, graph.bin, graph.costs
             counts[rows] += 1
-        self._require_all(counts)
+        step.require_each_once(counts)
         images = None if self.pictures is None else self.pictures.image_plan(bucket, bin)
         return Plan(
             step,
@@ -309,15 +309,6 @@ class DGraph:
         if "distributed" not in self.states:
             raise InvalidRequest(
                 f"The {self.noun}s of the graph have no buckets yet. Call `distribute` first."
-            )
-
-    def _require_all(self, counts: Ints) -> None:
-        """Raise InvalidRequest for a row of the step in no graph, or in two that are joined."""
-        for row in np.flatnonzero(counts != 1)[:1].tolist():
-            raise InvalidRequest(
-                f"{self.step.whole.name_of(row)} is in {counts[row]} of the joined graphs, and "
-                f"{(counts != 1).sum():,} rows are not in one. Plan each row once: balance a graph of the "
-                "other rows (`step.only`), and `join` it."
             )
 
     @property

@@ -11,7 +11,6 @@ height alone, the same on every machine.
 
 from __future__ import annotations
 
-from math import isqrt
 from typing import Self
 
 import numpy as np
@@ -48,8 +47,8 @@ class ImageInput(BaseModel):
         side = self.patch * self.merge
         across, down = -(-width // side), -(-height // side)  # squares, cut ones included
         most = self.most_patches // (self.merge * self.merge)
-        for index in np.flatnonzero(across * down > most).tolist():
-            across[index], down[index] = _scaled(int(width[index]), int(height[index]), most)
+        large = across * down > most
+        across[large], down[large] = _scaled(width[large], height[large], most)
         return across * self.merge, down * self.merge
 
     def n_patches(self, widths: npt.ArrayLike, heights: npt.ArrayLike) -> Ints:
@@ -66,8 +65,15 @@ class ImageInput(BaseModel):
         return n_patches // (self.merge * self.merge)
 
 
-def _scaled(width: int, height: int, most: int) -> tuple[int, int]:
+def _scaled(width: Ints, height: Ints, most: int) -> tuple[Ints, Ints]:
     """The squares across and down, at most `most` of them, nearest to the ratio of the sides."""
-    across = min(max(1, isqrt(most * width // height)), most)
-    down = min(max(1, isqrt(most * height // width)), most)
-    return min(across, most // down), down
+    across = np.clip(_integer_root(most * width // height), 1, most)
+    down = np.clip(_integer_root(most * height // width), 1, most)
+    return np.minimum(across, most // down), down
+
+
+def _integer_root(numbers: Ints) -> Ints:
+    """The largest integers with squares up to `numbers`, exact where a root of floats is not."""
+    root = np.sqrt(numbers.astype(np.float64)).astype(np.int64)
+    root -= root * root > numbers
+    return root + ((root + 1) * (root + 1) <= numbers)

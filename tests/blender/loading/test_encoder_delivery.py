@@ -47,7 +47,7 @@ def test_both_ends_of_the_all_to_all_agree_on_every_picture(
     for offset in (0, 1):
         plan = planner.plan(offset)
         assert plan.images is not None
-        sent, at_backbone = [], {}
+        at_encoder, at_backbone = [], {}
         for rank in range(4):
             step = steps[rank][offset]
             assert step.plan == plan.hash
@@ -56,12 +56,12 @@ def test_both_ends_of_the_all_to_all_agree_on_every_picture(
                     ends = (int(images.node[index]), bin, index)
                     assert ends[0] == rank
                     to = {name: int(values[index]) for name, values in images.to.items()}
-                    sent.append((*ends, to["bucket"], to["microbatch"], to["row"], to["position"]))
+                    at_encoder.append((*ends, to["bucket"], to["microbatch"], to["row"], to["position"]))
         for bucket in range(2):
             for microbatch, places in enumerate(steps[2 * bucket][offset].placeholders):
                 for place in range(len(places["node"])):
                     ends = tuple(int(places[name][place]) for name in ("node", "bin", "index"))
                     row, position = (int(places[name][place]) for name in ("row", "position"))
                     at_backbone[ends] = (bucket, microbatch, row, position)
-        assert len(sent) == len(plan.images.node) == len(at_backbone)
-        assert {place[:3]: place[3:] for place in sent} == at_backbone
+        assert len(at_encoder) == len(plan.images.node) == len(at_backbone)
+        assert {place[:3]: place[3:] for place in at_encoder} == at_backbone
