@@ -4,7 +4,8 @@
     ...     piece.doc_id, piece.doc_offset, piece.text
     ('0bdb95145ec316b822162682277572db', 0, 'A first document.<|endoftext|>')
 
-The text of a piece includes its special tokens, so that one sees where the sequence separates documents.
+The text of a piece includes its special tokens, so that one sees where the sequence separates documents. A
+picture is a phrase of its size and name, in place of its token.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from tokenizers import Tokenizer
 from blender.catalog.blends import open_blends
 from blender.records import ExplainedRow
 from factory.explain.named_state import NamedState
+from factory.explain.pictures import picture_phrase, without_bytes
 from factory.explain.tables import documents_of
 from factory.explain.tokenizers import tokenizer_of_packed
 from factory.lake.names import TableName, dataset_of_packed
+from factory.lake.schemas.images import IMAGES
 from factory.lake.schemas.packing import TOKEN_BYTES
 from factory.lake.tables import Lake
 from factory.settings import Settings
@@ -74,24 +77,37 @@ def pieces_of_step(
             int(source.reader.facts.token_bytes or 0),
         )
         ordinals = np.array([row.ordinal for row in of_source], np.int64)
-        tokens = source.reader.read(ordinals, ("tokens",)).column("tokens").to_pylist()
-        for row, row_tokens in zip(of_source, tokens, strict=True):
-            sequence = {"tokens": row_tokens, "segments": [asdict(segment) for segment in row.segments]}
-            pieces[row.row] = pieces_of_row(sequence, decoder, token_bytes)
+        columns = [name for name in ("tokens", IMAGES) if name in source.reader.schema.names]
+        sequences = source.reader.read(ordinals, tuple(columns)).select(columns).to_pylist()
+        for row, sequence in zip(of_source, sequences, strict=True):
+            segments = [asdict(segment) for segment in row.segments]
+            pieces[row.row] = pieces_of_row({**sequence, "segments": segments}, decoder, token_bytes)
     return pieces
 
 
 def pieces_of_row(
     row: Mapping[str, Any], tokenizer: Tokenizer, token_bytes: int, names: Mapping[str, str] | None = None
 ) -> list[PackedPiece]:
-    """Return the pieces of a row of PACKED, in order; a token has `token_bytes` bytes."""
+    """Return the pieces of a row of PACKED, in order, with or without pictures; a token has `token_bytes`."""
     tokens = np.frombuffer(row["tokens"], f"<u{token_bytes}")
+    pictures = {image["position"]: picture_phrase(image) for image in without_bytes(row).get(IMAGES) or ()}
     pieces = []
     start = 0
     for segment in row["segments"]:
         end = start + segment["length"]
-        text = tokenizer.decode(tokens[start:end].tolist(), skip_special_tokens=False)
+        text = _text(tokens, start, end, pictures, tokenizer)
         name = (names or {}).get(segment["doc_id"])
         pieces.append(PackedPiece(segment["doc_id"], name, segment["doc_offset"], segment["length"], text))
         start = end
     return pieces
+
+
+def _text(tokens: np.ndarray, start: int, end: int, pictures: Mapping[int, str], tokenizer: Tokenizer) -> str:
+    """Decode the tokens from `start` to `end`, with the phrases of `pictures` by their positions."""
+    places = sorted(place for place in pictures if start <= place < end)
+    phrases = ["", *(pictures[place] for place in places)]
+    begins, ends = [start, *(place + 1 for place in places)], [*places, end]
+    return "".join(
+        phrase + tokenizer.decode(tokens[first:last].tolist(), skip_special_tokens=False)
+        for phrase, first, last in zip(phrases, begins, ends, strict=True)
+    )
