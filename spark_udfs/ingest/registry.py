@@ -76,6 +76,10 @@ def _always(_place: Place, _name: str) -> bool:
     return True
 
 
+def _is_parquet(_place: Place, name: str) -> bool:
+    return name.lower().endswith(".parquet")
+
+
 def _has_parts_of_lines(_place: Place, name: str) -> bool:
     """Whether parts may be found: anywhere in plain text, and between the frames of Zstandard."""
     return not is_compressed(name) or name.lower().endswith(".zst")
@@ -127,6 +131,7 @@ READERS: dict[str, FileReader] = {  # in the order in which formats are guessed
         patterns=_endings(*PICTURE_ENDINGS, *map(str.upper, PICTURE_ENDINGS)),
         options=ImageOptions,
         of_images=True,
+        in_parts=_is_parquet,
     ),
 }
 OF_MANY_RECORDS = frozenset(format for format, reader in READERS.items() if reader.many_records)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from factory.lake.schemas.images import PLACEHOLDER
 from spark_udfs.ingest.image_document import ImageOptions
 from spark_udfs.ingest.images import images_file
+from spark_udfs.ingest.place import FilePart
 from tests.ingest.inputs import ORIGIN, Rows, picture, read, source, tarred
 from tests.ingest.test_images import reasons
 
@@ -125,6 +127,19 @@ def test_pictures_of_parquet_are_bytes_or_structs_of_the_hub_or_lists() -> None:
     rows = read(images_file, "t.parquet", content, with_marks)
     assert texts(rows) == {"a": f"One {PLACEHOLDER} and {PLACEHOLDER}.", "c": f"{PLACEHOLDER}None."}
     assert reasons(rows) == {"t.parquet:1": "no_caption", "t.parquet:3": "no_picture"}
+
+
+def test_parts_of_a_table_have_the_rows_of_the_whole(tmp_path: Path) -> None:
+    content = table(image=[picture(size=(9 + number, 9)) for number in range(9)], caption=["A."] * 9)
+    (tmp_path / "t.parquet").write_bytes(content)
+    table_file = source(tmp_path, "t.parquet")
+    state = table_file.place.state(table_file.name)
+    rows: Rows = []
+    for begin in range(0, len(content), 700):
+        part = FilePart(begin, min(begin + 700, len(content)), state)
+        rows += images_file(replace(table_file, part=part), ROWS)
+    assert rows == list(images_file(table_file, ROWS))
+    assert len(rows) == 9
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from factory.errors import ConfigurationError
+from factory.ingest import images_extra
 from factory.ingest.image_items import image_work
 from factory.ingest.listing import as_table
 from factory.lake.schemas.images import PLACEHOLDER
@@ -156,6 +158,14 @@ def test_pictures_of_one_caption_are_no_copies(tmp_path: Path) -> None:
 def test_two_pictures_of_one_name_share_their_caption(tmp_path: Path) -> None:
     rows = rows_of(tmp_path, cat_png=picture(), cat_jpg=picture("JPEG"), cat_txt=b"A cat.")
     assert [(row["key"], row["reason"]) for row in rows] == [("cat.jpg", None), ("cat.png", None)]
+
+
+def test_without_pillow_a_sentence_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(images_extra, "find_spec", lambda _: None)
+    with pytest.raises(
+        ConfigurationError, match=r"needs Pillow. Install it: pip install 'corpus-factory\[images\]'."
+    ):
+        images_extra.require_images()
 
 
 @given(content=st.binary(max_size=400), format=st.sampled_from(["PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF"]))

@@ -20,8 +20,10 @@ from factory.errors import ConfigurationError
 from factory.ingest.readers import Fields, Ingests
 from factory.ingest.state import state
 from factory.lake.identity import doc_id
+from factory.lake.schemas.images import IMAGES, PLACEHOLDER
 from factory.lake.schemas.ingest import RAW, REJECTED
 from factory.lake_spark.audit import spark_schema
+from tests.ingest.inputs import picture
 from tests.ingest.outcomes import outcome, rows
 from tests.ingest.test_parquet import deep
 
@@ -245,6 +247,27 @@ def test_files_that_are_made_to_end_a_run_end_neither_worker_nor_driver(
         "90000.parquet": "too_complex at byte 0",
     }
     assert sorted(found.rewritten) == ["2000.parquet", "300.parquet", "90000.parquet"]
+
+
+def test_pictures_are_read_with_their_captions(ingests: Ingests, tmp_path: Path) -> None:
+    for name, content in {
+        "a.png": picture(),
+        "a.txt": b"A.",
+        "b.png": b"",
+        "b.txt": b"B.",
+        "c.txt": b"C.",
+    }.items():
+        (tmp_path / name).write_bytes(content)
+    reading = ingests.images(tmp_path)
+    assert reading.documents.columns == [*RAW.names, IMAGES]
+    [document] = reading.documents.collect()
+    [image] = document.images
+    assert (bytes(image.content), image.width, image.patches) == (picture(), 30, 6)
+    assert outcome(reading) == {
+        "a.png": f"{PLACEHOLDER}A.",
+        "b.png": "empty_picture at byte 0",
+        "c.txt": "no_picture at byte 0",
+    }
 
 
 def test_archives_of_two_kinds(ingests: Ingests, tmp_path: Path) -> None:
