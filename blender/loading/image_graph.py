@@ -99,6 +99,8 @@ class ImageGraph(DGraph):
         across = Grid(bins, self.buckets)  # a bin of it is a node
         within = Balance(across, method, self.costs, memory, limit, equal_counts, barrier)
         node = within.place(microbatch, "intra", reorder=False).bin
+        if reorder:
+            node = self._in_turn(node, microbatch, grid)
         if reorder and limit is None:
             as_given = shares(microbatch, self.rows.bucket[self.images.row], self.buckets)
             if self._time(as_given, microbatch, grid, barrier) < self._time(node, microbatch, grid, barrier):
@@ -148,6 +150,17 @@ class ImageGraph(DGraph):
 
     def _chosen(self, names: Sequence[str]) -> dict[str, Costs]:
         return _choose(self.images, names)
+
+    def _in_turn(self, node: Ints, microbatch: Ints, grid: Grid) -> Ints:
+        """The nodes exchanged within each microbatch, so that they have like sums over the step, too."""
+        loads = sums(self.costs, node * grid.bins + microbatch, grid.size).reshape(grid.buckets, grid.bins)
+        new_node, so_far = np.empty_like(loads, dtype=np.int64), np.zeros(grid.buckets, dtype=np.uint64)
+        for bin in range(grid.bins):
+            by_load = np.argsort(np.iinfo(np.uint64).max - loads[:, bin], kind="stable")
+            by_sum = np.argsort(so_far, kind="stable")
+            new_node[by_load, bin] = by_sum  # the costliest pictures to the node with the least so far
+            so_far[by_sum] += loads[by_load, bin]
+        return new_node[node, microbatch]
 
     def _time(self, node: Ints, microbatch: Ints, grid: Grid, barrier: Barrier) -> float:
         loads = sums(self.costs, node * grid.bins + microbatch, grid.size)

@@ -111,6 +111,7 @@ def test_the_encoder_gains_most_over_the_step_and_stays_in_its_microbatch_within
         figures = plan.image_figures["microbatch"]
         assert figures.after <= figures.before
         assert plan.spreads["encoder"]["step"] >= 1
+        assert plan.image_figures["step"].after < 1.1
         after[level] = figures.after
     assert after["interleaved"] < after["intra"] < 1.3
     assert plan.image_figures["step"].after < 1.02
