@@ -11,10 +11,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NoReturn, get_args
 
 from blender.errors import InvalidRequest
 from blender.loading.options import add_spec_options, buckets_of, spec_of
+from blender.loading.pictures.rules import Decode
 from blender.loading.roles.shared import MEMORY_BYTES
 from blender.loading.service import loading_service, served_loader
 from blender.serving.option_parser import OptionParser
@@ -63,6 +64,7 @@ def _serve(given: list[str], shutdown: ShutdownSignal) -> int:
         ahead=options.ahead,
         loaders=options.loaders,
         memory_bytes=options.batch_mib << 20,
+        decode=options.decode,
     )
     if len(loader.ranks) > options.workers:
         raise InvalidRequest(
@@ -88,4 +90,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--loaders", "source loaders, among which the sources are dealt", 1, positive)
     add("--ahead", "steps that are made before a rank asks for them", 1, positive)
     add("--batch-mib", "memory for batches that some rank has not taken yet", MEMORY_BYTES >> 20, positive)
+    add("--decode", "where pictures become patches: loader, or constructor for fewer bytes", "loader", _place)
     return parser
+
+
+def _place(text: str) -> str:
+    """The role that decodes pictures; raises InvalidRequest for another word."""
+    if text not in get_args(Decode):
+        raise InvalidRequest(f"`{text}` decodes no pictures. Give `--decode loader` or `constructor`.")
+    return text

@@ -24,6 +24,7 @@ from blender.global_batches.namespace import create_namespace
 from blender.global_batches.policies import Naive
 from blender.global_batches.producer import Producer
 from blender.global_batches.reader import BatchReader
+from blender.loading import serve
 from blender.loading.costs import Backbone, Encoder
 from blender.loading.durable import PlannedProduction, planned_step
 from blender.loading.embedded import open_loading
@@ -380,6 +381,13 @@ def test_files_instead_of_patches_are_fewer_bytes_between_roles(tmp_path: Path) 
         assert rows
         loader.close()
     assert bytes_by_decode["loader"] > 4 * bytes_by_decode["constructor"]
+
+
+def test_serve_refuses_another_place_to_decode() -> None:
+    arguments = ["0" * 32, "--mesh", "dp=1", "--model", "hidden=16,layers=2", "--decode"]
+    assert serve._parser().parse_args([*arguments, "constructor"]).decode == "constructor"
+    with pytest.raises(InvalidRequest, match="`nowhere` decodes no pictures"):
+        serve._parser().parse_args([*arguments, "nowhere"])
 
 
 def content_bytes(loader_blend: Any) -> int:
