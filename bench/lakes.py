@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,12 @@ def add_packed(
     token_bytes: int,
     length: int,
     schema: pa.Schema = TWO_COLUMNS,
+    properties: Mapping[str, str] | None = None,
 ) -> None:
     """Make the table `packed.<name>` of Parquet files of `schema`, if it is missing."""
     catalog = open_catalog(lake)
     catalog.create_namespace_if_not_exists("packed")
-    properties = {TOKEN_BYTES: f"{token_bytes}", SEQUENCE_LENGTH: f"{length}"}
+    properties = {TOKEN_BYTES: f"{token_bytes}", SEQUENCE_LENGTH: f"{length}", **(properties or {})}
     table = catalog.create_table_if_not_exists(f"packed.{name}", schema=schema, properties=properties)
     if table.current_snapshot() is None:
         table.add_files([path.as_uri() for path in files], snapshot_properties={"factory.content": content})

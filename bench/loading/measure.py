@@ -11,7 +11,7 @@ as `make bench NAME=loading.<part>`.
 
 from __future__ import annotations
 
-from bench.loading import balance, fetch, laws, loss, memory, pictures, plan, sharing, speedup
+from bench.loading import balance, fetch, fetch_pictures, laws, loss, memory, pictures, plan, sharing, speedup
 
 PARTS = {
     "plan": plan.measure,
@@ -22,5 +22,6 @@ PARTS = {
     "loss": loss.measure,
     "sharing": sharing.measure,
     "fetch": fetch.measure,
+    "pictures": fetch_pictures.measure,
     "memory": memory.measure,
 }
