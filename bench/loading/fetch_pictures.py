@@ -43,8 +43,8 @@ row_tokens: 4096
 """
 DATA = f"`pictures`: the stamps of `images` with their captions, {STEP_SAMPLES} a step"
 CAVEATS = (
-    f"`pictures`: one rank, whose trainer sleeps {1e3 * STEP_S:.0f} ms a step, files in the page cache. Waits of "
-    f"{ROUNDS} runs of {STEPS} steps; patches come as bytes. A client holds {STEP_MIB} MiB a step ahead.",
+    f"`pictures`: one rank, and its trainer sleeps {1e3 * STEP_S:.0f} ms a step, files in the page cache. Waits "
+    f"of {ROUNDS} runs of {STEPS} steps; patches come as bytes. A client holds {STEP_MIB} MiB a step ahead.",
 )
 
 

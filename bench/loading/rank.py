@@ -25,8 +25,8 @@ class Reading:
     steps: int
     step_s: float
     kept: str | None = None
-    """A file for the warm steps: their rows as an Arrow stream, of tensors their tokens as numpy's array, or the sum of the
-    colors of each step."""
+    """A file for the warm steps: their rows as an Arrow stream, of tensors their tokens as numpy's array, or
+    the sum of the colors of each step."""
     address: str = ""
     blend: str = ""
     rank: int = 0
