@@ -43,8 +43,8 @@ row_tokens: 4096
 """
 DATA = f"`pictures`: the stamps of `images` with their captions, {STEP_SAMPLES} a step"
 CAVEATS = (
-    f"`pictures`: one rank, and its trainer sleeps {1e3 * STEP_S:.0f} ms a step, files in the page cache. Waits "
-    f"of {ROUNDS} runs of {STEPS} steps; patches come as bytes. A client holds {STEP_MIB} MiB a step ahead.",
+    f"`pictures`: one rank, and its trainer sleeps {1e3 * STEP_S:.0f} ms a step, files in the page cache. "
+    f"Waits of {ROUNDS} runs of {STEPS} steps; patches come as bytes. A client holds {STEP_MIB} MiB a step.",
 )
 
 
@@ -56,10 +56,8 @@ def measure(progress: Console) -> Report:
     spec_file = home / "spec.yaml"
     blend = open_blends(own_lake(home / "lake")).open((home / "blend").read_text())
     spec = spec_of(blend, equal_counts=False, file=str(spec_file))
-    figures = table(
-        "Wait for a step of pictures, ms",
-        "place | steps ahead | p50 | p99 | longest | CPU ms of the rank a step",
-    )
+    columns = "place | steps ahead | p50 | p99 | longest | CPU ms of the rank a step"
+    figures = table("Wait for a step of pictures, ms", columns)
     sums = planned_sums(home, spec, stamps, WARM)
     for place in PLACES:
         for ahead in AHEAD:
@@ -117,28 +115,28 @@ def read(
     """The waits and CPU seconds of a rank, and the `sums` of the pixels of its warm steps."""
     lake = own_lake(home / "lake")
     with tempfile.TemporaryDirectory() as folder:
-        kept = f"{folder}/sums.npy"
+        sums_file = f"{folder}/sums.npy"
         reading = {
             "reader": f"tensors_of_{place}",
             "warm": warm,
             "steps": steps,
             "step_s": STEP_S,
-            "kept": kept,
+            "kept": sums_file,
             "spec": spec.canonical_json().decode(),
             "ahead": ahead,
             "step_mib": STEP_MIB,
         }
         if place == "embedded":
-            with ranks(lake, [reading]) as started:
-                (costs,) = started.read()
+            with ranks(lake, [reading]) as processes:
+                (costs,) = processes.read()
         else:
             options = [spec.blend, "--ragged", "--spec", str(home / "spec.yaml")]
             with (
                 served(lake, "blender.loading", *options) as server,
-                ranks(lake, [reading | {"address": server.address}]) as started,
+                ranks(lake, [reading | {"address": server.address}]) as processes,
             ):
-                (costs,) = started.read()
-        return costs | {"sums": np.load(kept).tolist()}
+                (costs,) = processes.read()
+        return costs | {"sums": np.load(sums_file).tolist()}
 
 
 def planned_sums(home: Path, spec: LoadingSpec, stamps: list[Sample], steps: int) -> list[int]:

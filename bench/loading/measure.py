@@ -5,8 +5,8 @@ steps of real files, and of pipelines, as given and as planned. `laws` computes 
 sequences of drawn lengths are, `images` what real pictures cost, and `speedup` what balance over encoder and
 backbone is worth. `loss` trains a tiny model with and without plans. `sharing` starts a constructor and the
 ranks of a bucket, and counts what they read, send, hold and wait for. `fetch` times how long a trainer waits
-for a step, `pictures` for one of decoded pictures. `memory` counts the memory of ranks that open 306 sources. A part runs alone
-as `make bench NAME=loading.<part>`.
+for a step, `pictures` for one of decoded pictures. `memory` counts the memory of ranks that open 306 sources.
+A part runs alone as `make bench NAME=loading.<part>`.
 """
 
 from __future__ import annotations

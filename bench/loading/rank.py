@@ -63,9 +63,8 @@ def tensors_of_constructor(reading: Reading) -> Iterator[Any]:
     """Tensors of the steps from the constructor of the rank's bucket."""
     from blender.loading.client import LoadingClient
 
-    options: dict[str, Any] = (
-        {} if reading.ahead is None else {"prefetch_bytes": reading.ahead * reading.step_mib << 20}
-    )
+    step_bytes = reading.step_mib << 20
+    options: dict[str, Any] = {} if reading.ahead is None else {"prefetch_bytes": reading.ahead * step_bytes}
     return _tensors(LoadingClient(reading.address, **options).open(), reading)
 
 
@@ -163,7 +162,7 @@ def _keep(path: str, steps: list[Any]) -> None:
         np.save(path, np.stack([np.asarray(step) for step in steps]))
         return
     if isinstance(steps[0], dict) and "images" in steps[0]:  # the sum of all colors of each step
-        np.save(path, [sum(int(one["patches"].sum()) for one in step["images"]) for step in steps])
+        np.save(path, [sum(int(images["patches"].sum()) for images in step["images"]) for step in steps])
         return
     if isinstance(steps[0], dict):
         microbatches = [[one["tokens"].numpy() for one in step["microbatches"]] for step in steps]
