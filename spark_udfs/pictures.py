@@ -11,6 +11,7 @@ its parser meets. So sizes are compared with a bound before anything is allocate
 from __future__ import annotations
 
 import io
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 MAX_PIXELS = 89_478_485  # of a picture, as in Pillow; decoded it takes up to four bytes a pixel
 
+MAX_SEGMENTS = 1_000  # of a JPEG file before its pixels; an ICC profile of 16 MB takes 256
+
 _ENDINGS = {  # of the files of each of Pillow's formats
     "PNG": ("png",),
     "JPEG": ("jpg", "jpeg"),
@@ -34,6 +37,8 @@ _ENDINGS = {  # of the files of each of Pillow's formats
 PICTURE_ENDINGS = tuple(ending for endings in _ENDINGS.values() for ending in endings)
 _MEDIA_TYPES = {format: f"image/{format.lower()}" for format in _ENDINGS} | {"MPO": "image/jpeg"}
 _ORIENTATION, _TURNED = 0x0112, (5, 6, 7, 8)  # of EXIF: values that swap width and height
+_JPEG_MARKER = re.compile(rb"\xff[\x01-\xfe]")
+_START_OF_SCAN = 0xFFDA
 _BEGINNING = 30  # bytes of a WebP file that tell its size
 
 
@@ -92,6 +97,7 @@ def _opened(content: bytes, reason: str, fact: str) -> Iterator[ImageFile]:
 
     try:
         _refuse_large(*_webp_size(content))
+        _refuse_many_segments(content)
         with warnings.catch_warnings():
             warnings.simplefilter(
                 "ignore"
@@ -118,6 +124,27 @@ def _refuse_large(width: int, height: int) -> None:
 
 def _too_many_pixels(size: str) -> BadPicture:
     return BadPicture("too_many_pixels", f"The picture has {size} pixels, the limit is {MAX_PIXELS:,}.")
+
+
+def _refuse_many_segments(content: bytes) -> None:
+    """Raise BadPicture for a JPEG file of very many segments: Pillow takes quadratic time to join EXIF."""
+    from PIL.JpegImagePlugin import MARKER
+
+    if not content.startswith(b"\xff\xd8\xff"):
+        return
+    position = n_segments = 0
+    while match := _JPEG_MARKER.search(content, position):
+        code = 0xFF00 | match[0][1]
+        if code == _START_OF_SCAN or code not in MARKER:  # Pillow goes no further either
+            return
+        n_segments += 1
+        if n_segments > MAX_SEGMENTS:
+            detail = f"The file has more than {MAX_SEGMENTS:,} segments in front of its pixels."
+            raise BadPicture("not_a_picture", detail)
+        position = match.end()
+        _, _, has_length = MARKER[code]
+        if has_length:
+            position += max(2, int.from_bytes(content[position : position + 2], "big"))
 
 
 def _is_turned(image: ImageFile) -> bool:

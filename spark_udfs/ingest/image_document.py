@@ -85,14 +85,17 @@ def with_placeholders(caption: str, n_pictures: int, options: ImageOptions) -> s
     if not text.replace(PLACEHOLDER, "").strip() and options.captions == "required":
         remedy = "`captions: optional` takes pictures without one"
         raise BadRecord("no_caption", f"The picture has no caption; {remedy}.")
-    n_marks = text.count(PLACEHOLDER)
-    if not n_marks:
+    if PLACEHOLDER not in text:
         return PLACEHOLDER * n_pictures + text
+    _refuse_other_number(text, n_pictures, options.placeholder or "U+FFFC")
+    return text
+
+
+def _refuse_other_number(text: str, n_pictures: int, mark: str = "U+FFFC") -> None:
+    n_marks = text.count(PLACEHOLDER)
     if n_marks != n_pictures:
         reason = "more_placeholders" if n_marks > n_pictures else "fewer_placeholders"
-        mark = options.placeholder or "U+FFFC"
         raise BadRecord(reason, f"The text has {n_marks:,} placeholders `{mark}` of {n_pictures:,} pictures.")
-    return text
 
 
 def image_documents(
@@ -105,8 +108,9 @@ def image_documents(
 ) -> Iterator[Row]:
     """Yield the document of a text with a placeholder a picture, and a row for each picture left out.
 
-    Raises BadRecord as `document` does, `too_long`, `too_many_pictures`, `too_large`, for a bad picture that
-    is not left out, and `no_picture` where none is left of a layout that needs one.
+    Raises BadRecord as `document` does, `too_long`, `too_many_pictures`, `too_large`, `more_placeholders`,
+    `fewer_placeholders`, for a bad picture that is not left out, and `no_picture` where none is left of a
+    layout that needs one.
     """
     if len(pictures) > MAX_PICTURES:
         detail = f"The document has {len(pictures):,} pictures, the limit is {MAX_PICTURES:,}."
@@ -117,6 +121,7 @@ def image_documents(
             f"The pictures of the document have {n_bytes:,} bytes, the limit is {MAX_BYTES_OF_PICTURES:,}."
         )
         raise BadRecord("too_large", detail)
+    _refuse_other_number(text, len(pictures))
     images, troubles = _images(pictures, options)
     if pictures and not images and options.layout != "pages":
         raise BadRecord("no_picture", "None of the pictures of the document can be read.")

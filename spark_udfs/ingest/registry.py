@@ -90,6 +90,8 @@ def _needs_index(place: Place, name: str) -> bool:
     return is_compressed(name) and not isinstance(place, LocalFiles)
 
 
+_CASES = (str.lower, str.upper, str.capitalize)  # of the endings of pictures
+
 READERS: dict[str, FileReader] = {  # in the order in which formats are guessed
     "text": FileReader(_without_options(text_file), many_records=False),
     "description": FileReader(_without_options(description_file), many_records=False),
@@ -128,7 +130,7 @@ READERS: dict[str, FileReader] = {  # in the order in which formats are guessed
     "images": FileReader(
         images_file,
         many_records=True,
-        patterns=_endings(*PICTURE_ENDINGS, *map(str.upper, PICTURE_ENDINGS)),
+        patterns=_endings(*(case(ending) for case in _CASES for ending in PICTURE_ENDINGS)),
         options=ImageOptions,
         of_images=True,
         in_parts=_is_parquet,

@@ -210,6 +210,77 @@ def test_a_missing_figure_rejects_its_page_or_is_left_out(tmp_path: Path) -> Non
     assert reasons(rows) == {"a.html#picture 0": "missing_picture", "a.html#picture 1": "outside"}
 
 
+@pytest.mark.parametrize(
+    "own",
+    ["&#65532;", "&#xfffc;0&#xfffc;", "&#xfffc;7&#xfffc;", f"&#xfffc;{'9' * 5_000}&#xfffc;", "&#10240;"],
+)
+@pytest.mark.parametrize("element", ["p", "xmp", "noscript"])
+def test_letters_of_a_page_are_never_a_figure_in_any_spelling(tmp_path: Path, own: str, element: str) -> None:
+    body = f"<p>{PROSE}</p><{element}>Own: {own}.</{element}><img src='figures/a.png'><p>{PROSE}</p>"
+    [row] = page_rows(tmp_path, body, a=picture())
+    assert row["text"].count(PLACEHOLDER) == len(row["images"]) == 1
+
+
+def test_marks_of_figures_leave_nothing_in_the_text(tmp_path: Path) -> None:
+    figures = "".join(f"<p>{PROSE}</p>7<img src='figures/a.png'>8" for _ in range(12))
+    [row] = page_rows(tmp_path, figures, a=picture())
+    assert len(row["images"]) == 12
+    assert set(row["text"]) <= set(f"{PROSE}{PLACEHOLDER}78\n")
+
+
+def trouble_of(folder: Path, address: str) -> tuple[str, str]:
+    [row] = page_rows(folder, f"<p>{PROSE}</p><img src='{address}'><p>{PROSE}</p>")
+    return row["reason"], row["detail"]
+
+
+def test_a_figure_is_not_read_through_a_linked_folder(tmp_path: Path) -> None:
+    page, outside = tmp_path / "page", tmp_path / "outside"
+    (outside / "deep").mkdir(parents=True)
+    (outside / "deep" / "secret.png").write_bytes(picture())
+    page.mkdir()
+    (page / "linked").symlink_to(outside)
+    reason, detail = trouble_of(page, "linked/deep/secret.png")
+    assert reason == "link"
+    assert detail.endswith("A folder of its address is a symbolic link, and links are not followed.")
+
+
+@pytest.mark.parametrize(
+    "address, reason",
+    [
+        ("a%00.png", "missing_picture"),
+        ("a%00/b.png", "missing_picture"),
+        ("..", "outside"),
+        ("a/../..", "outside"),
+    ],
+)
+def test_addresses_that_name_no_file_are_troubles_of_their_figure(
+    tmp_path: Path, address: str, reason: str
+) -> None:
+    assert trouble_of(tmp_path, address)[0] == reason
+
+
+@pytest.mark.parametrize(
+    "base, figure",
+    [
+        ("figures/", "figures/a.png"),
+        ("figures/page.html?x#y", "figures/a.png"),
+        ("figures/sub/..", "figures/a.png"),
+        ("#top", "a.png"),
+        ("https://example.org/", None),
+        ("//example.org/", None),
+        ("/figures/", None),
+    ],
+)
+def test_figures_are_relative_to_the_base_of_their_page(
+    tmp_path: Path, base: str, figure: str | None
+) -> None:
+    (tmp_path / "a.png").write_bytes(picture())
+    body = f"<base target='_top'><base href='{base}'><p>{PROSE}</p><img src='a.png'><p>{PROSE}</p>"
+    [row] = page_rows(tmp_path, body, a=picture(size=(5, 6)))
+    assert names(row) == ([figure] if figure else [])
+    assert dict(row["metadata"]).get("figures_elsewhere") == (None if figure else "1")
+
+
 @given(content=st.binary(max_size=600), cut=st.integers(0, 4_000))
 def test_any_bytes_of_any_layout_are_documents_or_rejected_records(content: bytes, cut: int) -> None:
     shard = tarred({"1.png": picture(), "1.txt": b"A.", "2.png": picture(), "2.txt": b"B."})

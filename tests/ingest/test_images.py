@@ -17,8 +17,9 @@ from factory.ingest.listing import as_table
 from factory.lake.schemas.images import PLACEHOLDER
 from spark_udfs import pictures
 from spark_udfs.ingest import image_document
-from spark_udfs.ingest.image_document import ImageOptions
+from spark_udfs.ingest.image_document import ImageOptions, SourcePicture, image_documents
 from spark_udfs.ingest.images import images_file
+from spark_udfs.ingest.rows import BadRecord
 from spark_udfs.ingest.work import read_work
 from tests.ingest.inputs import ORIGIN, Rows, picture, source
 
@@ -82,6 +83,31 @@ def test_lossless_and_extended_webp_tell_their_size_before_they_are_opened() -> 
         animation.getvalue(),
     ):
         assert pictures._webp_size(content) == (30, 20)
+
+
+def test_a_jpeg_of_very_many_segments_is_refused_before_it_is_opened() -> None:
+    content = picture("JPEG")
+    n_own = sum(content[: content.index(b"\xff\xda")].count(bytes([0xFF, code])) for code in range(1, 255))
+    exif = b"\xff\xe1" + (2 + 10).to_bytes(2, "big") + b"Exif\0\0MM\0*"
+    most = pictures.MAX_SEGMENTS - n_own
+    assert pictures.header_of(content[:2] + exif * most + content[2:]).width == 30
+    for padding in (b"", b"\0\xff\xff\0"):
+        with pytest.raises(pictures.BadPicture, match=r"^The file has more than 1,000 segments .*\.$") as bad:
+            pictures.header_of(content[:2] + (exif + padding) * (most + 1) + content[2:])
+        assert bad.value.reason == "not_a_picture"
+
+
+@pytest.mark.parametrize("n_marks, reason", [(0, "fewer_placeholders"), (2, "more_placeholders")])
+def test_no_document_has_another_number_of_placeholders_than_pictures(n_marks: int, reason: str) -> None:
+    one_picture = [SourcePicture("a.png", picture())]
+    with pytest.raises(BadRecord) as bad:
+        list(image_documents(ORIGIN, "a", f"{PLACEHOLDER * n_marks}A cat.", one_picture, ImageOptions()))
+    assert bad.value.reason == reason
+
+
+def test_endings_of_pictures_may_begin_with_a_capital(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, a_Png=picture(), a_txt=b"A.", b_JPG=picture("JPEG"), b_txt=b"B.")
+    assert [row["text"] for row in rows] == [f"{PLACEHOLDER}A.", f"{PLACEHOLDER}B."]
 
 
 def test_every_file_is_a_document_or_a_rejected_record(
