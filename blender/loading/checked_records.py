@@ -55,7 +55,7 @@ def values_of(records: Records, numbers: Ints) -> tuple[Costs, Costs, Ints]:
 
 def records_at(path: Path, n: int) -> Records:
     """The `n` records of a file."""
-    if not n:  # an empty file cannot be records_at
+    if not n:  # an empty file cannot be mapped
         return np.empty(0, RECORD)
     return np.memmap(path, RECORD, mode="r", shape=(n,)).view(np.ndarray)
 
@@ -85,7 +85,7 @@ def file_errors(path: Path) -> Iterator[None]:
         cause = error.strerror or first_line(error)
         raise MachineError(
             f"The cost index {path} cannot be written or read ({cause}). Remove what stands there, or "
-            "set FACTORY_HOME to a folder that can be new_file."
+            "set FACTORY_HOME to a folder that can be written."
         ) from error
 
 

@@ -54,7 +54,7 @@ class CostIndex:
         """Make the file if it is not there; `advance` is called with the number of rows that were read.
 
         Raises InvalidRequest for a table without segments, UnsupportedPageLayout for files without an offset
-        index, MachineError where the file cannot be new_file or read, and the errors of reading.
+        index, MachineError where the file cannot be written or read, and the errors of reading.
         """
         self._reader = reader
         self.path = _path(reader)

@@ -91,11 +91,26 @@ def planned_step(step: GlobalBatchSlice) -> LoadedStep:
     """The step that a `PlannedProduction` stored as a rank reads it.
 
     Inner stages of a pipeline get the tokens too: all ranks of a dp and cp index read the same bytes. Raises
-    InvalidRequest on a mesh of more dp indexes, where one step would have the plans of several.
+    InvalidRequest on a mesh of more dp indexes, where one step would have the plans of several, and on one of
+    fewer for pictures that ranks encode for each other, because the parts of a batch then come one by one.
     """
     if step.batches > 1:
         raise InvalidRequest(
             f"A step of this mesh is {step.batches} batches, each with a plan of its own. Read planned "
             "batches on the mesh of their spec or a smaller one, or as rows without `planned_tensors`."
         )
-    return LoadedStep(step.offset, packed_rows(step).arrow)
+    loaded = LoadedStep(step.offset, packed_rows(step).arrow)
+    if step.substeps > 1 and loaded.has_pictures and _encodes_for_others(loaded):
+        raise InvalidRequest(
+            f"Step {step.offset:,} has pictures that ranks of its mesh encode for each other, and this mesh "
+            "reads it in several parts. Read it on the mesh of its spec, or produce it by strategy `llm`."
+        )
+    return loaded
+
+
+def _encodes_for_others(step: LoadedStep) -> bool:
+    """Whether a picture of the step's rows is not among its own pictures, or one of others is."""
+    nodes = {int(node) for pictures in step.images for node in pictures.node}
+    buckets = {int(bucket) for pictures in step.images for bucket in pictures.to["bucket"]}
+    needed = {int(node) for places in step.placeholders for node in places["node"]}
+    return len(buckets) > 1 or not needed <= nodes

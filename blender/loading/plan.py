@@ -139,7 +139,7 @@ class Plan:
         ]
         digest.update(np.array(readers, dtype="<i8").tobytes())
         if self.images is not None:
-            digest.update(f"/{self.images.nodes}/{self.images.bins}/".encode())
+            digest.update(f"/{self.images.nodes}/{self.images.bins}/{self.images.ranks}/".encode())
             for places in (self.images.node, self.images.bin):
                 digest.update(places.astype("<i8").tobytes())
         return int.from_bytes(digest.digest(), "little")

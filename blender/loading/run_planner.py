@@ -50,6 +50,13 @@ class RunPlanner:
                 f"and step 0 for {self._readers(first)}. The ranks of a run read the same buckets at every "
                 "step: distribute all steps over one level with one `broadcast_at`."
             )
+        if plan.images is not None and first.images is not None and plan.images.ranks != first.images.ranks:
+            raise InvalidStrategy(
+                f"Strategy `{self._planner.spec.strategy}` plans the pictures of step {offset:,} for "
+                f"{plan.images.nodes:,} nodes of the encoder, and those of step 0 for {first.images.nodes:,} "
+                "or other ranks. Ranks encode pictures on the same nodes at every step: distribute the "
+                "pictures of all steps over one level of one tree."
+            )
         return plan
 
     def _repeatable(self, offset: int) -> Plan:

@@ -12,7 +12,7 @@ The last argument is the step to stop at, and `spec.yaml` is
 
 Each rank encodes the pictures that the plan gives it, of any rank's rows, and sends their tokens to the ranks
 that have these rows. Both sides know the order from the plan, so nothing but tokens travels, and gradients go
-back the same way. A step has one loss on any mesh.
+back the same way. A step has one loss for any number of data parallel ranks, the only axis here.
 """
 
 import os

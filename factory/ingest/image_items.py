@@ -6,12 +6,14 @@ read together with the picture.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from factory.ingest.items import Paths, files_of
 from factory.ingest.listing import Work
 from spark_udfs.ingest.image_document import ImageOptions, is_picture
 from spark_udfs.ingest.images import stem_of
+from spark_udfs.ingest.matching import MatchingFiles, folder_of
+from spark_udfs.ingest.place import Place
 from spark_udfs.ingest.registry import RECORD_FILES
 from spark_udfs.ingest.rows import Origin
 
@@ -36,6 +38,22 @@ def companions_of(options: ImageOptions) -> tuple[str, ...]:
         "captions": (f"**/*{options.caption_ending}",),
         "pages": RECORD_FILES[FORMAT],
     }.get(options.layout, ())
+
+
+def listed_places(places: Iterable[Place], options: ImageOptions) -> list[Place]:
+    """Return the places whose files decide the documents of `places`.
+
+    A caption, and a figure of a page, is a file that no pattern and no name of the dataset has to name.
+    """
+    if not companions_of(options):
+        return list(places)
+    return list(dict.fromkeys(_with_companions(place) for place in places))
+
+
+def _with_companions(place: Place) -> Place:
+    if isinstance(place, MatchingFiles):
+        return folder_of(place)
+    return place.parent if place.kind() == "file" else place
 
 
 def image_work(paths: Paths, origin: Origin, options: ImageOptions) -> Iterator[Work]:

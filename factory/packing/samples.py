@@ -60,6 +60,7 @@ def samples(tokens: DataFrame, config: SampleConfig, token_bytes: int, *, append
 
 def samples_with_images(
     tokens: DataFrame,
+    documents: DataFrame,
     raw: DataFrame,
     config: SampleConfig,
     token_bytes: int,
@@ -67,13 +68,16 @@ def samples_with_images(
     *,
     append: int = 0,
 ) -> DataFrame:
-    """Return rows of `PACKED_WITH_IMAGES` for rows of `TOKENIZED` and the raw table of their documents.
+    """Return rows of `PACKED_WITH_IMAGES` for rows of `TOKENIZED`, their documents and the raw table.
 
-    Every `image_token` of a document has its picture, in order. A document with another number of pictures
-    in `raw` raises ConfigurationError when the rows are read.
+    Every `image_token` of a document has its picture, in order. A document that has changed in `raw` since
+    it was tokenized raises ConfigurationError when the rows are read, by the hash of text and pictures.
     """
     facts = [F.col(f"{IMAGES}.{fact}").alias(fact) for fact in FACTS]
-    pictures = located(raw).select("doc_id", "file", "row", *facts)
+    document_hash = F.col("content_hash").alias("document_hash")  # each picture has a hash of its own
+    tokenized = documents.select("doc_id", document_hash)
+    of_raw = located(raw).select("doc_id", document_hash, "file", "row", *facts)
+    pictures = of_raw.join(tokenized, ["doc_id", "document_hash"]).drop("document_hash")
     rows = SampleRows(config.sequence_length, token_bytes, append, image_token)
     return map_scattered(
         _in_order(tokens, config, pictures),

@@ -114,8 +114,8 @@ def _require_pictures(
     for doc_id, n, pictures in zip(documents["doc_id"].to_pylist(), n_places, contents, strict=True):
         if n != len(pictures):
             raise ConfigurationError(
-                f"Document {doc_id} has {n} tokens of pictures and {len(pictures)} pictures in its raw "
-                "table. Materialize its tokenized table again, then the tables downstream."
+                f"Document {doc_id} has {n} tokens of pictures, and its raw table has {len(pictures)} "
+                "pictures of the same document. It has changed since: materialize all later tables again."
             )
 
 

@@ -79,7 +79,7 @@ def tables(spark: SparkSession, lake_settings: Settings) -> Tables:
     rows = spark.createDataFrame(pa.Table.from_pylist(DOCUMENTS, schema=schema.columns)).repartition(2)
     documents = read_at(spark, raw("samples"), write(spark, lake, raw("samples"), schema, rows))
     tokens = tokenize(documents.repartition(3), TOKENIZER, image=IMAGE).localCheckpoint()
-    frame = samples_with_images(tokens, documents, CONFIG, 2, IMAGE_ID)
+    frame = samples_with_images(tokens, documents, documents, CONFIG, 2, IMAGE_ID)
     snapshot = write(spark, lake, packed("samples"), PACKED_WITH_IMAGES, frame)
     table = lake.table(packed("samples"))
     reader = SnapshotReader.at(table, snapshot, LakePages(lake_settings, 1 << 24))
@@ -130,7 +130,8 @@ def test_a_text_that_spells_the_token_of_a_picture_has_no_picture(tables: Tables
 def test_rows_of_samples_do_not_depend_on_the_order_of_documents(tables: Tables) -> None:
     assert [row["ordinal"] for row in tables.rows] == list(range(len(tables.rows)))
     in_another_order = tables.tokens.repartition(5).orderBy(F.rand(3))
-    again = samples_with_images(in_another_order, tables.raw.orderBy(F.rand(4)), CONFIG, 2, IMAGE_ID)
+    shuffled = tables.raw.orderBy(F.rand(4))
+    again = samples_with_images(in_another_order, tables.raw, shuffled, CONFIG, 2, IMAGE_ID)
     rows = sorted(again.toArrow().to_pylist(), key=lambda row: row["ordinal"])
     assert [{name: row[name] for name in COLUMNS} for row in rows] == [
         {name: row[name] for name in COLUMNS} for row in tables.rows
@@ -177,8 +178,17 @@ def test_samples_of_text_are_whole_documents_of_one_row_each(tables: Tables) -> 
 
 def test_pictures_that_changed_after_the_tokens_were_made_are_refused(tables: Tables) -> None:
     fewer = tables.raw.where("doc_id <> 'two'")
-    with pytest.raises(Exception, match="Document two has 2 tokens of pictures and 0 pictures"):
-        samples_with_images(tables.tokens, fewer, CONFIG, 2, IMAGE_ID).count()
+    with pytest.raises(Exception, match="Document two has 2 tokens of pictures, and its raw table has 0"):
+        samples_with_images(tables.tokens, tables.raw, fewer, CONFIG, 2, IMAGE_ID).count()
+
+
+@pytest.mark.invariant("A picture comes to the text that it was read with, never to a later one.")
+def test_a_document_that_changed_in_raw_is_refused_also_if_it_has_as_many_pictures(tables: Tables) -> None:
+    earlier = tables.raw.withColumn(
+        "content_hash", F.when(F.col("doc_id") == "two", F.lit("of before")).otherwise(F.col("content_hash"))
+    )
+    with pytest.raises(Exception, match=r"Document two has 2 tokens .* It has changed since"):
+        samples_with_images(tables.tokens, earlier, tables.raw, CONFIG, 2, IMAGE_ID).count()
 
 
 def test_a_tokenizer_without_the_token_of_pictures_is_refused(tables: Tables) -> None:

@@ -110,5 +110,7 @@ def test_a_document_with_another_number_of_pictures_is_refused_by_name() -> None
     documents = documents_of([[1], [IMAGE, 1, IMAGE]], 8)
     names = documents.schema.get_field_index("name")
     fewer = documents.set_column(names, "name", pa.array([None, ["1.0"]], pa.list_(pa.string())))
-    with pytest.raises(ConfigurationError, match="Document d1 has 2 tokens of pictures and 1 pictures"):
+    with pytest.raises(
+        ConfigurationError, match="Document d1 has 2 tokens of pictures, and its raw table has 1"
+    ):
         list(image_rows([fewer], read, SampleRows(8, 2, 0, IMAGE)))

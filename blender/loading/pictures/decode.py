@@ -3,7 +3,7 @@
     pixels_of(content, PlannedSize(width=280, height=196), background=(255, 255, 255))   # uint8 [196, 280, 3]
 
 Transparent pixels show the background: palettes, gray and colors with alpha, and a single transparent color.
-A rotation in EXIF is apply. Of an animation the first frame is taken. Sixteen bits become the upper eight.
+A rotation in EXIF is applied. Of an animation the first frame is taken. Sixteen bits become the upper eight.
 CMYK and YCCK are converted without a profile, and the ICC profile of any picture is ignored: colors are as
 stored.
 
@@ -116,10 +116,16 @@ def _resized(image: Image.Image, target: PlannedSize, background: Color, most_pi
 
 
 def _turn_of(image: Image.Image) -> Image.Transpose | None:
-    """How the picture is turned to be shown; None also where its EXIF is damaged, as browsers do."""
+    """How the picture is turned to be shown; None also where its EXIF is damaged, as browsers do.
+
+    Only what is before the pixels counts, as in the reader that measured the picture: a PNG's own `getexif`
+    decodes all pixels to look behind them. Pillow turns a TIFF by itself.
+    """
+    if image.format == "TIFF":
+        return None
     with suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _TURNS.get(int(image.getexif().get(_ORIENTATION, 1)))
+        return _TURNS.get(int(Image.Image.getexif(image).get(_ORIENTATION, 1)))
     return None
 
 

@@ -9,7 +9,9 @@ The same pictures give the same patches in any process: a loader prepares them, 
 from __future__ import annotations
 
 import logging
+import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +28,8 @@ from blender.opened.blend import Blend
 from factory.errors import ConfigurationError
 
 _LOG = logging.getLogger("blender.loading")
+_THREADS = min(8, os.cpu_count() or 1)  # that decode the pictures of a step
+_FEW = 4  # pictures, for which starting threads costs more than it gains
 _REMEMBERED = 4_096  # replaced pictures that were logged
 _GRAY = 128
 
@@ -61,24 +65,29 @@ class Preparer:
         images, rules = self._images, self._rules
         widths, heights = (as_numpy(pictures.column(name)) for name in ("width", "height"))
         across, down = images.grid(widths, heights)
-        contents, problems, documents = [], [], []
-        for index, content in enumerate(pictures.column("content")):
+
+        def prepared(index: int, content: pa.Scalar) -> tuple[memoryview, str | None, str | None]:
             size = int(across[index]) * images.patch, int(down[index]) * images.patch
             picture = self._named(step, pictures, index)
             problem = document = None
             try:
                 target = PlannedSize(*size, int(widths[index]), int(heights[index]))
-                file = content.as_buffer()
-                pixels = pixels_of(file, target, rules.background, rules.most_pixels)
+                pixels = pixels_of(content.as_buffer(), target, rules.background, rules.most_pixels)
             except PictureProblem as error:
                 problem, document = str(error), document_of(self._blend, picture.source, picture.ordinal)
                 pixels = self._replacement(step, picture, problem, document, size)
             else:
                 place = (self._blend.config.seed, step.offset, picture.row, picture.number)
                 pixels = apply(self._transforms, pixels, *place)
-            contents.append(patches_of(pixels, images.patch, images.merge).data.cast("B"))
-            problems.append(problem)
-            documents.append(document)
+            return patches_of(pixels, images.patch, images.merge).data.cast("B"), problem, document
+
+        files = pictures.column("content")
+        if len(files) < _FEW:
+            rows = list(map(prepared, range(len(files)), files))
+        else:  # decoders let other threads run
+            with ThreadPoolExecutor(_THREADS, thread_name_prefix="pictures") as threads:
+                rows = list(threads.map(prepared, range(len(files)), files))
+        contents, problems, documents = ([row[part] for row in rows] for part in range(3))
         columns = {name: pictures.column(name) for name in PICTURES.names}
         columns["content"] = pa.array(contents, pa.large_binary())
         columns["problem"] = pa.array(problems, pa.string())

@@ -65,6 +65,11 @@ def crop(pixels: Pixels, generator: np.random.Generator, least: float = 0.8, mos
     """A random box of the picture, of its ratio and `least` to `most` of its sides, in the picture's size."""
     from blender.loading.pictures.resizing import in_size
 
+    if not 0 < least <= most <= 1:
+        raise InvalidRequest(
+            f"Transform `crop` takes `least` {least} to `most` {most} of the sides of a picture. Give shares "
+            "above 0 and up to 1, the smaller one first."
+        )
     height, width, _ = pixels.shape
     share = generator.uniform(least, most)
     across, down = max(1, round(width * share)), max(1, round(height * share))
@@ -102,6 +107,8 @@ def function_of(transform: PictureTransform) -> Function:
             f"Transform `{transform.name}` does not take its parameters ({first_line(error)}). Give those "
             "that its function names after the pixels and the generator."
         ) from error
+    if transform.name in TRANSFORMS:  # a wrong parameter is refused before the first step
+        apply([(transform, function)], np.zeros((8, 8, 3), np.uint8), 0, 0, 0, 0)
     return function
 
 

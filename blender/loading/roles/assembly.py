@@ -33,7 +33,7 @@ from blender.loading.pictures.preparing import document_of
 from blender.loading.plan import Plan
 from blender.loading.spec import LoadingSpec
 from blender.opened.blend import Blend
-from factory.lake.schemas.images import IMAGE_TOKEN
+from factory.lake.schemas.images import IMAGE_TOKEN, IMAGES
 
 Ints = npt.NDArray[np.int64]
 
@@ -86,7 +86,10 @@ class Assembly:
         if handover is not None:
             self._require_placeholders(plan, rows, numbers, own, n_tokens)
         lengths = plan.step.facts["n_tokens"].astype(np.int64)  # a copy; of this bucket the true ones follow
-        lengths[numbers] = n_tokens + np.bincount(own.sample, own.tokens - 1, len(numbers)).astype(np.int64)
+        true_lengths = n_tokens + np.bincount(own.sample, own.tokens - 1, len(numbers)).astype(np.int64)
+        if handover is not None and self._row_tokens is not None:
+            self._require_planned_lengths(plan, numbers, lengths[numbers], true_lengths)
+        lengths[numbers] = true_lengths
         self._require_room(plan, numbers, lengths)
         slots = self._slots(plan, bucket, lengths, sizes)
         if self._row_tokens is not None:
@@ -159,6 +162,20 @@ class Assembly:
                 "are packed, or lower `most_patches` of the images."
             )
 
+    def _require_planned_lengths(self, plan: Plan, numbers: Ints, planned: Ints, lengths: Ints) -> None:
+        """Raise InvalidRequest for a sample with other tokens than its segments say.
+
+        Constructors of other buckets compute the places of its pictures from the segments.
+        """
+        wrong = np.flatnonzero(planned != lengths)
+        if len(wrong):
+            sample = int(wrong[0])
+            raise InvalidRequest(
+                f"{self._row(plan, int(numbers[sample]))} has {lengths[sample]:,} tokens with those of its "
+                f"pictures, and its segments make {planned[sample]:,}. Pack its table again: segments have "
+                "every token of a sample."
+            )
+
     def _require_placeholders(
         self, plan: Plan, rows: pa.RecordBatch, numbers: Ints, own: Placeholders, n_tokens: Ints
     ) -> None:
@@ -178,6 +195,12 @@ class Assembly:
         wrong = np.flatnonzero(n_placeholders != n_pictures)
         if len(wrong):
             sample = int(wrong[0])
+            source = self._blend.sources[int(plan.step.source[numbers[sample]])].config
+            if IMAGES not in source.columns:
+                raise InvalidRequest(
+                    f"{self._row(plan, int(numbers[sample]))} has {n_placeholders[sample]:,} placeholders, "
+                    f"and source `{source.name}` does not deliver `{IMAGES}`. Name it in its `columns`."
+                )
             raise InvalidRequest(
                 f"{self._row(plan, int(numbers[sample]))} has {n_placeholders[sample]:,} placeholders and "
                 f"{n_pictures[sample]:,} pictures. Pack the table again: it is damaged."

@@ -32,6 +32,7 @@ Ints = npt.NDArray[np.int64]
 Prepare = Callable[[StepColumns, pa.RecordBatch], pa.RecordBatch]
 
 _NUMBERS = ("position", "width", "height")
+_ROWS = 16  # of which the files are one array at a time, whose offsets count up to 2 GiB
 
 
 class PictureLoader:
@@ -77,9 +78,11 @@ class PictureLoader:
             width = 1 + int(number.max(initial=0))
             indices = np.flatnonzero(np.isin(row * width + number, selection[0] * width + selection[1]))
         rows = np.unique(row[indices])
-        lists = self._read(step, rows, {"content": pa.binary()})
-        contents = lists.flatten().field("content").cast(pa.large_binary())
-        firsts = np.concatenate([[0], np.cumsum(np.diff(as_numpy(lists.offsets).astype(np.int64)))])
+        groups = [rows[first : first + _ROWS] for first in range(0, max(1, len(rows)), _ROWS)]
+        lists = [self._read(step, group, {"content": pa.binary()}) for group in groups]
+        contents = pa.concat_arrays([_contents(part) for part in lists])
+        counts = np.concatenate([np.diff(as_numpy(part.offsets).astype(np.int64)) for part in lists])
+        firsts = np.concatenate([[0], np.cumsum(counts)])
         places = firsts[np.searchsorted(rows, row[indices])] + number[indices]
         sizes_of_files = sizes.take(_indices(indices))
         nulls = pa.nulls(len(indices), pa.string())
@@ -99,6 +102,10 @@ class PictureLoader:
         ]
         (lists,) = gather(requests, len(rows), [pa.field(IMAGES, kind)])
         return lists
+
+
+def _contents(lists: pa.ListArray) -> pa.LargeBinaryArray:
+    return lists.flatten().field("content").cast(pa.large_binary())
 
 
 def require_pictures(blend: Blend, spec: LoadingSpec) -> None:

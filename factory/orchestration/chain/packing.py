@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 import dagster as dg
 from pyspark.sql import DataFrame
 
-from factory.errors import ConfigurationError
+from factory.errors import ConfigurationError, TableNotFound
 from factory.frozen_model import FrozenModel
 from factory.lake import names
 from factory.lake.files.layout import odd_pages
 from factory.lake.identity import tokenizer_id
+from factory.lake.names import TableName
 from factory.lake.schemas.images import IMAGE_TOKEN
 from factory.lake.schemas.packing import (
     N_DOCUMENTS,
@@ -35,6 +36,7 @@ from factory.lake.tables import Published
 from factory.models.tokenizer import image_token_id
 from factory.orchestration.chain.link import Chain, staying
 from factory.orchestration.groups import packed_group
+from factory.orchestration.host.resources import LakeRun
 from factory.orchestration.table.checks import aggregate, holds, layout
 from factory.orchestration.table.declaration import Tables
 from factory.packing.pack import PackConfig, pack, placements, totals
@@ -149,7 +151,7 @@ class Packing:
     def _sequences(self, chain: Chain, part: _Part) -> dg.AssetsDefinition:
         dataset, share = chain.dataset, self.validation
         further = {name: table for name, table in chain.further.items() if name == "dependencies"}
-        if share is not None:
+        if share is not None or self.image is not None:
             further["documents"] = chain.documents
         if self.image is not None:
             further["raw"] = names.raw(names.base(dataset))
@@ -176,6 +178,8 @@ class Packing:
             identity = tokenizer_id(model.tokenizer)
             all_tokens = context.resources.lake.pin(names.tokenized(dataset))
             require_tokens_of(all_tokens, self.tokenizer, identity)
+            if self.image is not None:
+                require_documents_of(context.resources.lake, all_tokens, chain.documents)
             tokens = tokenized if share is None else part.select(tokenized, upstream["documents"], share)
             n_documents, n_tokens = totals(tokens)
             width = token_bytes(model.n_tokens)
@@ -237,7 +241,7 @@ class Packing:
         if self.image is None:
             return samples(tokens, config, width), properties
         image = image_token_id(tokenizer, self.image)
-        rows = samples_with_images(tokens, upstream["raw"], config, width, image)
+        rows = samples_with_images(tokens, upstream["documents"], upstream["raw"], config, width, image)
         return rows, {**properties, IMAGE_TOKEN: str(image)}
 
 
@@ -253,6 +257,29 @@ def _packed(
     config = config.model_copy(update={"token_bytes": width}).resolved(n_documents, n_tokens)
     properties = {SEQUENCE_LENGTH: str(config.sequence_length), N_SHARDS: str(config.shards)}
     return pack(tokens, upstream.get("dependencies"), config), properties
+
+
+def require_documents_of(lake: LakeRun, tokenized: Published, documents: TableName) -> None:
+    """Raise ConfigurationError if other documents than this run's were tokenized.
+
+    Pictures are joined to the tokens of their documents, and a document keeps its id when it changes.
+    """
+    now, then = lake.pin(documents), tokenized.lineage.upstream.get(str(documents))
+    if then == now.snapshot_id:
+        return
+    if then is None or _content_at(lake, documents, then) != now.lineage.content:
+        raise ConfigurationError(
+            f"{tokenized.table} was made from other documents than {documents} has now, and pictures would "
+            f"come to the wrong texts. Materialize {tokenized.table} again, then the tables downstream."
+        )
+
+
+def _content_at(lake: LakeRun, table: TableName, snapshot_id: int) -> str | None:
+    """Return the content of a table at a snapshot, None if it has expired."""
+    try:
+        return lake.lake.published_at(table, snapshot_id).lineage.content
+    except TableNotFound:
+        return None
 
 
 def require_tokens_of(tokenized: Published, tokenizer: str, identity: str) -> None:

@@ -172,6 +172,10 @@ class Dataset(FrozenModel):
         """The folders at `paths` that its reader searches."""
         return [path for path in paths if path.kind() == "folder"]
 
+    def listed(self, paths: list[Place]) -> list[Place]:
+        """Return the places whose files decide the documents of `paths`."""
+        return paths
+
     def reading(self) -> dict[str, Any]:
         """The fields that decide which documents are read."""
         of_parts = {

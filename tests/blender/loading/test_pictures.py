@@ -19,25 +19,30 @@ from PIL import Image
 
 from blender.arrays import as_numpy
 from blender.catalog.blends import open_blends
-from blender.errors import InvalidRequest
+from blender.errors import InvalidRequest, InvalidStrategy
 from blender.global_batches.namespace import create_namespace
 from blender.global_batches.policies import Naive
 from blender.global_batches.producer import Producer
 from blender.global_batches.reader import BatchReader
 from blender.loading import serve
+from blender.loading.columns import StepColumns
 from blender.loading.costs import Backbone, Encoder
 from blender.loading.durable import PlannedProduction, planned_step
 from blender.loading.embedded import open_loading
+from blender.loading.graph import DGraph
 from blender.loading.handle import LoadingHandle
+from blender.loading.image_graph import ImageGraph
 from blender.loading.image_input import ImageInput
 from blender.loading.loader import Loader
 from blender.loading.pictures.patches import patches_of
 from blender.loading.pictures.rules import PictureRules
 from blender.loading.pictures.transforms import PictureTransform
+from blender.loading.plan import Plan
 from blender.loading.planner import open_planner
 from blender.loading.spec import LoadingSpec
 from blender.loading.step import LoadedStep
 from blender.loading.torch import LoadingDataset, pixels, step_tensors
+from blender.loading.tree import ClientPlaceTree
 from blender.records import Source
 from blender.spec.mesh import Mesh
 from blender.spec.step_range import StepRange
@@ -599,7 +604,85 @@ def test_the_columns_of_a_rank_are_those_of_the_plan(shared_lake: Settings, blen
     assert (as_numpy(step.arrow.column("offset")) == 0).all()
 
 
-@pytest.mark.parametrize("fields", [{}, {"strategy": "vlm", "encoder": Encoder(hidden=8, layers=2)}])
+VLM: dict[str, Any] = {"strategy": "vlm", "encoder": Encoder(hidden=8, layers=2)}
+
+
+def switching_nodes(step: StepColumns, tree: ClientPlaceTree, spec: LoadingSpec) -> Plan:
+    """Pictures over dp indexes at step 0, and over all ranks behind it."""
+    graph = DGraph.of(step, tree, ("n_tokens", "squared_lengths"))
+    graph.distribute("DP")
+    graph.cost(spec.model)
+    graph.fill(**spec.balancing)
+    images = ImageGraph(graph, tree, ("n_patches",))
+    images.distribute("DP" if step.offset == 0 else "WORLD")
+    assert spec.encoder is not None
+    images.cost(spec.encoder)
+    images.balance("greedybinpacking", bins=spec.microbatches)
+    graph.join(images)
+    return graph.plan()
+
+
+def test_pictures_on_other_nodes_than_at_step_0_are_refused(shared_lake: Settings, blend: str) -> None:
+    fields = VLM | {"strategy": f"{__name__}:switching_nodes", "mesh": Mesh(dp=2, tp=2), "broadcast": ()}
+    loading = open_loading(spec_of(blend, **fields), shared_lake)
+    try:
+        assert len(read(loading, 0)) == 1
+        with pytest.raises(InvalidStrategy, match="pictures of step 1 for 4 nodes of the encoder, and those"):
+            read(loading, 0, offset=1)
+    finally:
+        loading.close()
+
+
+def test_a_row_with_tokens_outside_its_segments_has_no_place_beside_pictures(shared_lake: Settings) -> None:
+    rows = packed_rows("short", 32)
+    segments = pa.array([[row.as_py()[0]] for row in rows["segments"]], rows.schema.field("segments").type)
+    place = rows.schema.get_field_index("segments")
+    short = rows.set_column(place, rows.schema.field("segments"), segments)
+    write_table(shared_lake, "packed.short", short, properties={"factory.sequence-length": str(LENGTH)})
+    sources = [
+        Source(PICTURES, 8, columns=("tokens", "images"), shuffle="row", oversample=True),
+        Source("packed.short", 8, oversample=True),
+    ]
+    blend = open_blends(shared_lake).create(sources, seed=5).id
+    with pytest.raises(InvalidRequest, match="tokens with those of its pictures, and its segments make 5"):
+        steps_of(shared_lake, spec_of(blend, row_tokens=ROW, **VLM))
+
+
+def test_a_source_that_leaves_its_pictures_out_is_named(shared_lake: Settings) -> None:
+    sources = [
+        Source(PICTURES, 4, columns=("tokens", "images"), shuffle="row", oversample=True),
+        Source(PICTURES, 8, name="words", oversample=True),
+    ]
+    blend = open_blends(shared_lake).create(sources, seed=5).id
+    with pytest.raises(InvalidRequest, match="source `words` does not deliver `images`"):
+        steps_of(shared_lake, spec_of(blend))
+
+
+@pytest.mark.parametrize("parameters", [{"least": 1.5}, {"least": -1}, {"least": 0.9, "most": 0.5}])
+def test_wrong_shares_of_a_crop_are_refused_when_the_loader_opens(
+    shared_lake: Settings, blend: str, parameters: dict[str, float]
+) -> None:
+    transform = PictureTransform(name="crop", parameters=parameters)
+    with pytest.raises(InvalidRequest, match="Give shares above 0 and up to 1"):
+        open_loading(spec_of(blend, pictures=PictureRules(transforms=(transform,))), shared_lake)
+
+
+def test_durable_pictures_that_ranks_encode_for_each_other_need_their_mesh(
+    shared_lake: Settings, tmp_path: Path
+) -> None:
+    source = Source(PICTURES, 8, columns=("tokens", "images"), shuffle="row")
+    blend = open_blends(shared_lake).create([source], seed=5)
+    spec = spec_of(blend.id, row_tokens=ROW, broadcast=(), **VLM)
+    create_namespace(tmp_path, spec.mesh, lanes=1, order="assigned")
+    production = PlannedProduction(open_blends(shared_lake).open(blend.id), spec)
+    Producer(tmp_path, production, policy=Naive).run()
+    production.close()
+    reader = BatchReader(str(tmp_path), Mesh(dp=1), accumulate=2)
+    with pytest.raises(InvalidRequest, match="Read it on the mesh of its spec"):
+        [planned_step(part) for part in reader.read(StepRange(0, 2), 0)]
+
+
+@pytest.mark.parametrize("fields", [{}, VLM])
 def test_durable_batches_hold_pictures_and_joined_rows(
     shared_lake: Settings, tmp_path: Path, fields: dict[str, Any]
 ) -> None:

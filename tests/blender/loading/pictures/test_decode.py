@@ -13,6 +13,7 @@ import pytest
 from PIL import Image, ImageCms
 
 from blender.loading.pictures.decode import MOST_PIXELS, PictureProblem, PlannedSize, pixels_of
+from spark_udfs.pictures import header_of
 from tests.blender.picture_tables import draw, file_of
 
 WHITE, BLUE = (255, 255, 255), (0, 0, 255)
@@ -74,12 +75,31 @@ def test_jpeg_of_four_inks_and_of_luma_have_their_colors(mode: str) -> None:
     assert abs(pixels - np.array([200, 40, 90])).max() < 8
 
 
+def png_with_late_exif(image: Image.Image, exif: Image.Exif) -> bytes:
+    """A PNG whose EXIF is behind its pixels."""
+    content = file_of(image)
+    chunk = b"eXIf" + exif.tobytes().removeprefix(b"Exif\0\0")
+    late = struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    return content[:-12] + late + content[-12:]
+
+
+@pytest.mark.parametrize("orientation", [1, 3, 6])
+def test_a_rotation_behind_the_pixels_of_a_png_is_left_out_as_in_its_table(orientation: int) -> None:
+    image = Image.fromarray(np.arange(18, dtype=np.uint8).reshape(2, 3, 3) * 10)
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    content = png_with_late_exif(image, exif)
+    header = header_of(content)
+    assert colors_of(content, header.width, header.height) == np.array(image).tolist()
+
+
+@pytest.mark.parametrize("kind", ["PNG", "TIFF"])
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_a_rotation_in_exif_is_applied(orientation: int) -> None:
+def test_a_rotation_in_exif_is_applied(orientation: int, kind: str) -> None:
     image = Image.fromarray(np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3) * 10)
     exif = Image.Exif()
     exif[0x0112] = orientation
-    content = file_of(image, exif=exif)
+    content = file_of(image, kind, exif=exif)
     upright = np.array(image)
     by_hand = {
         1: upright,
@@ -92,6 +112,8 @@ def test_a_rotation_in_exif_is_applied(orientation: int) -> None:
         8: upright[:, ::-1].transpose(1, 0, 2),
     }[orientation]
     height, width = by_hand.shape[:2]
+    header = header_of(content)
+    assert (header.width, header.height) == (width, height)
     assert colors_of(content, width, height) == by_hand.tolist()
 
 
