@@ -63,12 +63,13 @@ def image_work(paths: Paths, origin: Origin, options: ImageOptions) -> Iterator[
         yield from files_of(FORMAT, paths, origin, patterns)
         return
     every_file = list(files_of(FORMAT, paths, origin, (*patterns, *companions_of(options))))
+    ending = options.caption_ending.encode()
     pictures = {
         (files.place, stem_of(name)) for files in every_file for name in files.names if _is_picture(name)
     }
     for files in every_file:
         [name] = files.names
-        if _is_picture(name) or (files.place, stem_of(name)) not in pictures:
+        if _is_picture(name) or (files.place, name.removesuffix(ending)) not in pictures:
             yield files
 
 

@@ -98,6 +98,18 @@ def _refuse_other_number(text: str, n_pictures: int, mark: str = "U+FFFC") -> No
         raise BadRecord(reason, f"The text has {n_marks:,} placeholders `{mark}` of {n_pictures:,} pictures.")
 
 
+def refuse_large(n_pictures: int, n_bytes: int) -> None:
+    """Raise BadRecord `too_many_pictures` or `too_large` for the pictures of one document."""
+    if n_pictures > MAX_PICTURES:
+        detail = f"The document has {n_pictures:,} pictures, the limit is {MAX_PICTURES:,}."
+        raise BadRecord("too_many_pictures", detail)
+    if n_bytes > MAX_BYTES_OF_PICTURES:
+        detail = (
+            f"The pictures of the document have {n_bytes:,} bytes, the limit is {MAX_BYTES_OF_PICTURES:,}."
+        )
+        raise BadRecord("too_large", detail)
+
+
 def image_documents(
     origin: Origin,
     key: str,
@@ -112,15 +124,7 @@ def image_documents(
     `fewer_placeholders`, for a bad picture that is not left out, and `no_picture` where none is left of a
     layout that needs one.
     """
-    if len(pictures) > MAX_PICTURES:
-        detail = f"The document has {len(pictures):,} pictures, the limit is {MAX_PICTURES:,}."
-        raise BadRecord("too_many_pictures", detail)
-    n_bytes = sum(len(picture.content) for picture in pictures)
-    if n_bytes > MAX_BYTES_OF_PICTURES:
-        detail = (
-            f"The pictures of the document have {n_bytes:,} bytes, the limit is {MAX_BYTES_OF_PICTURES:,}."
-        )
-        raise BadRecord("too_large", detail)
+    refuse_large(len(pictures), sum(len(picture.content) for picture in pictures))
     _refuse_other_number(text, len(pictures))
     images, troubles = _images(pictures, options)
     if pictures and not images and options.layout != "pages":

@@ -1,7 +1,8 @@
 """Documents from the rows of a Parquet file with a column of pictures and one of captions.
 
 A picture is bytes, or a struct of `bytes` and `path` as the Hugging Face Hub writes it; a cell may hold a
-list of them. Rows are read in batches of bounded size, and damage is recorded as of any Parquet file.
+list of them. Rows are read in batches of bounded size, and damage is recorded as of any Parquet file. The
+pictures of a cell are counted and measured before one is copied, and a bad value rejects its own row.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from spark_udfs.ingest.image_document import (
     SourcePicture,
     caption_of,
     image_documents,
+    refuse_large,
     with_placeholders,
 )
 from spark_udfs.ingest.parquet import rows_of_table
@@ -46,8 +48,8 @@ def _columns(schema: pa.Schema, options: ImageOptions) -> list[PathColumn]:
     if image is None:
         raise BadRecord("no_picture", f"The file has no column `{options.image}`, only {names}.")
     kind = image.type.value_type if is_list(image.type) else image.type
-    of_bytes = pa.types.is_struct(kind) and "bytes" in [field.name for field in kind]
-    if not of_bytes and not is_text(kind):
+    bytes_kind = _field_type(kind, "bytes") if pa.types.is_struct(kind) else kind
+    if bytes_kind is None or not is_text(bytes_kind):
         raise BadRecord("not_a_picture", f"Column `{options.image}` holds {image.type}, not pictures.")
     if caption is None and options.captions == "required":
         raise BadRecord("no_caption", f"The file has no column `{options.caption}`, only {names}.")
@@ -68,9 +70,7 @@ def _documents(
     place = {"file": source.key, "row": number, "location": location}
     try:
         values = {path: _value(path, scalar) for path, scalar in scalars.items() if path != options.image}
-        cell = scalars[options.image].as_py()
-        cells = cell if isinstance(cell, list) else [] if cell is None else [cell]
-        pictures = [_picture(picture, f"{location}, {n}") for n, picture in enumerate(cells)]
+        pictures = _pictures(scalars[options.image], location)
         if not pictures:
             raise BadRecord("no_picture", f"Column `{options.image}` holds no picture.")
         caption = caption_of(values.get(options.caption) or "", options)
@@ -91,14 +91,48 @@ def _value(name: str, scalar: Any) -> Any:
     return decode_utf8(cell) if isinstance(cell, bytes) else cell
 
 
-def _picture(cell: Any, name: str) -> SourcePicture:
+def _pictures(scalar: Any, location: str) -> list[SourcePicture]:
+    """Return the pictures of a cell; raises BadRecord `too_many_pictures` and `too_large` without a copy."""
+    if not scalar.is_valid:
+        return []
+    cells = scalar.values if is_list(scalar.type) else [scalar]
+    refuse_large(len(cells), 0)
+    contents = [_buffer(_part(cell, "bytes") if pa.types.is_struct(cell.type) else cell) for cell in cells]
+    refuse_large(len(cells), sum(content.size for content in contents if content is not None))
+    return [
+        _picture(cell, content, f"{location}, {number}")
+        for number, (cell, content) in enumerate(zip(cells, contents, strict=True))
+    ]
+
+
+def _picture(cell: Any, content: pa.Buffer | None, name: str) -> SourcePicture:
     """Return a picture of a cell; its path is its name."""
-    content, path = (cell.get("bytes"), cell.get("path")) if isinstance(cell, dict) else (cell, None)
-    if isinstance(content, str):
-        content = content.encode()
-    label = path if isinstance(path, str) and path else name
+    path_kind = _field_type(cell.type, "path") if pa.types.is_struct(cell.type) else None
+    path = _buffer(_part(cell, "path")) if path_kind is not None and is_text(path_kind) else None
+    try:
+        label = decode_utf8(path.to_pybytes()) if path else name
+    except BadRecord as bad:
+        return SourcePicture(name, trouble=BadRecord(bad.reason, f"Of its path: {bad.detail}"))
     if content is None:
         return SourcePicture(
             label, trouble=BadRecord("missing_picture", "The row has no bytes of the picture.")
         )
-    return SourcePicture(label, content)
+    return SourcePicture(label, content.to_pybytes())
+
+
+def _field_type(struct: pa.StructType, name: str) -> pa.DataType | None:
+    """Return the type of the field of a name, None without one or with several."""
+    index = struct.get_field_index(name)
+    return None if index < 0 else struct.field(index).type
+
+
+def _part(cell: Any, name: str) -> Any:
+    """Return the field of a struct, None of a null struct."""
+    return cell[name] if cell.is_valid else None
+
+
+def _buffer(scalar: Any) -> pa.Buffer | None:
+    """Return the bytes of a text, or None, without a copy; pyarrow does not check texts for UTF-8."""
+    if isinstance(scalar, pa.DictionaryScalar):
+        scalar = scalar.value
+    return scalar.as_buffer() if scalar is not None and scalar.is_valid else None

@@ -2,8 +2,10 @@
 
     0001.jpg 0001.txt 0001.json | 0002.left.png 0002.right.png 0002.txt | ...
 
-Members of a sample follow each other, so one sample is held at a time. Its text is the member with the ending
-of captions, or else a field of the member `.json`. Members of other endings are named in the metadata.
+Members of a sample follow each other, so one sample is held at a time. The ending of a member is all behind
+that dot, in any letters: `.en.txt` is not `.txt`. The text is the member with the ending of captions, or else
+a field of the member `.json`. Members of other endings are named in the metadata, and two members of one
+ending reject their sample.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
+from factory.counted import conjunction
 from spark_udfs.ingest.archive import NESTED
 from spark_udfs.ingest.bounds import (
     MAX_BYTES_OF_PICTURES,
@@ -49,6 +52,7 @@ class _Sample:
     pictures: list[SourcePicture] = field(default_factory=list)
     texts: dict[str, bytes] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
+    endings: set[str] = field(default_factory=set)
     trouble: BadRecord | None = None
     n_members: int = 0
     n_bytes: int = 0
@@ -58,11 +62,13 @@ class _Sample:
         self.n_members += 1
         self.n_bytes += member.n_bytes
         ending = _split(member.name)[1]
-        is_text = f".{ending}" == options.caption_ending or ending == _JSON
+        is_text = ending in (_caption_ending(options), _JSON)
         if self.n_members > MAX_SAMPLE_MEMBERS:
             self._reject("too_many_members", f"The sample has more than {MAX_SAMPLE_MEMBERS:,} members.")
         elif self.n_bytes > MAX_BYTES_OF_PICTURES + options.max_bytes:
             self._reject("too_large", f"The members of the sample have {self.n_bytes:,} bytes or more.")
+        elif ending in self.endings:
+            self._reject("name_taken", f"The sample has two members of the ending `.{ending}`. Rename one.")
         elif member.trouble is not None and (is_text or not is_picture(member.name)):
             self.trouble = self.trouble or member.trouble
         elif is_text and member.n_bytes > options.max_bytes:
@@ -76,6 +82,7 @@ class _Sample:
             self.pictures.append(SourcePicture(member.name.rpartition("/")[2], member.data, trouble))
         else:
             self.others.append(ending)
+        self.endings.add(ending)
 
     def _reject(self, reason: str, detail: str) -> None:
         self.trouble = self.trouble or BadRecord(reason, detail)
@@ -109,10 +116,14 @@ def shard_rows(source: Input, options: ImageOptions) -> Iterator[Row]:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Return the name of a sample and the ending of a member in small letters."""
+    """Return the name of a sample and the whole ending of a member in small letters."""
     folder, slash, base = name.rpartition("/")
     stem, _, endings = base.partition(".")
-    return folder + slash + stem, endings.lower().rpartition(".")[2]
+    return folder + slash + stem, endings.lower()
+
+
+def _caption_ending(options: ImageOptions) -> str:
+    return options.caption_ending.lower().removeprefix(".")
 
 
 def _documents(source: Input, sample: _Sample, keys: set[bytes], options: ImageOptions) -> Iterator[Row]:
@@ -130,6 +141,7 @@ def _documents(source: Input, sample: _Sample, keys: set[bytes], options: ImageO
             raise sample.trouble
         if not sample.pictures:
             raise BadRecord("no_picture", "The sample has no member that is a picture.")
+        _refuse_other_texts(sample, options)
         fields = _fields(sample)
         caption = caption_of(_caption(sample, fields, options), options)
         text = with_placeholders(caption, len(sample.pictures), options)
@@ -141,6 +153,23 @@ def _documents(source: Input, sample: _Sample, keys: set[bytes], options: ImageO
         )
     except BadRecord as bad:
         yield rejection(source.origin, key, bad, sample.n_bytes)
+
+
+def _refuse_other_texts(sample: _Sample, options: ImageOptions) -> None:
+    """Raise BadRecord `no_caption` for texts of other endings where one of them should be the caption.
+
+    Several pictures with such texts may be several samples with a dot in their names: `v1.0_1` and `v1.0_2`.
+    """
+    caption = _caption_ending(options)
+    last_endings = (caption.rpartition(".")[2], _JSON)
+    others = [ending for ending in sample.others if ending.rpartition(".")[2] in last_endings]
+    if sample.texts or not others or (options.captions == "optional" and len(sample.pictures) == 1):
+        return
+    detail = (
+        f"The sample has no text `.{caption}`, only {conjunction([f'`.{other}`' for other in others])}: its "
+        "name ends at its first dot. Name one as `caption_ending`, or rename names with a dot."
+    )
+    raise BadRecord("no_caption", detail)
 
 
 def _fields(sample: _Sample) -> dict[str, Any]:
@@ -170,7 +199,7 @@ def _depth(text: str) -> int:
 
 
 def _caption(sample: _Sample, fields: dict[str, Any], options: ImageOptions) -> str:
-    member_bytes = sample.texts.get(options.caption_ending.removeprefix("."))
+    member_bytes = sample.texts.get(_caption_ending(options))
     if member_bytes is not None:
         return decode_utf8(member_bytes)
     caption = fields.get(options.caption)

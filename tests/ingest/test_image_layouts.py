@@ -14,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.lake.schemas.images import PLACEHOLDER
+from spark_udfs.ingest import image_document, image_rows
+from spark_udfs.ingest.bounds import MAX_PICTURES
 from spark_udfs.ingest.image_document import ImageOptions
 from spark_udfs.ingest.images import images_file
 from spark_udfs.ingest.place import FilePart
@@ -101,7 +103,50 @@ def test_a_sample_of_an_earlier_name_is_rejected_and_so_is_the_rest_of_a_cut_arc
     assert reasons(read(images_file, "s.tar", b"", SHARDS)) == {"s.tar": "corrupt"}
 
 
-def table(**columns: list) -> bytes:
+def test_endings_of_members_are_whole_and_in_any_letters() -> None:
+    members = {
+        "1.png": picture(),
+        "1.EN.txt": b"A cat.",
+        "1.de.txt": b"Eine Katze.",
+        "1.JSON": b'{"url": "u"}',
+        "1.meta.json": b'{"caption": "Not this.", "url": "v"}',
+    }
+    options = ImageOptions(layout="webdataset", caption_ending=".en.TXT", metadata=["url"])
+    [row] = read(images_file, "s.tar", tarred(members), options)
+    assert row["text"] == f"{PLACEHOLDER}A cat."
+    assert dict(row["metadata"]) == {"other_members": "de.txt,meta.json", "url": "u"}
+
+
+def test_no_member_of_a_sample_replaces_another_and_no_two_samples_are_joined_in_silence() -> None:
+    members = {
+        "1.png": picture(),
+        "1.en.txt": b"A cat.",
+        "1.de.txt": b"Eine Katze.",
+        "2.png": picture(),
+        "2.txt": b"A.",
+        "2.TXT": b"B.",
+        "3.png": picture(),
+        "3.PNG": picture(),
+        "3.txt": b"A.",
+        "v1.0_1.png": picture(),
+        "v1.0_1.txt": b"A.",
+        "v1.0_2.png": picture(),
+        "v1.0_2.txt": b"B.",
+    }
+    rows = read(images_file, "s.tar", tarred(members), SHARDS)
+    assert reasons(rows) == {
+        "s.tar!/1": "no_caption",
+        "s.tar!/2": "name_taken",
+        "s.tar!/3": "name_taken",
+        "s.tar!/v1": "no_caption",
+    }
+    assert "no text `.txt`, only `.0_1.txt` and `.0_2.txt`" in rows[-1]["detail"]
+    optional = read(images_file, "s.tar", tarred(members), replace(SHARDS, captions="optional"))
+    assert texts(optional) == {"s.tar!/1": PLACEHOLDER}
+    assert reasons(optional)["s.tar!/v1"] == "no_caption"
+
+
+def table(**columns: list | pa.Array) -> bytes:
     buffer = io.BytesIO()
     pq.write_table(pa.table(columns), buffer, row_group_size=2)
     return buffer.getvalue()
@@ -127,6 +172,63 @@ def test_pictures_of_parquet_are_bytes_or_structs_of_the_hub_or_lists() -> None:
     rows = read(images_file, "t.parquet", content, with_marks)
     assert texts(rows) == {"a": f"One {PLACEHOLDER} and {PLACEHOLDER}.", "c": f"{PLACEHOLDER}None."}
     assert reasons(rows) == {"t.parquet:1": "no_caption", "t.parquet:3": "no_picture"}
+
+
+def strings_of(*names: bytes) -> pa.Array:
+    """Strings of these bytes, in UTF-8 or not."""
+    return pa.Array.from_buffers(pa.string(), len(names), pa.array(names).buffers())
+
+
+def test_a_bad_value_rejects_its_own_row() -> None:
+    pictures = pa.array([picture()] * 4)
+    names_of_files = strings_of(b"a.png", b"caf\xe9.png", b"", b"d.png")
+    structs = pa.StructArray.from_arrays([pictures, names_of_files], ["bytes", "path"])
+    lists = pa.ListArray.from_arrays([0, 1, 2, 3, 4], structs)
+    for column in (structs, lists):
+        rows = read(images_file, "t.parquet", table(image=column, caption=["A."] * 4), ROWS)
+        assert [name for row in rows if "images" in row for name in names(row)] == [
+            *("a.png", "row 2, 0", "d.png")
+        ]
+        assert reasons(rows) == {"t.parquet:1": "not_utf8"}
+    leave_out = ImageOptions(layout="parquet", bad_pictures="leave_out")
+    of_four = table(image=pa.ListArray.from_arrays([0, 4], structs), caption=["A."])
+    assert reasons(read(images_file, "t.parquet", of_four, leave_out)) == {
+        "t.parquet:0#picture 1": "not_utf8"
+    }
+    as_text = table(image=pa.ListArray.from_arrays([0, 1], strings_of(b"caf\xe9")), caption=["A."])
+    assert reasons(read(images_file, "t.parquet", as_text, ROWS)) == {"t.parquet:0": "not_a_picture"}
+
+
+def test_pictures_may_be_in_dictionaries_large_lists_and_null_structs() -> None:
+    pictures = pa.array([picture(), picture(size=(5, 6)), None])
+    structs = pa.StructArray.from_arrays(
+        [pictures.dictionary_encode(), pa.array(["a.png", None, None]).dictionary_encode()],
+        ["bytes", "path"],
+        mask=pa.array([False, False, True]),
+    )
+    options = ImageOptions(layout="parquet", bad_pictures="leave_out")
+    for column in (pictures, pictures.dictionary_encode(), structs):
+        cell = pa.LargeListArray.from_arrays(pa.array([0, 3], pa.int64()), column)
+        rows = read(images_file, "t.parquet", table(image=cell, caption=["A."]), options)
+        assert [image["width"] for image in rows[0]["images"]] == [30, 5]
+        assert reasons(rows) == {"t.parquet:0#picture 2": "missing_picture"}
+
+
+def test_a_cell_of_too_many_pictures_is_rejected_before_its_values_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    n = MAX_PICTURES + 1
+    nulls = pa.StructArray.from_arrays(
+        [pa.nulls(n, pa.binary()), pa.nulls(n, pa.string())], ["bytes", "path"]
+    )
+    content = table(image=pa.ListArray.from_arrays([0, n], nulls), caption=["A."])
+    with monkeypatch.context() as without_reading:
+        without_reading.setattr(image_rows, "_picture", None)
+        rows = read(images_file, "t.parquet", content, ROWS)
+        assert reasons(rows) == {"t.parquet:0": "too_many_pictures"}
+        without_reading.setattr(image_document, "MAX_BYTES_OF_PICTURES", 100)
+        large = table(image=[[picture(), picture()]], caption=["A."])
+        assert reasons(read(images_file, "t.parquet", large, ROWS)) == {"t.parquet:0": "too_large"}
 
 
 def test_parts_of_a_table_have_the_rows_of_the_whole(tmp_path: Path) -> None:
@@ -169,6 +271,8 @@ def test_a_table_without_pictures_or_captions_is_one_rejected_record() -> None:
     for columns, reason in (
         ({"caption": ["a"]}, "no_picture"),
         ({"image": [1], "caption": ["a"]}, "not_a_picture"),
+        ({"image": [{"bytes": 1}], "caption": ["a"]}, "not_a_picture"),
+        ({"image": [[{"bytes": [1, 2]}]], "caption": ["a"]}, "not_a_picture"),
         ({"image": [b"a"]}, "no_caption"),
         ({"image": [b"a"], "caption": [1]}, "text_not_a_string"),
     ):

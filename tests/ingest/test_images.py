@@ -173,6 +173,16 @@ def test_a_caption_is_one_of_its_lines(tmp_path: Path) -> None:
     assert reasons(rows_of(tmp_path, ImageOptions(caption_prefix="nl.utf8="))) == {"cat.png": "no_caption"}
 
 
+@pytest.mark.parametrize("ending", [".en.txt", "_caption.txt"])
+def test_a_caption_that_a_picture_has_is_no_caption_alone(tmp_path: Path, ending: str) -> None:
+    (tmp_path / "cat.png").write_bytes(picture())
+    for stem in ("cat", "dog"):
+        (tmp_path / f"{stem}{ending}").write_text("A cat.")
+    rows = rows_of(tmp_path, ImageOptions(caption_ending=ending))
+    assert [row["text"] for row in rows if row["reason"] is None] == [f"{PLACEHOLDER}A cat."]
+    assert reasons(rows) == {f"dog{ending}": "no_picture"}
+
+
 def test_pictures_of_one_caption_are_no_copies(tmp_path: Path) -> None:
     files = {"a_png": picture(), "b_png": picture(size=(9, 9)), "c_png": picture()}
     files |= {f"{name}_txt": b"A cat." for name in "abc"}

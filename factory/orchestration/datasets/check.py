@@ -159,7 +159,12 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
         dataset.name: [(canonical[place], name) for place, name in files]
         for dataset, files in zip(datasets, files_of, strict=True)
     }
-    paths = {whole_address(place, name) for files in canonical_files.values() for place, name in files}
+    paths = {
+        whole_address(place, read_name)
+        for entry, files in zip(entries, canonical_files.values(), strict=True)
+        for place, name in files
+        for read_name in (name, *entry.beside(name))
+    }
     whole_file = CheckedFile(
         declared,
         tuple(datasets),

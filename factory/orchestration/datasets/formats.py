@@ -362,10 +362,20 @@ class Images(Dataset):
 
     @staticmethod
     def companions(files: Sequence[bytes], names: Sequence[bytes]) -> list[bytes] | None:
-        """The captions, if half of the pictures have one: other pictures illustrate texts or code."""
-        captions = {name for name in names if name.endswith(CAPTION_ENDING.encode())}
-        n_captioned = sum(stem_of(name) + CAPTION_ENDING.encode() in captions for name in files)
-        return sorted(captions) if 2 * n_captioned >= len(files) else None
+        """The texts, if half of the pictures have one and half of the texts are captions.
+
+        Other pictures illustrate texts or code. The few other texts are no dataset: its pattern would read
+        the captions, too.
+        """
+        texts = {name for name in names if name.endswith(CAPTION_ENDING.encode())}
+        captions = [stem_of(name) + CAPTION_ENDING.encode() for name in files]
+        n_captioned = sum(name in texts for name in captions)
+        is_captioned = 2 * n_captioned >= len(files) and 2 * len(texts.intersection(captions)) >= len(texts)
+        return sorted(texts) if is_captioned else None
+
+    def beside(self, name: bytes) -> list[bytes]:
+        """The caption of a picture."""
+        return [stem_of(name) + self.caption_ending.encode()] if self.layout == "captions" else []
 
     @property
     def patterns(self) -> tuple[str, ...]:

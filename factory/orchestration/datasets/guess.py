@@ -35,6 +35,8 @@ from factory.orchestration.datasets.record_guess import (
 from factory.orchestration.datasets.remedies import remedies
 from spark_udfs.ingest.files import Input
 from spark_udfs.ingest.globs import compiled
+from spark_udfs.ingest.image_document import CAPTION_ENDING
+from spark_udfs.ingest.images import stem_of
 from spark_udfs.ingest.json_document import is_json_document
 from spark_udfs.ingest.place import LocalFiles, Place
 from spark_udfs.ingest.registry import READERS, RECORD_FILES
@@ -247,7 +249,7 @@ def join_alike(folder: Place, name: str, loose: Sequence[Guess], of_folders: Seq
     ]
     code_is_joined = any(dataset.format == "repositories" and dataset.paths == (".",) for dataset in datasets)
     others = [dataset for dataset in loose if not (code_is_joined and dataset.kind == "code")]
-    return [*(_loose(dataset, datasets) for dataset in others), *datasets]
+    return [*(_loose(folder, dataset, datasets) for dataset in others), *datasets]
 
 
 def _manner(dataset: Guess) -> tuple[object, ...]:
@@ -301,8 +303,20 @@ def _sum_exclusions(guesses: Sequence[Guess]) -> tuple[Exclusion, ...]:
     return tuple(by_pattern.values())
 
 
-def _loose(dataset: Guess, of_folders: Sequence[Guess]) -> Guess:
-    """A dataset of loose files: more than a dozen are their folder, unless folders below have such files."""
-    if len(dataset.paths) <= MOST_PATHS or any(other.format == dataset.format for other in of_folders):
+def _loose(folder: Place, dataset: Guess, of_folders: Sequence[Guess]) -> Guess:
+    """A dataset of loose files: more than a dozen are their folder, unless folders below have such files.
+
+    Pictures are their folder if nothing else in it looks like a picture or a caption.
+    """
+    is_whole = len(dataset.paths) > MOST_PATHS or (dataset.of_images and _are_all(folder, dataset.paths))
+    if not is_whole or any(other.format == dataset.format for other in of_folders):
         return dataset
     return replace(dataset, paths=(".",))
+
+
+def _are_all(folder: Place, pictures: Sequence[str]) -> bool:
+    """Whether a reader of the whole folder finds these pictures and their captions alone."""
+    files = set(map(os.fsencode, pictures))
+    captions = {stem_of(name) + CAPTION_ENDING.encode() for name in files}
+    patterns = (*RECORD_FILES["images"], f"**/*{CAPTION_ENDING}")
+    return files.union(captions).issuperset(files_below(folder, patterns, UNWANTED))

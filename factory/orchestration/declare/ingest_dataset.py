@@ -158,6 +158,10 @@ class Dataset(FrozenModel):
         """The files among `names` that its reader reads with `files`; None if a guess would be too daring."""
         return []
 
+    def beside(self, name: bytes) -> list[bytes]:  # noqa: ARG002
+        """The names of files that its reader opens with the file `name`, if they exist."""
+        return []
+
     @property
     def patterns(self) -> tuple[str, ...]:
         """The patterns of the files that its reader takes."""
