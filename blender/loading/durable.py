@@ -99,18 +99,18 @@ def planned_step(step: GlobalBatchSlice) -> LoadedStep:
             f"A step of this mesh is {step.batches} batches, each with a plan of its own. Read planned "
             "batches on the mesh of their spec or a smaller one, or as rows without `planned_tensors`."
         )
-    loaded = LoadedStep(step.offset, packed_rows(step).arrow)
-    if step.substeps > 1 and loaded.has_pictures and _encodes_for_others(loaded):
+    step_of_rank = LoadedStep(step.offset, packed_rows(step).arrow)
+    if step.substeps > 1 and step_of_rank.has_pictures and _encodes_for_others(step_of_rank):
         raise InvalidRequest(
             f"Step {step.offset:,} has pictures that ranks of its mesh encode for each other, and this mesh "
             "reads it in several parts. Read it on the mesh of its spec, or produce it by strategy `llm`."
         )
-    return loaded
+    return step_of_rank
 
 
 def _encodes_for_others(step: LoadedStep) -> bool:
     """Whether a picture of the step's rows is not among its own pictures, or one of others is."""
     nodes = {int(node) for pictures in step.images for node in pictures.node}
     buckets = {int(bucket) for pictures in step.images for bucket in pictures.to["bucket"]}
-    needed = {int(node) for places in step.placeholders for node in places["node"]}
-    return len(buckets) > 1 or not needed <= nodes
+    encoders = {int(node) for places in step.placeholders for node in places["node"]}
+    return len(buckets) > 1 or not encoders <= nodes

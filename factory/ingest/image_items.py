@@ -40,8 +40,8 @@ def companions_of(options: ImageOptions) -> tuple[str, ...]:
     }.get(options.layout, ())
 
 
-def listed_places(places: Iterable[Place], options: ImageOptions) -> list[Place]:
-    """Return the places whose files decide the documents of `places`.
+def state_places(places: Iterable[Place], options: ImageOptions) -> list[Place]:
+    """Return the places of all files that the documents of `places` depend on.
 
     A caption, and a figure of a page, is a file that no pattern and no name of the dataset has to name.
     """

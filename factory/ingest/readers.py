@@ -27,7 +27,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError
 from factory.ingest.html_extra import require_html
-from factory.ingest.image_items import companions_of, image_work, listed_places, patterns_of
+from factory.ingest.image_items import companions_of, image_work, patterns_of, state_places
 from factory.ingest.images_extra import require_images
 from factory.ingest.ingested import MAX_REJECTED, Ingested, Registered
 from factory.ingest.installation import installation_work
@@ -306,7 +306,7 @@ class Ingests:
             patterns=patterns_of(options),
             exclude=(*UNWANTED, *companions_of(options)),
             columns=(*RAW.names, IMAGES),
-            listed=listed_places(map(place_of, paths_in(paths)), options),
+            state_places=state_places(map(place_of, paths_in(paths)), options),
         )
 
     def installation_code(self, share: float) -> Ingested:
@@ -347,11 +347,11 @@ class Ingests:
         exclude: Patterns = UNWANTED,
         count_excluded: Callable[[], Mapping[str, int]] = dict,
         columns: Sequence[str] = RAW.names,
-        listed: Sequence[Place] | None = None,
+        state_places: Sequence[Place] | None = None,
     ) -> Ingested:
         """Read `work`; `patterns` are the format's, for folders if the user chose no files by name.
 
-        Documents have the `columns` of the scan. The state is of the files at `listed`, or else at `paths`.
+        Documents have the `columns` of the scan. The state is of the files at `state_places`, else at `paths`.
 
         Left out are the files of other formats, unless they match `exclude`, and the files that
         `count_excluded` counts by ending: `exclude` alone keeps these from the reader.
@@ -359,7 +359,7 @@ class Ingests:
         if limit is not None and limit < 1:
             raise ConfigurationError(f"`limit` is {limit}, and a dataset needs a record. Use 1 or more.")
         places = [place_of(path) for path in paths_in(paths)]
-        before = listing(places if listed is None else listed, self._part_bytes)
+        before = listing(places if state_places is None else state_places, self._part_bytes)
         items = list(first_names(work, limit))  # each name gives one record or more
         refuse_overlap(
             map(folder_of, places), ((chunk.place.address, name) for chunk in items for name in chunk.names)

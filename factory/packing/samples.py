@@ -75,9 +75,9 @@ def samples_with_images(
     """
     facts = [F.col(f"{IMAGES}.{fact}").alias(fact) for fact in FACTS]
     document_hash = F.col("content_hash").alias("document_hash")  # each picture has a hash of its own
-    tokenized = documents.select("doc_id", document_hash)
+    hashes = documents.select("doc_id", document_hash)
     of_raw = located(raw).select("doc_id", document_hash, "file", "row", *facts)
-    pictures = of_raw.join(tokenized, ["doc_id", "document_hash"]).drop("document_hash")
+    pictures = of_raw.join(hashes, ["doc_id", "document_hash"]).drop("document_hash")
     rows = SampleRows(config.sequence_length, token_bytes, append, image_token)
     return map_scattered(
         _in_order(tokens, config, pictures),

@@ -130,8 +130,8 @@ def test_a_text_that_spells_the_token_of_a_picture_has_no_picture(tables: Tables
 def test_rows_of_samples_do_not_depend_on_the_order_of_documents(tables: Tables) -> None:
     assert [row["ordinal"] for row in tables.rows] == list(range(len(tables.rows)))
     in_another_order = tables.tokens.repartition(5).orderBy(F.rand(3))
-    shuffled = tables.raw.orderBy(F.rand(4))
-    again = samples_with_images(in_another_order, tables.raw, shuffled, CONFIG, 2, IMAGE_ID)
+    in_any_order = tables.raw.orderBy(F.rand(4))
+    again = samples_with_images(in_another_order, tables.raw, in_any_order, CONFIG, 2, IMAGE_ID)
     rows = sorted(again.toArrow().to_pylist(), key=lambda row: row["ordinal"])
     assert [{name: row[name] for name in COLUMNS} for row in rows] == [
         {name: row[name] for name in COLUMNS} for row in tables.rows

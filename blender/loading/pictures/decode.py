@@ -118,7 +118,7 @@ def _resized(image: Image.Image, target: PlannedSize, background: Color, most_pi
 def _turn_of(image: Image.Image) -> Image.Transpose | None:
     """How the picture is turned to be shown; None also where its EXIF is damaged, as browsers do.
 
-    Only what is before the pixels counts, as in the reader that measured the picture: a PNG's own `getexif`
+    EXIF behind the pixels does not count, as in the reader that measured the picture: a PNG's own `getexif`
     decodes all pixels to look behind them. Pillow turns a TIFF by itself.
     """
     if image.format == "TIFF":

@@ -66,7 +66,7 @@ class Preparer:
         widths, heights = (as_numpy(pictures.column(name)) for name in ("width", "height"))
         across, down = images.grid(widths, heights)
 
-        def prepared(index: int, content: pa.Scalar) -> tuple[memoryview, str | None, str | None]:
+        def patches_at(index: int, content: pa.Scalar) -> tuple[memoryview, str | None, str | None]:
             size = int(across[index]) * images.patch, int(down[index]) * images.patch
             picture = self._named(step, pictures, index)
             problem = document = None
@@ -83,10 +83,10 @@ class Preparer:
 
         files = pictures.column("content")
         if len(files) < _FEW:
-            rows = list(map(prepared, range(len(files)), files))
+            rows = list(map(patches_at, range(len(files)), files))
         else:  # decoders let other threads run
             with ThreadPoolExecutor(_THREADS, thread_name_prefix="pictures") as threads:
-                rows = list(threads.map(prepared, range(len(files)), files))
+                rows = list(threads.map(patches_at, range(len(files)), files))
         contents, problems, documents = ([row[part] for row in rows] for part in range(3))
         columns = {name: pictures.column(name) for name in PICTURES.names}
         columns["content"] = pa.array(contents, pa.large_binary())

@@ -162,17 +162,17 @@ class Assembly:
                 "are packed, or lower `most_patches` of the images."
             )
 
-    def _require_planned_lengths(self, plan: Plan, numbers: Ints, planned: Ints, lengths: Ints) -> None:
+    def _require_planned_lengths(self, plan: Plan, numbers: Ints, of_plan: Ints, lengths: Ints) -> None:
         """Raise InvalidRequest for a sample with other tokens than its segments say.
 
         Constructors of other buckets compute the places of its pictures from the segments.
         """
-        wrong = np.flatnonzero(planned != lengths)
+        wrong = np.flatnonzero(of_plan != lengths)
         if len(wrong):
             sample = int(wrong[0])
             raise InvalidRequest(
                 f"{self._row(plan, int(numbers[sample]))} has {lengths[sample]:,} tokens with those of its "
-                f"pictures, and its segments make {planned[sample]:,}. Pack its table again: segments have "
+                f"pictures, and its segments make {of_plan[sample]:,}. Pack its table again: segments have "
                 "every token of a sample."
             )
 

@@ -259,18 +259,18 @@ def _packed(
     return pack(tokens, upstream.get("dependencies"), config), properties
 
 
-def require_documents_of(lake: LakeRun, tokenized: Published, documents: TableName) -> None:
+def require_documents_of(lake: LakeRun, tokens: Published, documents: TableName) -> None:
     """Raise ConfigurationError if other documents than this run's were tokenized.
 
     Pictures are joined to the tokens of their documents, and a document keeps its id when it changes.
     """
-    now, then = lake.pin(documents), tokenized.lineage.upstream.get(str(documents))
+    now, then = lake.pin(documents), tokens.lineage.upstream.get(str(documents))
     if then == now.snapshot_id:
         return
     if then is None or _content_at(lake, documents, then) != now.lineage.content:
         raise ConfigurationError(
-            f"{tokenized.table} was made from other documents than {documents} has now, and pictures would "
-            f"come to the wrong texts. Materialize {tokenized.table} again, then the tables downstream."
+            f"{tokens.table} was made from other documents than {documents} has now, and pictures would "
+            f"come to the wrong texts. Materialize {tokens.table} again, then the tables downstream."
         )
 
 

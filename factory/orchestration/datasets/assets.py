@@ -155,7 +155,7 @@ def _source(
         f"{(type(entry).__doc__ or '').lower()}",
         owners=entry.owners,
         partitions_def=partitions,
-        files=lambda partition: entry.listed(files(partition)),
+        files=lambda partition: entry.state_places(files(partition)),
         checks=[*misfit_checks(entry), *empty_field_checks(entry)],
         has_images=entry.has_images,
     )

@@ -16,7 +16,7 @@ from factory.errors import ConfigurationError
 from factory.frozen_model import FrozenModel, WordList
 from factory.ingest.chat_template import TEMPLATES, ChatTemplate, chat_template
 from factory.ingest.html_extra import extractor_versions
-from factory.ingest.image_items import companions_of, listed_places, patterns_of
+from factory.ingest.image_items import companions_of, patterns_of, state_places
 from factory.ingest.listing import UNWANTED
 from factory.ingest.readers import HTML_FILES, Captures, Fields, Ingested, Ingests
 from factory.lake.identity import content_hash
@@ -356,9 +356,9 @@ class Images(Dataset):
         about = self.model_dump(include={"source", "license", "limit"})
         return ingests.images(paths, self.options, **about)
 
-    def listed(self, paths: list[Place]) -> list[Place]:
+    def state_places(self, paths: list[Place]) -> list[Place]:
         """Add captions and figures, which may be anywhere in the folder of a picture or a page."""
-        return listed_places(paths, self.options)
+        return state_places(paths, self.options)
 
     @staticmethod
     def companions(files: Sequence[bytes], names: Sequence[bytes]) -> list[bytes] | None:

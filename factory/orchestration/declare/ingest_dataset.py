@@ -176,8 +176,8 @@ class Dataset(FrozenModel):
         """The folders at `paths` that its reader searches."""
         return [path for path in paths if path.kind() == "folder"]
 
-    def listed(self, paths: list[Place]) -> list[Place]:
-        """Return the places whose files decide the documents of `paths`."""
+    def state_places(self, paths: list[Place]) -> list[Place]:
+        """Return the places of all files that the documents of `paths` depend on."""
         return paths
 
     def reading(self) -> dict[str, Any]:

@@ -37,15 +37,15 @@ def test_a_page_whose_pictures_changed_places_is_not_packed_with_its_earlier_tex
     assets = declared(tmp_path, TEXT.replace("NAME", unique)).assets
     assert run(lake_settings, *assets).success
     (folder / "page.html").write_text(page(BLUE + RED))
-    raw, packed = str(names.raw(unique)), str(names.packed(unique))
+    raw, sequences = str(names.raw(unique)), str(names.packed(unique))
     keys = {
         table: [
             key for asset in assets if table in {key.path[-1] for key in asset.keys} for key in asset.keys
         ]
-        for table in (raw, packed)
+        for table in (raw, sequences)
     }
     assert run(lake_settings, *assets, selection=keys[raw]).success
-    attempt = run(lake_settings, *assets, selection=keys[packed])
+    attempt = run(lake_settings, *assets, selection=keys[sequences])
     assert not attempt.success
     assert "changed since" in failure(attempt) or "pictures would come to the wrong texts" in failure(attempt)
     assert run(lake_settings, *assets).success
