@@ -351,7 +351,8 @@ class Ingests:
     ) -> Ingested:
         """Read `work`; `patterns` are the format's, for folders if the user chose no files by name.
 
-        Documents have the `columns` of the scan. The state is of the files at `state_places`, else at `paths`.
+        Documents have the `columns` of the scan. The state is of all files at `state_places`, by default at
+        `paths`.
 
         Left out are the files of other formats, unless they match `exclude`, and the files that
         `count_excluded` counts by ending: `exclude` alone keeps these from the reader.

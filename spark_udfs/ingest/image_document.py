@@ -93,9 +93,11 @@ def with_placeholders(caption: str, n_pictures: int, options: ImageOptions) -> s
 
 def _refuse_other_number(text: str, n_pictures: int, mark: str = "U+FFFC") -> None:
     n_marks = text.count(PLACEHOLDER)
-    if n_marks != n_pictures:
-        reason = "more_placeholders" if n_marks > n_pictures else "fewer_placeholders"
-        raise BadRecord(reason, f"The text has {n_marks:,} placeholders `{mark}` of {n_pictures:,} pictures.")
+    detail = f"The text has {n_marks:,} placeholders `{mark}` of {n_pictures:,} pictures."
+    if n_marks > n_pictures:
+        raise BadRecord("more_placeholders", detail)
+    if n_marks < n_pictures:
+        raise BadRecord("fewer_placeholders", detail)
 
 
 def refuse_large(n_pictures: int, n_bytes: int) -> None:
