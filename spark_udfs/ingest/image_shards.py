@@ -179,7 +179,7 @@ def _fields(sample: _Sample) -> dict[str, Any]:
         return {}
     text = decode_utf8(member_bytes)
     if max(text.count("["), text.count("{")) > MAX_NESTING and _depth(text) > MAX_NESTING:
-        raise BadRecord("too_deep", f"The member `.json` is nested deeper than {MAX_NESTING} levels.")
+        raise BadRecord("too_complex", f"The member `.json` is nested deeper than {MAX_NESTING} levels.")
     try:
         fields = json.loads(text)
     except (ValueError, RecursionError) as error:

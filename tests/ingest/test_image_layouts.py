@@ -80,7 +80,7 @@ def test_every_bad_sample_is_one_rejected_record() -> None:
         "s.tar!/4": "not_json",
         "s.tar!/5": "not_json",
         "s.tar!/6": "text_not_a_string",
-        "s.tar!/7": "too_deep",
+        "s.tar!/7": "too_complex",
         "s.tar!/8": "not_utf8",
         "s.tar!/9": "no_picture",
     }
