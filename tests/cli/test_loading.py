@@ -124,7 +124,7 @@ def test_a_picture_is_drawn_as_text(lake: tuple[Path, str], language: str, begin
         (["--mesh", "dp=5"], "Step 0 has 16 rows, which 5 buckets of 1 microbatches do not share equally."),
         (["--mesh", "dp=two"], "`dp=two` in the mesh `dp=two` is not the extent of an axis."),
         (["--limit", "7"], "takes 8, and a microbatch may hold 7. Raise the limit"),
-        (["--strategy", "vllm"], "There is no strategy `vllm`. Use `llm`, `vlm`, `plain`"),
+        (["--strategy", "vllm"], "There is no strategy `vllm`. Use `llm`, `vlm`, `dynamic_cp`, `plain`"),
         (["--strategy", "vlm"], "the spec has no `encoder`. Give both, or use `llm`."),
         (["--spec", "nowhere.yaml"], "`nowhere.yaml`, cannot be read (No such file or directory)"),
         (["--order", "tp-cp"], "`tp-cp` is not an order of a mesh."),
