@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from factory.lake.schemas.images import IMAGES
 from factory.lake.schemas.ingest import RAW, REJECTED
 from spark_udfs.ingest import bounds
 from spark_udfs.ingest.place import LocalFiles
@@ -34,7 +35,7 @@ ORIGIN = Origin("s")
 
 
 def test_a_scan_has_the_columns_of_both_tables() -> None:
-    assert set(SCAN.names) == {*RAW.names, *REJECTED.names, "file", "row", "text_at", "part_at"}
+    assert set(SCAN.names) == {*RAW.names, *REJECTED.names, "file", "row", "text_at", "part_at", IMAGES}
     for schema in (RAW.columns, REJECTED.columns):
         for column in schema:
             assert SCAN.field(column.name).type == column.type
