@@ -18,7 +18,8 @@
 The last call makes them a Dagster code location of their own; `factory materialize -f FILE` takes a file with
 such `ASSETS`. `table_asset` declares a table of any DataFrame (`docs/your-own-assets.md`). `TextRule`, `Text`
 and the limits declare a filter rule of your own (`docs/filters.md`), `classifier`, `TableRule` and
-`TableName` one that reads a table (`docs/models.md`). `Lake` opens the tables for other libraries
+`TableName` one that reads a table (`docs/models.md`). `synthesize` makes a dataset of another one by workers
+(`docs/synthesis.md`). `Lake` opens the tables for other libraries
 (`docs/tables.md`).
 """
 
@@ -36,6 +37,7 @@ from factory.orchestration.chain.ingest import source
 from factory.orchestration.chain.models.classifier import classifier
 from factory.orchestration.chain.models.tokenizer import tokenizer, tokenizer_from
 from factory.orchestration.chain.refine import refine, variant
+from factory.orchestration.chain.synthesis import JobDeclaration, synthesize
 from factory.orchestration.host.definitions import definitions
 from factory.orchestration.table.own_table import own_table as table_asset
 from factory.settings import settings
@@ -47,6 +49,7 @@ __all__ = [
     "Bottom",
     "Ingested",
     "Ingests",
+    "JobDeclaration",
     "Lake",
     "Round",
     "TableName",
@@ -61,6 +64,7 @@ __all__ = [
     "refine",
     "settings",
     "source",
+    "synthesize",
     "table_asset",
     "tokenizer",
     "tokenizer_from",

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import dagster as dg
 
-from factory.orchestration.host.instance import IN_TURN_TAG
 from factory.orchestration.host.partitions import batches
-from factory.orchestration.host.resources import REUSE_TAG
-from factory.orchestration.table.table_asset import PRIORITY_TAG
+from factory.orchestration.host.queue import IN_TURN_TAG
+from factory.orchestration.host.resources import PRIORITY_TAG, REUSE_TAG
 from jobs.watched import Watched, notice
 from spark_udfs.ingest.remote.files import resolve_branches_anew
 

@@ -21,11 +21,11 @@ from factory.ingest.state import Listing, state
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
-from factory.orchestration.host.instance import IN_TURN_TAG
 from factory.orchestration.host.partitions import RunBatch, spans
-from factory.orchestration.host.resources import REUSE_TAG
+from factory.orchestration.host.queue import IN_TURN_TAG
+from factory.orchestration.host.resources import PRIORITY_TAG, REUSE_TAG
 from factory.orchestration.keys import key_of, table_of
-from factory.orchestration.table.table_asset import PRIORITY_TAG, declaration_of
+from factory.orchestration.table.table_asset import declaration_of
 from factory.settings import Settings, settings
 from jobs.watched import Watched, WatchedTable, tables_of_files
 from spark_udfs.ingest.remote.files import resolve_branches_anew

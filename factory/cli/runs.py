@@ -217,7 +217,7 @@ def _drawn(console: Console, total: int, report: RunReport) -> Iterator[Progress
             bar.update(task, description=event.asset)
             return
         if event.phase not in _ENDS:
-            bar.update(task, description=f"{event.asset}: {event.phase}")
+            bar.update(task, description=f"{event.asset}: {event.note or event.phase}")
             return
         seconds = time.monotonic() - began[event.asset]
         bar.advance(task)

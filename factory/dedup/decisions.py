@@ -12,6 +12,9 @@ names the best of its component, and its similarity is null.
 An exact copy duplicates the best copy of its text, at similarity 1. If the best copy is removed, its kept
 document is the copy's `kept_document` too; every other removed document duplicates its kept document. A text
 without tokens resembles no other text: its best copy is kept.
+
+A document that the group only compares with, a reference, is always kept: it ranks before all others, and no
+edge between two references counts. So every other document that resembles one leaves, and names it.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from factory.dedup.edges import similar
-from factory.dedup.priority import Priority, ranked
+from factory.dedup.priority import REFERENCE, Priority, ranked
 from factory.frozen_model import FrozenModel
 from factory.lake.schemas.dedup import DEDUPLICATED
 from spark_udfs.dedup import decisions as udf
@@ -56,10 +59,12 @@ def decisions(
 
     A document without a signature of its text gets null decisions, which the table refuses.
     """
-    joined = _edges(similar(edges, config.threshold), components).withColumns(
-        {"group": F.col("component"), "copy": F.lit(False)}
-    )
-    return (
+    has_references = REFERENCE in documents.columns
+    pairs = similar(edges, config.threshold)
+    if has_references:
+        pairs = _without_pairs_of_references(pairs, documents)
+    joined = _edges(pairs, components).withColumns({"group": F.col("component"), "copy": F.lit(False)})
+    outcome = (
         _with_texts(documents, signatures, components, config.priority)
         .unionByName(joined, allowMissingColumns=True)
         .repartition("group")
@@ -67,6 +72,29 @@ def decisions(
         .drop("group", "rank")
         .mapInArrow(partial(udf.decide_documents, keep=config.keep), _DECISIONS)
     )
+    return _keeping_references(outcome, documents) if has_references else outcome
+
+
+def _without_pairs_of_references(edges: DataFrame, documents: DataFrame) -> DataFrame:
+    references = documents.where(REFERENCE).select("doc_id")
+    pairs = edges.select("left", "right")
+    for end in ("left", "right"):
+        pairs = pairs.join(references.withColumnsRenamed({"doc_id": end}), end, "left_semi")
+    return edges.join(pairs, ["left", "right"], "left_anti").select(edges.columns)
+
+
+def _keeping_references(decisions: DataFrame, documents: DataFrame) -> DataFrame:
+    """Decisions in which every reference is kept, also a copy of another one."""
+    references = documents.where(REFERENCE).select("doc_id", F.lit(True).alias("is_reference"))
+    labels = decisions.join(references, "doc_id", "left")
+    keep = {"kept": F.lit(True), "reason": F.lit(REFERENCE)}
+    nothing = {name: F.lit(None) for name in ("duplicate_of", "similarity", "kept_document")}
+    return labels.withColumns(
+        {
+            name: F.when(F.col("is_reference"), decision).otherwise(F.col(name))
+            for name, decision in (keep | nothing).items()
+        }
+    ).select(decisions.columns)
 
 
 def deduplicated(documents: DataFrame, decisions: DataFrame) -> DataFrame:

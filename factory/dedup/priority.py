@@ -1,7 +1,8 @@
 """Which of several similar documents stays: one sortable column, the best document first.
 
 The order is total and the same everywhere: a null ranks last in its column. After the listed criteria come a
-hash of the id, so that no source is favoured by its name, and the id.
+hash of the id, so that no source is favoured by its name, and the id. Documents that a group only compares
+with, marked `reference`, come before all others.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ from pyspark.sql import functions as F
 
 Priority = Literal["quality", "not_fork", "stars", "recency", "length"]
 
+REFERENCE = "reference"  # the column of documents that tells those that a group only compares with
+
 _LAST = (1 << 63) - 1
 
 
 def rank(documents: DataFrame, priority: Sequence[Priority]) -> Column:
     """A document's rank by `priority`: a struct, smaller is better."""
-    return F.struct(*orders(documents, priority).values(), F.xxhash64("doc_id"), F.col("doc_id"))
+    references = [~F.col(REFERENCE)] if REFERENCE in documents.columns else []
+    criteria = orders(documents, priority).values()
+    return F.struct(*references, *criteria, F.xxhash64("doc_id"), F.col("doc_id"))
 
 
 def ranked(documents: DataFrame, priority: Sequence[Priority], *carried: str) -> DataFrame:

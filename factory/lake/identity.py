@@ -20,6 +20,7 @@ from typing import Any
 
 DIGEST_BYTES = 16
 DRAW_SALT, DRAW_DIGITS = "validation\0", 13  # hex digits: 52 bits, which a float holds exactly
+DERIVED_FROM_KEY = "derived_from_key"  # the fact that replaces a document's own key in its draw
 _LENGTH_BYTES = 8
 
 

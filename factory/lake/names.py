@@ -20,7 +20,7 @@ from factory.suggestions import unknown_name
 
 INGEST, FILTERS, CLUSTERS, DEDUP = "ingest", "filters", "clusters", "dedup"
 DEPSORT, MODELS, PACKING = "depsort", "models", "packing"
-IMAGES = "images"
+IMAGES, SYNTHESIS = "images", "synthesis"
 OWN = "own"  # the namespace of the tables that users declare, and the name in place of their stage
 
 STAGE_OF_NAMESPACE = {
@@ -39,7 +39,7 @@ STAGE_OF_NAMESPACE = {
     "models": MODELS,
     "tokenized": PACKING,
     "packed": PACKING,
-    "synthesis": "synthesis",
+    "synthesis": SYNTHESIS,
 }
 
 VARIANT = "__"  # between the names of a dataset and its variant
@@ -184,6 +184,11 @@ def raw(dataset: str) -> TableName:
 def facts(dataset: str) -> TableName:
     """What others know about the documents of a dataset; variants share their dataset's table."""
     return TableName("facts", base(dataset))
+
+
+def synthesis(dataset: str) -> TableName:
+    """The documents that a job works on, and what became of each; variants share their dataset's table."""
+    return TableName("synthesis", base(dataset))
 
 
 def images(dataset: str) -> TableName:

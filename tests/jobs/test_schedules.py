@@ -7,8 +7,8 @@ from pathlib import Path
 
 import dagster as dg
 
-from factory.orchestration.host.instance import IN_TURN_TAG
 from factory.orchestration.host.partitions import RANGE_FIRST, RANGE_LAST
+from factory.orchestration.host.queue import IN_TURN_TAG
 from factory.orchestration.host.resources import REUSE_TAG
 from jobs.schedules import nightly
 from jobs.sensors import new_input

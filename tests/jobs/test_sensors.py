@@ -13,8 +13,9 @@ from dagster._utils.tags import TagConcurrencyLimitsCounter  # what the queue as
 from factory.ingest.state import listing, state
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
-from factory.orchestration.host.instance import IN_TURN_TAG, open_instance
+from factory.orchestration.host.instance import open_instance
 from factory.orchestration.host.partitions import RANGE_FIRST, RANGE_LAST
+from factory.orchestration.host.queue import IN_TURN_TAG
 from factory.orchestration.host.resources import REUSE_TAG
 from factory.orchestration.table.declaration import OnDemand
 from factory.settings import Settings
@@ -367,7 +368,7 @@ def test_tables_of_all_partitions_wait_for_every_partitions_run(
         assert rest
         queue = instance.get_concurrency_config().run_queue_config
         assert queue is not None
-        assert queue.tag_concurrency_limits == [{"key": IN_TURN_TAG, "limit": 1}]
+        assert {"key": IN_TURN_TAG, "value": "true", "limit": 1} in queue.tag_concurrency_limits
         begun = TagConcurrencyLimitsCounter(queue.tag_concurrency_limits, [first])
         assert all(begun.is_blocked(run) for run in rest)
         asked_by_hand = dg.DagsterRun(job_name="pipeline")

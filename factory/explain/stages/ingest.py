@@ -12,6 +12,7 @@ from factory.explain.stages.document_trace import DocumentTrace
 from factory.explain.stages.removals import Removal
 from factory.explain.stages.stage import Figure, Section, StageView, SummaryScope, counts_figure
 from factory.lake import names
+from factory.lake.identity import DERIVED_FROM_KEY
 from factory.lake.names import INGEST, TableName
 from factory.lake.rejected import place_of_record
 from factory.lake.tables import Lake, Published
@@ -23,7 +24,15 @@ _ABOUT = (
     *("repository", "path", "revision", "license", "metadata"),
 )
 _OF_BAD_RECORD = ("doc_id", "source", "key", "n_bytes", "file", "location", "reason", "detail")
-_SHOWN_FACTS = (DERIVED_FROM, "url", "warc_file", "warc_offset")  # where it comes from
+# Where it comes from.
+_SHOWN_FACTS = (
+    DERIVED_FROM,
+    DERIVED_FROM_KEY,
+    "worker",
+    "url",
+    "warc_file",
+    "warc_offset",
+)  # where it comes from
 
 
 class IngestView(StageView):

@@ -13,7 +13,7 @@ from factory.explain.stages.document_trace import DocumentTrace, Side
 from factory.explain.stages.removals import Read, removals_of
 from factory.explain.stages.stage import Figure, Section, StageView, SummaryScope
 from factory.lake import names
-from factory.lake.identity import draw
+from factory.lake.identity import DERIVED_FROM_KEY, draw
 from factory.lake.names import PACKING, TableName
 from factory.lake.schemas.packing import N_DOCUMENTS, PLACEMENTS, SEQUENCE_LENGTH, TOKENIZED, VALIDATION
 from factory.lake.tables import Lake, Published
@@ -116,10 +116,11 @@ def _side(read: Read, sequences: TableName, trace: DocumentTrace) -> Side | None
     if share is None:
         return None
     repository = trace.about.get("repository")
+    key = trace.about.get(DERIVED_FROM_KEY, trace.key)
     return Side(
         part="validation" if names.is_validation(sequences) else "training",
-        drawn_by=f"repository `{repository}`" if repository else f"key `{trace.key}`",
-        draw=draw(repository, trace.key),
+        drawn_by=f"repository `{repository}`" if repository else f"key `{key}`",
+        draw=draw(repository, key),
         share=float(share),
     )
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from factory.explain.stages import clusters, dedup, depsort, filters, images, ingest, packing
+from factory.explain.stages import clusters, dedup, depsort, filters, images, ingest, packing, synthesis
 from factory.explain.stages.document_trace import DocumentTrace
 from factory.explain.stages.stage import StageView
 from factory.lake.names import TableName
 
 STAGES: list[StageView] = [
+    synthesis.VIEW,
     ingest.VIEW,
     images.VIEW,
     clusters.VIEW,

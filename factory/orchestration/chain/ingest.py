@@ -91,7 +91,7 @@ def source(
             tables = tables.leaving_out(others).releasing(of_frame.release)
             return tables.releasing(ingests.release) if isinstance(ingests, Ingests) else tables
 
-        return _raw_asset(
+        return raw_asset(
             dataset,
             upstream=upstream or {},
             config=config,
@@ -126,7 +126,7 @@ def made_from(
 
     def declare(function: Callable[[DataFrame], Ingested]) -> dg.AssetsDefinition:
         dataset = name or function.__name__
-        return _raw_asset(
+        return raw_asset(
             dataset,
             upstream={"documents": names.raw(parent)},
             config=config,
@@ -138,7 +138,7 @@ def made_from(
     return declare
 
 
-def _raw_asset(
+def raw_asset(
     dataset: str, **options: Any
 ) -> Callable[[Callable[..., Ingested | Tables]], dg.AssetsDefinition]:
     """`table_asset` for the raw table of a dataset."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from factory.dedup.priority import REFERENCE
 from factory.lake import names
 from factory.lake.names import TableName
 from factory.lake_spark.documents import kept_documents, located, of_datasets
@@ -16,11 +17,15 @@ from factory.orchestration.chain.link import Chain
 
 @dataclass(frozen=True)
 class Member:
-    """A dataset among several: its documents, and the verdicts that say which of them count, if any do."""
+    """A dataset among several: its documents, and the verdicts that say which of them count, if any do.
+
+    The documents of a `reference` are compared with, and never decided on.
+    """
 
     dataset: str
     documents: TableName
     verdicts: TableName | None = None
+    reference: bool = False
 
     @classmethod
     def at_end_of(cls, chain: Chain) -> Member:
@@ -49,8 +54,8 @@ class Texts:
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """The names of the datasets, or of their variants."""
-        return tuple(self._dataset(member) for member in self.members)
+        """The names of the datasets that are decided on, or of their variants."""
+        return tuple(self._dataset(member) for member in self.members if not member.reference)
 
     @property
     def tables(self) -> dict[str, TableName]:
@@ -64,10 +69,18 @@ class Texts:
 
     def documents(self, upstream: Mapping[str, DataFrame]) -> DataFrame:
         """The documents of all members, with the dataset of each, of an asset's arguments."""
+        frames = {
+            self._dataset(member): self._with_quality(
+                member, _staying(member, upstream[_documents(member)], upstream), upstream
+            )
+            for member in self.members
+        }
+        if not any(member.reference for member in self.members):
+            return of_datasets(frames)
         return of_datasets(
             {
-                self._dataset(member): self._with_quality(
-                    member, _staying(member, upstream[_documents(member)], upstream), upstream
+                self._dataset(member): frames[self._dataset(member)].withColumn(
+                    REFERENCE, F.lit(member.reference)
                 )
                 for member in self.members
             }
@@ -76,7 +89,7 @@ class Texts:
     def _with_quality(
         self, member: Member, documents: DataFrame, upstream: Mapping[str, DataFrame]
     ) -> DataFrame:
-        if self.quality is None:
+        if self.quality is None or member.reference:
             return documents
         signals = upstream[f"quality_{member.dataset}"]
         values = signals.select("doc_id", F.col(self.quality.rule).alias("quality"))
@@ -94,6 +107,10 @@ class Texts:
         )
 
     def _dataset(self, member: Member) -> str:
+        if member.reference:
+            return (
+                f"{member.dataset} (reference)"  # no dataset's name, so that no view of one counts its rows
+            )
         return member.dataset if self.variant is None else names.variant(member.dataset, self.variant)
 
 

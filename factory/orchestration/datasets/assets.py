@@ -7,6 +7,7 @@ Errors name file, line and field.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -20,6 +21,7 @@ from factory.ingest.readers import Ingested, Ingests
 from factory.ingest.unsupported_paths import why_unreadable
 from factory.orchestration.chain.ingest import made_from, source
 from factory.orchestration.chain.link import Chain, linked
+from factory.orchestration.chain.synthesis import JobDeclaration, synthesize
 from factory.orchestration.datasets.column_types import misfit_checks
 from factory.orchestration.datasets.corpus import Corpus
 from factory.orchestration.datasets.declared_paths import declared_paths
@@ -35,6 +37,7 @@ from factory.orchestration.declare.ingest_partition_paths import path_of
 from factory.orchestration.declare.located_yaml import InvalidValue, LocatedYaml, YamlPath
 from factory.orchestration.declare.part import Declared, Entry, Part
 from factory.orchestration.declare.registry import PARTS
+from factory.orchestration.declare.synthesis import Replicas, Synthesis
 from spark_udfs.ingest.place import Place
 
 
@@ -110,14 +113,19 @@ def _refuse_own_options(entry: Entry, part: Part) -> None:
 def _assets_of(entry: Entry, file: Declared) -> Iterator[dg.AssetsDefinition]:
     """Yield the raw documents of a dataset, and the assets of its chain or of a variant's."""
     if entry.variant is None:
-        partitions = file.chains[entry.name].partitions_def
-        source = entry.dataset.from_
-        yield (
-            _source(file.located, entry.place, entry.dataset, partitions)
-            if source is None
-            else _derived(entry.dataset, source, partitions)
-        )
+        yield from _raw_assets(entry, file)
     yield from file.chains[entry.name]
+
+
+def _raw_assets(entry: Entry, file: Declared) -> Iterator[dg.AssetsDefinition]:
+    """Yield the assets of the raw documents: read from files, made from another dataset, or by a job."""
+    dataset, partitions = entry.dataset, file.chains[entry.name].partitions_def
+    if isinstance(dataset, Synthesis):
+        yield from _synthesized(entry, dataset, file.folder)
+    elif dataset.from_ is not None:
+        yield _derived(dataset, dataset.from_, partitions)
+    else:
+        yield _source(file.located, entry.place, dataset, partitions)
 
 
 def _source(
@@ -184,6 +192,32 @@ def _refuse_mistakes(yaml: LocatedYaml, above: YamlPath, entry: Dataset, paths: 
     ]
     if sentences:
         raise ConfigurationError("\n".join(sentences))
+
+
+def _synthesized(entry: Entry, dataset: Synthesis, folder: Path) -> list[dg.AssetsDefinition]:
+    """The assets of a job, which errors about its worker name by its place in the file."""
+    n_cores = os.cpu_count() or 1
+    replicas = dataset.replicas or Replicas(most=n_cores, least=n_cores)
+    caps = {"doc_id": dataset.caps.document, "repository": dataset.caps.repository}
+    job = JobDeclaration(
+        dataset=dataset.name,
+        source=dataset.source_table,
+        worker=dataset.worker,
+        options=dataset.worker_options,
+        folder=folder,
+        size=dataset.size,
+        seed=dataset.seed,
+        slice_items=dataset.slice,
+        priority=dataset.priority,
+        least=replicas.least,
+        most=replicas.most,
+        caps={column: most for column, most in caps.items() if most is not None},
+        max_rejected=dataset.max_rejected,
+    )
+    try:
+        return synthesize(job, dataset.owners)
+    except ConfigurationError as error:
+        raise InvalidValue((*entry.place, "worker"), str(error)) from error
 
 
 def _derived(

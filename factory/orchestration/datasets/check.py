@@ -29,6 +29,7 @@ from factory.orchestration.datasets.shared_files import shared_file_warnings, wh
 from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.orchestration.declare.ingest_partition_paths import keys_at, path_of
 from factory.orchestration.declare.located_yaml import LocatedYaml
+from factory.orchestration.declare.synthesis import Synthesis
 from spark_udfs.ingest.address import place_of
 from spark_udfs.ingest.files import NOTEBOOK_REMEDY, is_notebook
 from spark_udfs.ingest.matching import folder_of
@@ -99,7 +100,7 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
     with a sentence for each mistake, for each dataset without a file to read, and for each declaration that
     does not fit the first records.
     """
-    declared = corpus(path)
+    whole_corpus = corpus(path)
     located = LocatedYaml.read(path)
     datasets: list[CheckedDataset] = []
     wrong: list[str] = []
@@ -112,7 +113,7 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
     for number, entry in enumerate(entries):
         if progress is not None:
             progress(entry.name)
-        files, preview = _look(declared, entry, path.parent)
+        files, preview = _look(whole_corpus, entry, path.parent)
         files_of.append(files)
         names_of[entry.name] = preview.names
         trial = LimitsTrial()
@@ -120,7 +121,7 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
         if not preview.mistakes:  # which may be a folder that cannot be listed
             if entry.name not in sources:  # whose texts are read again, whatever its own limits keep
                 trial = limits_trial(entry, files, preview.rows)
-            exclusions = dict(_excluded(declared, entry))
+            exclusions = dict(_excluded(whole_corpus, entry))
         warnings += [trial.sentence] if trial.is_majority else []
         if entry.kind == "prose" and isinstance(entry, Chosen) and not entry.reader.of_pages:
             warnings += container_warnings(entry.name, files)
@@ -148,9 +149,12 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
         )
     for number, entry in enumerate(entries):
         if entry.from_ in names_of:
+            names = names_of[entry.from_]
+            if isinstance(entry, Synthesis):
+                names = MetadataNames.of_records(entry, path.parent)
             wrong += [
                 located.sentence(("datasets", number, *unknown.place), unknown.sentence)
-                for unknown in unknown_names(entry, names_of[entry.from_], path.parent)
+                for unknown in unknown_names(entry, names, path.parent)
             ]
     if wrong:
         raise ConfigurationError("\n".join(wrong))
@@ -166,13 +170,13 @@ def check(path: Path, progress: Callable[[str], None] | None = None) -> CheckedF
         for read_name in (name, *entry.beside(name))
     }
     whole_file = CheckedFile(
-        declared,
+        whole_corpus,
         tuple(datasets),
         frozenset({*paths, *excluded_paths, os.fsencode(path.resolve())}),
         (*warnings, *shared_file_warnings(canonical_files, os.fsencode(path.parent.resolve()))),
     )
     with_left_out = [
-        replace(dataset, left_out=whole_file.left_out(_searched_folders(declared, entry), entry.unwanted))
+        replace(dataset, left_out=whole_file.left_out(_searched_folders(whole_corpus, entry), entry.unwanted))
         for dataset, entry in zip(datasets, entries, strict=True)
     ]
     return replace(whole_file, datasets=tuple(with_left_out))
@@ -245,10 +249,10 @@ def _addresses(files: Iterable[tuple[Place, bytes]]) -> dict[Place, bytes]:
     return {place: place.canonical().address for place in {place for place, _ in files}}
 
 
-def _paths(declared: Corpus, entry: Dataset) -> Iterator[Place]:
+def _paths(whole_corpus: Corpus, entry: Dataset) -> Iterator[Place]:
     """Yield the existing paths of a dataset, of each partition if it has partitions."""
-    given: Sequence[Place] = declared.paths[entry.name]
-    partitions = declared.partitions.get(entry.name)
+    given: Sequence[Place] = whole_corpus.paths[entry.name]
+    partitions = whole_corpus.partitions.get(entry.name)
     if partitions is not None:
         given = [path_of(path, key) for key in keys_at(given, partitions) for path in given]
     yield from (path for path in given if path.kind() is not None)

@@ -21,6 +21,7 @@ from factory.ingest.listing import UNWANTED
 from factory.ingest.readers import HTML_FILES, Captures, Fields, Ingested, Ingests
 from factory.lake.identity import content_hash
 from factory.orchestration.declare.ingest_dataset import Dataset
+from factory.orchestration.declare.synthesis import Synthesis
 from factory.suggestions import quoted
 from spark_udfs.ingest import jsonl, parquet
 from spark_udfs.ingest.bounds import MAX_TEXT_BYTES
@@ -399,6 +400,7 @@ FORMATS: tuple[type[Dataset], ...] = (  # in the order in which errors name them
     Warc,
     Repositories,
     Images,
+    Synthesis,
 )
 CLASS_OF_FORMAT: dict[str, type[Dataset]] = {
     get_args(format_class.model_fields["format"].annotation)[0]: format_class for format_class in FORMATS

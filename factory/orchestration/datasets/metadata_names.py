@@ -17,7 +17,10 @@ from factory.orchestration.declare.filters import FilterFields
 from factory.orchestration.declare.ingest_dataset import Dataset
 from factory.orchestration.declare.ingest_facts import FactsFields
 from factory.orchestration.declare.located_yaml import YamlPath
+from factory.orchestration.declare.synthesis import Synthesis
 from factory.suggestions import nearest, quoted
+from factory.synthesis.kinds.registry import load_kind
+from factory.synthesis.records import FACTS as RECORD_FACTS
 from spark_udfs.ingest.records import EMPTY_FIELDS
 from spark_udfs.ingest.rows import DERIVED_FROM, Row
 
@@ -45,6 +48,7 @@ class MetadataNames:
     names: tuple[str, ...] = ()
     n_documents: int = 0
     fields: tuple[str, ...] = ()
+    worker: str = ""  # of the job that makes the documents, which has no other names than these
 
     @classmethod
     def of_rows(cls, entry: Dataset, rows: Sequence[Row], fields: Sequence[str]) -> MetadataNames:
@@ -53,6 +57,12 @@ class MetadataNames:
         own = [name for row in documents for name, _ in row.get("metadata") or ()]
         names = dict.fromkeys([*getattr(entry, "metadata", ()), *own])
         return cls(tuple(names), len(documents), tuple(fields))
+
+    @classmethod
+    def of_records(cls, job: Synthesis, folder: Path) -> MetadataNames:
+        """Return the names in the records of a job: the facts of all jobs, and the values of its worker."""
+        kind = load_kind(job.worker, folder, job.worker_options)
+        return cls((*kind.schema.names, *RECORD_FACTS), n_documents=1, worker=job.worker)
 
 
 def unknown_names(entry: Dataset, first: MetadataNames, folder: Path) -> Iterator[UnknownMetadata]:
@@ -73,6 +83,10 @@ def unknown_names(entry: Dataset, first: MetadataNames, folder: Path) -> Iterato
             continue
         reported_fields.add(field)
         some = f"only {quoted(first.names[:_SHOWN])}" if first.names else "and no other `metadata`"
+        if first.worker:
+            sentence = f"The records of worker `{first.worker}` have no `{field}`, {some}."
+            yield UnknownMetadata(place, f"{sentence} {_nearest_or_known(name, first.names)}")
+            continue
         subject = "document has" if first.n_documents == 1 else f"{first.n_documents:,} documents have"
         if entry.from_ is not None:
             subject = f"documents of `{entry.from_}` have"
@@ -94,6 +108,11 @@ def _remedy(name: str, names: Sequence[str], fields: Sequence[str], facts: Seque
         f"{question}If later documents have it, add `missing: keep` or `missing: reject` to the predicate, "
         "for documents without it."
     )
+
+
+def _nearest_or_known(name: str, names: Sequence[str]) -> str:
+    guess = next(iter(nearest(name, names, n=1)), None)
+    return f"Did you mean `{METADATA}{guess}`?" if guess else "Name one of these."
 
 
 def _predicates(entry: Dataset) -> Iterator[tuple[YamlPath, str, Rule]]:

@@ -66,5 +66,5 @@ class GroupsSection(FrozenModel):
     """The dedup groups of a file."""
 
     groups: dict[str, dict[str, Any]] = Field(
-        default={}, description="options of `DedupConfig`, and `repositories`, by group"
+        default={}, description="options of `DedupConfig`, `repositories`, and `against`, by group"
     )

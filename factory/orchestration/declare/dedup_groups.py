@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 from factory.dedup.config import DedupConfig
 from factory.dedup.repository_config import RepositoryConfig
 from factory.errors import ConfigurationError
+from factory.filters.documents_table import documents_table
 from factory.lake import names
+from factory.lake.names import TableName
 from factory.orchestration.declare.dedup_fields import DecisionFields, GroupFields, GroupsSection
 from factory.orchestration.declare.located_yaml import InvalidValue, LocatedYaml, YamlPath
 from factory.orchestration.declare.part import Declared, Entry
+from factory.suggestions import unknown_name
 
 if TYPE_CHECKING:
     from factory.orchestration.chain.dedup.group import DedupGroup
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 def group_of(entry: Entry) -> str:
     """Return the dedup group of a dataset or variant; variants of one name share a group."""
-    group = entry.dataset_fields(GroupFields).group or entry.kind
+    group = entry.dataset_fields(GroupFields).group or entry.dataset.default_group
     return group if entry.variant is None else names.variant(group, entry.variant)
 
 
@@ -67,6 +70,7 @@ def _group(file: Declared, name: str, entries: Sequence[Entry], variants: Mappin
     options = {**declared_options.get(options_of, {}), "kind": kind}
     repositories = _repositories(file.located, (*place, "repositories"), options)
     quality = _quality(file, place, options, entries)
+    against = _against(file, place, options, entries)
     config = file.located.part(place, DedupConfig, options)
     thresholds = {entry.fields(DecisionFields).threshold for entry in variants.values()} - {None}
     if thresholds:  # a sweep without a variant stays the default one, which decides nothing
@@ -79,7 +83,35 @@ def _group(file: Declared, name: str, entries: Sequence[Entry], variants: Mappin
         repositories=repositories,
         quality=quality,
         owners=sorted({owner for entry in entries for owner in entry.dataset.owners}),
+        against=against,
     )
+
+
+def _against(
+    file: Declared, place: YamlPath, options: dict[str, Any], entries: Sequence[Entry]
+) -> dict[str, TableName]:
+    """Remove `against` from the options; return the tables, by default the sources of jobs."""
+    members = {entry.base for entry in entries}
+    if "against" not in options:
+        sources = (entry.dataset.compared_with for entry in entries)
+        return {table.name: table for table in sources if table is not None and table.name not in members}
+    datasets = sorted(entry.name for entry in file.datasets)
+    against = options.pop("against")
+    tables: dict[str, TableName] = {}
+    for number, text in enumerate([against] if isinstance(against, str) else against):
+        here = (*place, "against", number) if not isinstance(against, str) else (*place, "against")
+        try:
+            table = documents_table(str(text))
+        except ConfigurationError as error:
+            raise InvalidValue(here, str(error)) from error
+        if table.name not in datasets:
+            raise InvalidValue(here, unknown_name("dataset", table.name, datasets))
+        if table.name in members:
+            raise InvalidValue(
+                here, f"The group decides on `{table.name}` itself. Compare it with other datasets."
+            )
+        tables[table.name] = table
+    return tables
 
 
 def _quality(

@@ -17,6 +17,7 @@ from factory.ingest.html_extra import extractor_versions
 from factory.ingest.listing import UNWANTED
 from factory.ingest.readers import MAX_REJECTED, Ingested, Ingests
 from factory.lake import names
+from factory.lake.names import TableName
 from factory.suggestions import quoted
 from spark_udfs.ingest.markup import Markup
 from spark_udfs.ingest.place import Place
@@ -33,6 +34,7 @@ class Dataset(FrozenModel):
     """A dataset: its name and its files. The parts of a file add the fields of the other stages."""
 
     noun: ClassVar[str] = ""  # its files in an error, if their names tell the format
+    reads_texts: ClassVar[bool] = True  # whether `from` is a dataset whose texts it reads as files
     name: str = Field(description="name of its tables")
     kind: Literal["prose", "code"] = Field(description="code is sorted by dependency; both choose the rules")
     format: str = Field(description="how its files are read")
@@ -74,7 +76,7 @@ class Dataset(FrozenModel):
                 "A dataset has `paths` or `from`. {remedy}.",
                 {"field": "paths", "remedy": remedy},
             )
-        if self.from_ is None:
+        if self.from_ is None or not self.reads_texts:
             return self
         if self.reader.of_text is None:
             formats = quoted([format for format, reader in READERS.items() if reader.of_text], " or ")
@@ -90,6 +92,16 @@ class Dataset(FrozenModel):
                 {"field": "limit", "of": self.from_},
             )
         return self
+
+    @property
+    def default_group(self) -> str:
+        """The dedup group of a dataset that names none."""
+        return self.kind
+
+    @property
+    def compared_with(self) -> TableName | None:
+        """The documents that its dedup group compares with, and does not decide on, by default."""
+        return None
 
     @property
     def markup_choice(self) -> Markup:

@@ -154,12 +154,12 @@ class PartitionsPart(Part):
                     )
 
     def links(self, entry: Entry, file: Declared) -> Sequence[Link]:
-        """Return the link of the partitions; a dataset made from another one takes its source's."""
+        """Return the link of the partitions; a dataset of another one's texts has its partitions."""
         from factory.orchestration.chain.ingest import RawPartitions
 
         entry_of = {other.name: other for other in file.datasets}
         root = entry_of[entry.base]
-        while (source := root.dataset.from_) is not None:
+        while (source := root.dataset.from_) is not None and root.dataset.reads_texts:
             root = entry_of[source]
         partitions = root.fields(PartitionFields).partitions
         return [RawPartitions(partitions.build(root.name))] if partitions is not None else ()

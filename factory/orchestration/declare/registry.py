@@ -15,9 +15,11 @@ from factory.orchestration.declare.models import ModelsPart
 from factory.orchestration.declare.models_tokenizers import TokenizersPart
 from factory.orchestration.declare.packing import PackingPart
 from factory.orchestration.declare.part import Part
+from factory.orchestration.declare.synthesis import SynthesisPart
 
 PARTS: list[Part] = [
     Ingest(),
+    SynthesisPart(),
     PartitionsPart(),
     FactsPart(),
     ImagesPart(),

@@ -23,18 +23,26 @@ from factory.lake.place import require_place
 from factory.lake.servers import DAGSTER_URI, connect
 from factory.lake.sqlite import withheld
 from factory.orchestration.host.dagster_file import unedited_body, with_header
+from factory.orchestration.host.queue import IN_LAKE, IN_TURN, IN_TURN_TAG, PLACE_TAG
 from factory.settings import Settings
 
-IN_TURN_TAG = "factory/in-turn"  # tags runs that go one at a time, highest priority first
+_MOST_RUNS = 25  # of the queue, with those that are not in the lake
 _COMMON = f"""telemetry:
   enabled: false
 nux:  # no newsletter dialog on a new lake's first page
   enabled: false
-run_queue:
-  max_concurrent_runs: 1  # raise it on servers, where runs may write different tables at once
-  tag_concurrency_limits:  # runs of the sensor and the schedule read the tables of earlier runs
-    - key: {IN_TURN_TAG}
-      limit: 1
+run_coordinator:
+  module: factory.orchestration.host.queue
+  class: LakeRunCoordinator
+  config:
+    max_concurrent_runs: {_MOST_RUNS}  # most of them wait for their workers
+    tag_concurrency_limits:
+      - key: {PLACE_TAG}
+        value: {IN_LAKE}
+        limit: 1  # raise it on servers, where runs may write different tables at once
+      - key: {IN_TURN_TAG}  # runs of the sensor and the schedule read the tables of earlier runs
+        value: "{IN_TURN}"
+        limit: 1
 run_launcher:
   module: factory.orchestration.host.launcher
   class: LakeRunLauncher

@@ -7,12 +7,15 @@ outside the lake was killed if its process is gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import dagster as dg
 import psutil
 
+from factory.errors import LakeLocked
+from factory.lake.claims import claim
 from factory.lake.lock import writing
 from factory.lake.names import TableName
 from factory.lake.presence import dead, present
@@ -20,6 +23,7 @@ from factory.lake.publish import AUDIT, branch_name, drop_branches
 from factory.lake.servers import require_servers
 from factory.lake.tables import Lake
 from factory.orchestration.host.instance import reading_runs
+from factory.orchestration.host.queue import give_up_place, is_queued, take_place
 from factory.settings import Settings
 from factory.spark.scratch import drop_dead_scratch
 from factory.spark.session import require_master
@@ -28,30 +32,89 @@ LAKE_TAG = "factory/lake"  # on a run: `in` the lake, or `left`
 _IN, _LEFT = "in", "left"
 
 _ALIVE = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.CANCELING]
+_RETURNS_AFTER_S = 1  # between two tries to enter a lake that another run holds
 _KILLED = "The process of this run was killed."
 
 
+class LakeSession:
+    """The stay of a run in the lake, which it may leave and enter again.
+
+    Inside, the run holds the lake's lock and claims the cores of this machine with its priority.
+    """
+
+    def __init__(
+        self, lake: Lake, instance: dg.DagsterInstance | None, run_id: str, priority: int = 0
+    ) -> None:
+        self._lake, self._instance, self._run_id, self._priority = lake, instance, run_id, priority
+        self._inside = ExitStack()
+
+    def enter(self, waiting: Callable[[LakeLocked], object] | None = None) -> None:
+        """Enter the lake, after cleaning up after killed runs; raises the errors of `lake_session`.
+
+        With `waiting` the run waits while another one holds the lake, and tells the function once a second.
+        """
+        while True:
+            try:
+                return self._enter()
+            except LakeLocked as error:
+                if waiting is None:
+                    raise
+                waiting(error)
+                time.sleep(_RETURNS_AFTER_S)
+
+    def _enter(self) -> None:
+        settings, token = self._lake.settings, branch_name(self._run_id)
+        with ExitStack() as inside:
+            inside.enter_context(writing(settings, f"run {self._run_id}", token))
+            inside.enter_context(present(settings, token))
+            drop_dead_scratch(settings)
+            if self._instance is not None:
+                _say(self._instance, self._run_id, _IN)
+                # Before releasing the lock, or others would take the run for dead.
+                inside.callback(_say, self._instance, self._run_id, _LEFT)
+                reap(self._instance, self._lake, self._run_id)
+            inside.enter_context(claim(self._priority, f"run {self._run_id}"))
+            self._inside = inside.pop_all()
+
+    def leave(self) -> None:
+        """Leave the lake, so that other runs may write it; does nothing outside."""
+        self._inside.close()
+
+    @contextmanager
+    def away(self, waiting: Callable[[LakeLocked], object] = lambda _error: None) -> Iterator[None]:
+        """Leave the lake for a while, as a run does that waits for others; then enter it again.
+
+        `waiting` is told who holds the lake when this run wants to return. If the block fails, the run
+        stays outside.
+        """
+        self.leave()
+        if self._instance is not None:
+            give_up_place(self._instance, self._run_id)
+        yield
+        if self._instance is not None:
+            take_place(self._instance, self._run_id)
+        self.enter(waiting)
+
+
 @contextmanager
-def lake_session(lake: Lake, instance: dg.DagsterInstance | None, run_id: str) -> Iterator[None]:
+def lake_session(
+    lake: Lake, instance: dg.DagsterInstance | None, run_id: str, priority: int = 0
+) -> Iterator[LakeSession]:
     """Enter the lake as run `run_id`, after cleaning up after killed runs.
 
     Raises LakeLocked if another run writes an embedded lake, MachineError or ConfigurationError if a server
     does not serve.
     """
-    settings, token = lake.settings, branch_name(run_id)
-    require_servers(settings)
-    require_master(settings)
-    with writing(settings, f"run {run_id}", token), present(settings, token):
-        drop_dead_scratch(settings)
-        if instance is None:
-            yield
-            return
-        _say(instance, run_id, _IN)
-        try:
-            reap(instance, lake, run_id)
-            yield
-        finally:
-            _say(instance, run_id, _LEFT)  # before releasing the lock, or others would take the run for dead
+    require_servers(lake.settings)
+    require_master(lake.settings)
+    session = LakeSession(lake, instance, run_id, priority)
+    # The queue may start a run just when another one comes back to the lake.
+    may_meet_another = instance is not None and is_queued(instance.get_run_by_id(run_id))
+    session.enter((lambda _error: None) if may_meet_another else None)
+    try:
+        yield session
+    finally:
+        session.leave()
 
 
 def reap(instance: dg.DagsterInstance, lake: Lake, run_id: str) -> list[str]:

@@ -18,7 +18,7 @@ from factory.ingest.readers import Ingests
 from factory.lake.names import TableName
 from factory.lake.tables import Lake, Published
 from factory.orchestration.host.partitions import READERS_TAG
-from factory.orchestration.host.reap import lake_session
+from factory.orchestration.host.reap import LakeSession, lake_session
 from factory.settings import Settings
 from factory.spark.session import build_session
 from spark_udfs.ingest.remote.files import resolve_branches_anew
@@ -27,6 +27,7 @@ REUSE_TAG = (
     "factory/reuse"  # on a run: keep tables whose code, configuration and upstream content are unchanged
 )
 
+PRIORITY_TAG = "dagster/priority"  # orders the steps of a run and the runs in the queue, highest first
 NAMED_TAG = "factory/named"  # on a run: the tables that the selection spells out, between blanks
 
 InputBytes = Callable[[Lake, Collection[dg.AssetKey] | None, dg.DagsterInstance], int | None]
@@ -44,6 +45,8 @@ class LakeRun:
     """Tables whose names somebody wrote to select them."""
     readers: frozenset[TableName] = frozenset()
     """Tables that read a table of an earlier run of the same selection."""
+    session: LakeSession | None = None
+    """Its stay in the lake, which an asset that waits for others may interrupt."""
     _pins: dict[TableName, Published] = field(default_factory=dict)
 
     def pin(self, table: TableName) -> Published:
@@ -77,6 +80,14 @@ def _tables(init: dg.InitResourceContext, tag: str) -> frozenset[TableName]:
     return frozenset(map(TableName.parse, names))
 
 
+def _priority(tags: Mapping[str, str]) -> int:
+    """The priority of a run; 0 for a tag that is no number, as in Dagster's queue."""
+    try:
+        return int(tags.get(PRIORITY_TAG, "0"))
+    except ValueError:
+        return 0
+
+
 def resources(settings: Settings, input_bytes: InputBytes | None = None) -> Mapping[str, Any]:
     """Return the resources of the lake that `settings` describe, by the names that assets use.
 
@@ -98,9 +109,12 @@ def resources(settings: Settings, input_bytes: InputBytes | None = None) -> Mapp
         opened = Lake(settings)
         resolve_branches_anew()
         run_id = init.run.run_id if init.run is not None else "no-run"
-        with lake_session(opened, init.instance, run_id):
-            reuse = init.run is not None and init.run.tags.get(REUSE_TAG) == "true"
-            yield LakeRun(opened, run_id, reuse, _tables(init, NAMED_TAG), _tables(init, READERS_TAG))
+        tags = init.run.tags if init.run is not None else {}
+        with lake_session(opened, init.instance, run_id, _priority(tags)) as session:
+            reuse = tags.get(REUSE_TAG) == "true"
+            yield LakeRun(
+                opened, run_id, reuse, _tables(init, NAMED_TAG), _tables(init, READERS_TAG), session
+            )
 
     @dg.resource(required_resource_keys={"pyspark"}, description="The readers of raw material.")
     def ingests(init: dg.InitResourceContext) -> Ingests:

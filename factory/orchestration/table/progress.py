@@ -2,8 +2,9 @@
 
     started -> written -> checked -> sealed [-> publishing, after each side table] -> published
 
-or `reused` or `left out` after `started`, and `failed` after any of them. The command line draws its
-progress bars from these events; the Dagster UI draws Dagster's own.
+or `reused` or `left out` after `started`, `waiting` before `written` while workers of a job work, and
+`failed` after any of them. The command line draws its progress bars from these events; the Dagster UI draws
+Dagster's own.
 """
 
 from __future__ import annotations
@@ -14,7 +15,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 Phase = Literal[
-    "started", "written", "checked", "sealed", "publishing", "published", "reused", "left out", "failed"
+    "started",
+    "waiting",
+    "written",
+    "checked",
+    "sealed",
+    "publishing",
+    "published",
+    "reused",
+    "left out",
+    "failed",
 ]
 
 
@@ -25,7 +35,8 @@ class Progress:
     `rows`, and for a source `rejected`, are the numbers of rows and rejected records; they are set once the
     asset is `published` or `reused`. For an asset `left out`, `rows` is the number that was too small.
     `reason` says why the table was written again, which changes a kept table ignores, or when a left-out
-    table is made; `note` says what else the rows lack, such as all records behind a limit.
+    table is made; `note` says what else the rows lack, such as all records behind a limit, or how far the
+    workers are.
     """
 
     asset: str

@@ -38,7 +38,7 @@ from factory.lake.schemas.base import TableSchema
 from factory.lake_spark.read import read_at
 from factory.orchestration.groups import diagnostics
 from factory.orchestration.host.input_size import SourceBytes, declare_source
-from factory.orchestration.host.resources import LakeRun
+from factory.orchestration.host.resources import PRIORITY_TAG, LakeRun
 from factory.orchestration.keys import key_of
 from factory.orchestration.table import code_version as code
 from factory.orchestration.table.checks import Check
@@ -63,7 +63,6 @@ from factory.orchestration.table.spark_failure import (
 from factory.spark.session import ROWS_PER_ARROW_BATCH, batches_of
 
 GIVEN = ("context", "pyspark", "ingests", "partition", "previous")
-PRIORITY_TAG = "dagster/priority"  # orders the steps of a run and the runs in the queue, highest first
 _DECLARED: dict[dg.AssetKey, tuple[Callable[..., AssetResult], Declaration]] = {}
 
 

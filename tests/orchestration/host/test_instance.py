@@ -41,7 +41,7 @@ def test_the_file_follows_the_settings_and_names_no_secret(tmp_path: Path) -> No
 
 def test_an_edited_file_stays_as_it_is(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path)
-    edited = written(settings).replace("max_concurrent_runs: 1", "max_concurrent_runs: 3")
+    edited = written(settings).replace("limit: 1", "limit: 3", 1)
     (settings.files.dagster_config).write_text(edited)
     assert written(settings) == edited
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import dagster as dg
@@ -13,12 +14,15 @@ import pyarrow as pa
 import pytest
 from dagster._core.events import EngineEventData  # not exported elsewhere
 
+from factory.errors import LakeLocked
+from factory.lake.claims import most_pressing
 from factory.lake.lineage import Lineage
 from factory.lake.names import TableName, registered
 from factory.lake.publish import AUDIT
 from factory.lake.registration import forget, register
 from factory.lake.tables import Lake
 from factory.orchestration.host.instance import open_instance
+from factory.orchestration.host.queue import IN_LAKE, IN_TURN, IN_TURN_TAG, PLACE_TAG, WAITING
 from factory.orchestration.host.reap import LAKE_TAG, lake_session, leftovers
 from factory.settings import Settings
 
@@ -115,3 +119,46 @@ def test_a_table_that_goes_while_branches_are_looked_for_has_none(lake: Lake) ->
     assert lake.exists(going)
     assert leftovers(Meeting(lake.settings), AUDIT) == {}
     assert not lake.exists(going)
+
+
+def test_another_run_may_write_the_lake_while_one_is_away(lake: Lake, instance: dg.DagsterInstance) -> None:
+    mine, others = begun(instance), begun(instance)
+    with lake_session(lake, instance, mine) as session:
+        with pytest.raises(LakeLocked), lake_session(lake, instance, others):
+            pass
+        with session.away(), lake_session(lake, instance, others):
+            assert most_pressing(above=-1) is not None
+            assert instance.get_run_by_id(mine).status == STARTED  # type: ignore[union-attr]
+        with pytest.raises(LakeLocked), lake_session(lake, instance, others):
+            pass
+
+
+def test_a_run_that_returns_waits_for_the_one_that_holds_the_lake(
+    lake: Lake, instance: dg.DagsterInstance
+) -> None:
+    mine, others = begun(instance), begun(instance)
+    holding = ExitStack()
+    sentences: list[str] = []
+
+    def told(error: LakeLocked) -> None:
+        sentences.append(str(error))
+        holding.close()
+
+    with lake_session(lake, instance, mine) as session, session.away(told):
+        holding.enter_context(lake_session(lake, instance, others))
+    assert [f"run {others}" in sentence for sentence in sentences] == [True]
+
+
+def test_a_queued_run_gives_up_its_place_while_it_is_away(lake: Lake, instance: dg.DagsterInstance) -> None:
+    mine = begun(instance)
+    instance.add_run_tags(mine, {PLACE_TAG: IN_LAKE, IN_TURN_TAG: IN_TURN})
+
+    def tags() -> tuple[str, str]:
+        run = instance.get_run_by_id(mine)
+        assert run is not None
+        return run.tags[PLACE_TAG], run.tags[IN_TURN_TAG]
+
+    with lake_session(lake, instance, mine) as session:
+        with session.away():
+            assert tags() == (WAITING, WAITING)
+        assert tags() == (IN_LAKE, IN_TURN)

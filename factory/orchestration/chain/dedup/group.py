@@ -16,7 +16,7 @@ the group grows, so known texts keep their signatures.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -28,6 +28,7 @@ from factory.dedup.decisions import Keep, deduplicated
 from factory.dedup.repository_config import RepositoryConfig
 from factory.errors import ConfigurationError
 from factory.lake import names
+from factory.lake.names import TableName
 from factory.lake.schemas.dedup import DEDUPLICATED
 from factory.orchestration.chain.dedup.comparison import comparison
 from factory.orchestration.chain.dedup.decisions import deciding
@@ -63,7 +64,7 @@ class DedupGroup:
 
     def member(self, dataset: str) -> Member:
         """Return the member of a dataset; raises ConfigurationError for a dataset outside the group."""
-        for name, member in zip(self.datasets, self.texts.members, strict=True):
+        for name, member in zip(self.datasets, self.texts.members, strict=False):  # references come last
             if name == dataset:
                 return member
         raise ConfigurationError(
@@ -120,17 +121,23 @@ def dedup_group(
     repositories: RepositoryConfig | None = None,
     quality: Quality | None = None,
     owners: Sequence[str] = (),
+    against: Mapping[str, TableName] | None = None,
 ) -> DedupGroup:
     """Declare that `datasets` are deduplicated together, once; `refine` refers to the group.
 
     A dataset is a name, if its documents go through filters alone, or the chain of links before the group.
     With `repositories`, duplicate repositories are removed whole before documents are decided. The priority
     `quality` reads the values of the rule that `quality` names, by default the column of raw documents; a
-    repository has their mean. `owners` are mail addresses and `team:name`s. Raises ConfigurationError for no
-    datasets, for a dataset named twice, for two variants of one dataset (their documents would be copies of
-    each other), and for repositories of prose.
+    repository has their mean. `owners` are mail addresses and `team:name`s. `against` are tables of
+    documents, by dataset, that the group compares with and does not decide on: what resembles one of these
+    leaves. Raises ConfigurationError for no datasets, for a dataset named twice, for two variants of one
+    dataset (their documents would be copies of each other), for repositories of prose, and for `against`
+    together with repositories, or with another keep rule than `independent_set`, which would remove such
+    documents.
     """
-    texts = Texts(members_apart(name, datasets))
+    references = [Member(dataset, table, reference=True) for dataset, table in (against or {}).items()]
+    texts = Texts((*members_apart(name, datasets), *references))
+    _check_against(name, references, config, repositories)
     if repositories is not None and kind != "code":
         raise ConfigurationError(
             f"Dedup group `{name}` is {kind}, which has no repositories. Leave `repositories` out."
@@ -142,6 +149,24 @@ def dedup_group(
     if repositories is not None and repositories.topics:
         assets.append(topics_by_hand(name, owners, repositories.topics))
     return DedupGroup(name, kind, texts, config, tuple(assets), repositories, quality, owners)
+
+
+def _check_against(
+    group: str,
+    references: Sequence[Member],
+    config: DedupConfig | None,
+    repositories: RepositoryConfig | None,
+) -> None:
+    if references and repositories is not None:
+        raise ConfigurationError(
+            f"Dedup group `{group}` compares with `{references[0].dataset}`, whose repositories it cannot "
+            "remove. Leave `repositories` or `against` out."
+        )
+    if references and config is not None and config.keep != "independent_set":
+        raise ConfigurationError(
+            f"Dedup group `{group}` compares with `{references[0].dataset}`, and the rule `{config.keep}` "
+            "may remove documents of it. Use `keep: independent_set`, or leave `against` out."
+        )
 
 
 def _judging(declare: Declaring, quality: Quality | None) -> Declaring:

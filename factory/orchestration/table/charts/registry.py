@@ -7,6 +7,7 @@ clusters.*_balance        evenness before and after, and missing documents
 dedup.*_decisions         kept, duplicates: documents; documents of dropped topics count as neither
 dedup.*_repositories      the same of repositories
 tokenized.*               tokens, and how even lengths are in tokens and in bytes
+synthesis.*               documents, records, refusals: what workers made of how many documents
 packed.*                  tokens, fill: the share of the room in all sequences
 """
 
@@ -29,6 +30,7 @@ from factory.orchestration.table.charts import (
     ingest,
     models,
     packing,
+    synthesis,
 )
 from factory.orchestration.table.charts.counting import Chart, by_partition, quantiles
 from factory.orchestration.table.charts.totals import Figures, no_figures
@@ -42,6 +44,7 @@ STAGES = {
     "depsort": depsort,
     "models": models,
     "packing": packing,
+    "synthesis": synthesis,
 }
 CHARTS = {
     f"{stage}.{name}": chart for stage, module in STAGES.items() for name, chart in module.CHARTS.items()

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from factory.errors import ConfigurationError
 from factory.lake.names import TableName
-from factory.lake.schemas import clusters, dedup, depsort, filters, images, ingest, models, packing
+from factory.lake.schemas import clusters, dedup, depsort, filters, images, ingest, models, packing, synthesis
 from factory.lake.schemas.base import TableSchema, columns
 from factory.lake.schemas.dedup import BUCKETS, LARGEST_BUCKETS
 from factory.lake.schemas.filters import FILTERED, signals_table
@@ -30,7 +30,7 @@ from factory.orchestration.table.charts.filters import rejections
 from factory.orchestration.table.charts.registry import CHARTS, FIGURES, chart_of, figures_of
 from factory.orchestration.table.rows import Rows
 
-STAGES = (ingest, images, filters, clusters, dedup, depsort, models, packing)
+STAGES = (ingest, images, filters, clusters, dedup, depsort, models, packing, synthesis)
 SCHEMAS = {
     name: schema
     for stage in STAGES

@@ -1,0 +1,1 @@
+"""The kinds of workers that come with the Model Factory."""

@@ -1,0 +1,1 @@
+"""What Spark's workers do with the records of synthesis."""
