@@ -21,8 +21,11 @@ from typing import Any, Protocol
 
 from blender.arrays import as_numpy
 from blender.errors import EndOfData, InvalidRequest
+from blender.ipc import from_ipc
+from blender.loading.buffer_summary import BufferSummary
 from blender.loading.constructors import ConstructorAnswer, ConstructorClient, Constructors
 from blender.loading.handle import LoadingHandle
+from blender.loading.raw_places import RawPlaces
 from blender.loading.step import PLAN, LoadedStep
 from blender.loading.stretches import Stretch
 from blender.proto.blender.v1 import blender_pb2 as pb
@@ -153,6 +156,30 @@ class ServedLoading(LoadingHandle):
     def _client(self) -> ConstructorClient:
         return self._constructors.client(self._constructors.latest)
 
+    def _summary(self, stretch: Stretch, offset: int) -> BufferSummary:
+        request = pb.SummaryRequest(spec=stretch.spec, blend=stretch.blend, offset=offset)
+        pages: list[BufferSummary] = []
+        while not pages or request.row:
+            answer = self._client.summary(request)
+            pictures = from_ipc(answer.pictures) if answer.HasField("pictures") else None
+            rows = from_ipc(answer.rows)
+            pages.append(BufferSummary(answer.blend, offset, tuple(answer.sources), rows, pictures))
+            request.row = answer.next_row
+        return BufferSummary.whole(pages)
+
+    def _plan_raw(self, stretch: Stretch, offset: int, places: RawPlaces) -> dict[str, Any]:
+        request = pb.PlanRequest(
+            spec=stretch.spec,
+            blend=stretch.blend,
+            offset=offset,
+            bucket=places.bucket.tolist(),
+            bin=places.bin.tolist(),
+            pictures=_picture_places(places),
+            encoder_level=places.encoder_level,
+        )
+        plan: dict[str, Any] = json.loads(self._client.plan(request).plan_json)
+        return plan
+
     def _updated(self, offset: int, weights: Mapping[str, int]) -> tuple[str, str]:
         blend = self._client.update(self.id, offset, weights).id
         answer = self._client.spec(offset, blend)
@@ -261,6 +288,12 @@ class _Progress:
         offset = int(as_numpy(part.batch.column("offset"))[-1])
         if offset < part.next_offset:
             self._plan = offset, part.batch.column(PLAN)[-1].as_py()
+
+
+def _picture_places(places: RawPlaces) -> Any:
+    if places.node is None or places.node_bin is None:
+        return None
+    return pb.PicturePlaces(node=places.node.tolist(), bin=places.node_bin.tolist())
 
 
 def _too_old(address: str, blend: str) -> InvalidRequest:

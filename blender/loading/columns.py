@@ -17,8 +17,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from blender.arrays import as_arrow
 from blender.errors import InvalidRequest
+from blender.loading.buffer_summary import BufferSummary
 from blender.loading.cost_index import CostIndex, lengths
 from blender.loading.costs import Costs, sums
 from blender.loading.image_index import IMAGES, ImageIndex, has_images, pictures
@@ -74,6 +77,15 @@ class StepColumns:
                 f"{', '.join(f'`{name}`' for name in self.facts)}."
             )
         return {name: self.facts[name] for name in names}
+
+    def summary(self) -> BufferSummary:
+        """The rows and their pictures as record batches."""
+        rows = {name: getattr(self, name) for name in ("source", "epoch", "ordinal")}
+        pictures = None
+        if self.images is not None:
+            places = {name: getattr(self.images, name) for name in ("row", "number", "width", "height")}
+            pictures = _batch({**places, **self.images.facts})
+        return BufferSummary(self.blend, self.offset, self.sources, _batch({**rows, **self.facts}), pictures)
 
     def name_of(self, row: int) -> str:
         """A row by its place in the step and in its source, as the begin of a sentence."""
@@ -242,6 +254,11 @@ def require_snapshots(blend: Blend) -> None:
             f"Source `{live[0]}` of blend {blend.id} is live, and a cost index is made of a snapshot. "
             "Update the blend with a snapshot of it."
         )
+
+
+def _batch(columns: Mapping[str, npt.NDArray[Any]]) -> pa.RecordBatch:
+    arrays = [as_arrow(values) for values in columns.values()]
+    return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
 def _read_only(values: Values) -> Values:

@@ -40,6 +40,14 @@ class ConstructorClient(BlenderClient):
         """The constructor's `SpecResponse`, over an update `blend` of its own, with the plan of a step."""
         return self._call(self._connection.loading.Spec, pb.SpecRequest(offset=offset, blend=blend))
 
+    def summary(self, request: Any) -> Any:
+        """The `SummaryResponse` to a request."""
+        return self._call(self._connection.loading.Summary, request)
+
+    def plan(self, request: Any) -> Any:
+        """The `PlanResponse` to a request."""
+        return self._call(self._connection.loading.Plan, request)
+
     def load(self, request: Any, waited_s: float) -> Any:
         """A stream of the steps of a `LoadRequest`, ready with its first step.
 

@@ -19,10 +19,12 @@ import pyarrow as pa
 
 from blender.call_context import CallContext, use_context
 from blender.errors import CallCancelled, InvalidRequest
+from blender.loading.buffer_summary import BufferSummary
 from blender.loading.handle import LoadingHandle
 from blender.loading.loader import Loader
 from blender.loading.loaders import Loaders
 from blender.loading.pictures.rules import Decode
+from blender.loading.raw_places import RawPlaces
 from blender.loading.spec import LoadingSpec
 from blender.loading.step import LoadedStep
 from blender.loading.stretches import Stretch
@@ -85,6 +87,14 @@ class EmbeddedLoading(LoadingHandle):
                     yield LoadedStep(offset, rows)
             finally:
                 call.cancel(CallCancelled("The reader of the steps has stopped."))
+
+    def _summary(self, stretch: Stretch, offset: int) -> BufferSummary:
+        with self._loaders.over(stretch.blend) as loader:
+            return loader.summary_buffer(offset)
+
+    def _plan_raw(self, stretch: Stretch, offset: int, places: RawPlaces) -> dict[str, Any]:
+        with self._loaders.over(stretch.blend) as loader:
+            return loader.plan_raw(offset, places)
 
     def _updated(self, offset: int, weights: Mapping[str, int]) -> tuple[str, str]:
         blend = self._blender.update(self.id, offset, weights).id

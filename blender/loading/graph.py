@@ -19,6 +19,7 @@ A graph may take some rows of a step (`StepColumns.only`), and its plan is joine
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol, Self
 
 import numpy as np
@@ -32,6 +33,7 @@ from blender.loading.cost_values import cost_values
 from blender.loading.costs import CostFunction, Costs
 from blender.loading.draw import DrawingLanguage, GraphStates, drawing
 from blender.loading.image_plan import ImagePlan
+from blender.loading.limits import require_smaller, without_room
 from blender.loading.placement import (
     LEVEL_NAMES,
     Balance,
@@ -39,6 +41,7 @@ from blender.loading.placement import (
     LevelName,
     Placement,
     as_given,
+    own_places,
     sums_as_given,
 )
 from blender.loading.plan import Plan, RankGroups
@@ -62,8 +65,8 @@ class PicturePlaces(Protocol):
 class DGraph:
     """The rows of a step on their way to the ranks of a mesh."""
 
-    noun = "row"
-    """An item; of a graph of pictures (`blender.loading.image_graph`) another one."""
+    noun, place_noun = "row", "bucket"
+    """An item and its place; of a graph of pictures (`blender.loading.image_graph`) others."""
 
     def __init__(self, step: StepColumns, tree: ClientPlaceTree, names: Sequence[str]) -> None:
         self.step = step
@@ -179,7 +182,7 @@ class DGraph:
         try:
             placement = rows.place(self.bucket, LEVEL_NAMES[level], reorder=reorder)
         except NoRoom as refusal:
-            raise self._without_room(refusal.row, limit, equal_counts=equal_counts) from refusal
+            raise self.without_room(refusal.row, limit, equal_counts=equal_counts) from refusal
         self._place(placement, grid, barrier, equal_counts=equal_counts)
         self._to("balanced", f"balance({method})")
 
@@ -205,6 +208,25 @@ class DGraph:
                 )
         self._place(as_given(len(self), grid), grid, barrier, equal_counts=equal_counts)
         self._to("filled", "fill")
+
+    def place(
+        self,
+        bucket: npt.ArrayLike,
+        bin: npt.ArrayLike,
+        *,
+        bins: int,
+        barrier: Barrier = "microbatch",
+        equal_counts: bool = True,
+    ) -> None:
+        """Put each row in a bucket and a microbatch of your own; shapes [rows]. Raises InvalidRequest."""
+        grid, _ = self._grid(bins, barrier, None, equal_counts=False)
+        own = partial(own_places, n=len(self), name_of=self._name_of, noun=self.noun)
+        placement = Placement(
+            own(bucket, extent=grid.buckets, place=self.place_noun),
+            own(bin, extent=grid.bins, place="microbatch"),
+        )
+        self._place(placement, grid, barrier, equal_counts=equal_counts)
+        self._to("placed", "place")
 
     def broadcast_at(self, *dims: str) -> None:
         """Let the first rank of an axis read for the others, which get its rows by a broadcast.
@@ -302,7 +324,7 @@ class DGraph:
                 f"of {bins:,} microbatches do not share equally. Use a mesh and microbatches that divide it, "
                 "or other weights."
             )
-        self._require_smaller(limit)
+        require_smaller(self.memory, limit, self._name_of)
         return grid, limit
 
     def _require_distributed(self) -> None:
@@ -313,7 +335,7 @@ class DGraph:
 
     @property
     def _is_placed(self) -> bool:
-        return "balanced" in self.states or "filled" in self.states
+        return not {"balanced", "filled", "placed"}.isdisjoint(self.states)
 
     def _readers(self) -> tuple[Consumer, ...]:
         return self.tree.consumers(self.axis, self._broadcasts)
@@ -321,27 +343,10 @@ class DGraph:
     def _chosen(self, names: Sequence[str]) -> dict[str, Costs]:
         return self.step.choose(names)
 
-    def _require_smaller(self, limit: int | None) -> None:
-        """Raise InvalidRequest for a row that alone is above the limit."""
-        if limit is None:
-            return
-        if self.memory is None:
-            raise InvalidRequest("A limit bounds memory, and no memory was given. Pass `memory=` to `cost`.")
-        largest = int(self.memory.argmax()) if len(self.memory) else 0
-        if len(self.memory) and int(self.memory[largest]) > limit:
-            raise InvalidRequest(
-                f"{self._name_of(largest)} takes {self.memory[largest]:,}, and a microbatch may hold "
-                f"{limit:,}. Raise the limit, or pack into shorter rows."
-            )
-
-    def _without_room(self, row: int, limit: int | None, *, equal_counts: bool) -> InvalidRequest:
+    def without_room(self, number: int, limit: int | None, *, equal_counts: bool) -> InvalidRequest:
+        """The refusal of a row for which no microbatch has room below the limit."""
         assert self.memory is not None
-        ragged = ", or allow different numbers of rows (`equal_counts=False`, `--ragged`)"
-        return InvalidRequest(
-            f"{self._name_of(row)} takes {self.memory[row]:,}, and no microbatch of its group has room for "
-            f"it below the limit of {limit:,}. Raise `limit`, plan more `microbatches`"
-            f"{ragged if equal_counts else ''}."
-        )
+        return without_room(self._name_of(number), self.memory[number], limit or 0, equal_counts=equal_counts)
 
     def _name_of(self, number: int) -> str:
         return self.step.name_of(number)

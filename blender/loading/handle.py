@@ -7,7 +7,11 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
+import numpy.typing as npt
+
 from blender.errors import EndOfData, InvalidRequest, UnknownLength
+from blender.loading.buffer_summary import BufferSummary
+from blender.loading.raw_places import RawPlaces
 from blender.loading.step import LoadedStep
 from blender.loading.stretches import Stretch, Stretches
 from blender.spec.mesh import Mesh
@@ -45,6 +49,14 @@ class LoadingHandle(StepSource[int]):
         """The steps of a range under the blend of a stretch, as `read` gives them."""
 
     @abstractmethod
+    def _summary(self, stretch: Stretch, offset: int) -> BufferSummary:
+        """The summary of a step under the blend of a stretch."""
+
+    @abstractmethod
+    def _plan_raw(self, stretch: Stretch, offset: int, places: RawPlaces) -> dict[str, Any]:
+        """A plan of a step under the blend of a stretch, as `Plan.described` gives it."""
+
+    @abstractmethod
     def _updated(self, offset: int, weights: Mapping[str, int]) -> tuple[str, str]:
         """Update the blend, and plan step `offset` of the update; return its id and the id of its spec."""
 
@@ -72,6 +84,33 @@ class LoadingHandle(StepSource[int]):
                     raise
             if rest.steps == 0 or self._stretches.of_step(rest.offset) == stretch:
                 return
+
+    def summary_buffer(self, offset: int) -> BufferSummary:
+        """The metadata of a step's rows and pictures: the input of a plan of yours (section 4.2).
+
+        Raises InvalidRequest, and EndOfData.
+        """
+        offset = whole_number(offset, "offset")
+        return self._summary(self._stretches.of_step(offset), offset)
+
+    def plan_raw(
+        self,
+        offset: int,
+        bucket: npt.ArrayLike,
+        bin: npt.ArrayLike,
+        *,
+        node: npt.ArrayLike | None = None,
+        node_bin: npt.ArrayLike | None = None,
+        encoder_level: str | None = None,
+    ) -> dict[str, Any]:
+        """A plan of your own, checked and measured, as `factory loading plan --json` prints one.
+
+        `Planner.plan_raw` has the same arguments. Ranks go on reading by the spec's strategy: one of
+        yours delivers such a plan. Raises InvalidRequest, and EndOfData.
+        """
+        offset = whole_number(offset, "offset")
+        places = RawPlaces.from_arrays(bucket, bin, node, node_bin, encoder_level)
+        return self._plan_raw(self._stretches.of_step(offset), offset, places)
 
     def reweight(self, offset: int, weights: Mapping[str, int]) -> str:
         """Give sources other weights from step `offset` on, and return the blend that has them (section 2.1).

@@ -39,7 +39,7 @@ Ints = npt.NDArray[np.int64]
 class ImageGraph(DGraph):
     """The pictures of a graph's rows on their way to the nodes of an encoder."""
 
-    noun = "picture"
+    noun, place_noun = "picture", "node"
 
     def __init__(self, rows: DGraph, tree: ClientPlaceTree, names: Sequence[str]) -> None:
         """The pictures of the rows of a balanced graph, with facts of these names.

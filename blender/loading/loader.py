@@ -11,16 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
 from blender.call_context import current_context
 from blender.errors import EndOfData, InvalidRequest
+from blender.loading.buffer_summary import BufferSummary
 from blender.loading.pictures.encoders import EncoderPlaces
 from blender.loading.pictures.preparing import Preparer
 from blender.loading.pictures.rules import Decode
 from blender.loading.planner import Planner
+from blender.loading.raw_places import RawPlaces
 from blender.loading.roles.assembly import Assembly
 from blender.loading.roles.constructor import DataConstructor
 from blender.loading.roles.picture_loader import require_pictures
@@ -85,6 +87,7 @@ class Loader(Generic[Encoded]):
         if pictures is not None:
             require_pictures(blend, spec)
         first = Planner(blend, spec)
+        self._planner = first
         planner = RunPlanner(first)
         self.first_plan = planner.first
         self.buckets = (
@@ -180,6 +183,14 @@ class Loader(Generic[Encoded]):
     def plan_hash(self, offset: int) -> int:
         """The hash of the plan of a step, as batches carry it."""
         return int(self._plans.result("plan", offset).hash)
+
+    def summary_buffer(self, offset: int) -> BufferSummary:
+        """The metadata of a step's rows and pictures; raises InvalidRequest and EndOfData."""
+        return self._planner.summary_buffer(offset).summary()
+
+    def plan_raw(self, offset: int, places: RawPlaces) -> dict[str, Any]:
+        """A plan of your own as JSON (`Plan.described`); raises the errors of `Planner.plan_raw`."""
+        return self._planner.plan_of_places(offset, places).described()
 
     def batches(self, steps: StepRange, rank: int) -> Iterator[tuple[int, Encoded]]:
         """A rank's part of each step of a range, with the step; waits within the call of this thread.

@@ -11,7 +11,7 @@ does not fit below a limit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -25,6 +25,7 @@ from blender.loading.balance import Method, NoRoom, OverLimit, RowGroups, balanc
 from blender.loading.bin_order import Barrier
 from blender.loading.costs import Costs, sums
 from blender.loading.figures import duration
+from blender.loading.raw_places import whole_numbers
 from blender.spec.whole_number import MOST
 
 Ints = npt.NDArray[np.int64]
@@ -88,6 +89,32 @@ def as_given(n_rows: int, grid: Grid) -> Placement:
     """Rows in the blend's order, a share for every bin."""
     place = np.repeat(np.arange(grid.size), np.diff(_ends_as_given(n_rows, grid.size), prepend=0))
     return Placement(*np.divmod(place, grid.bins))
+
+
+def own_places(
+    values: npt.ArrayLike, n: int, extent: int, name_of: Callable[[int], str], noun: str, place: str
+) -> Ints:
+    """`values` as the places of `n` items among `extent`; raises InvalidRequest unless each has one of them.
+
+    `noun` is the word for an item, and `place` for its place; `name_of` gives the name of one item.
+    """
+    places = whole_numbers(place, values)
+    if len(places) < n:
+        raise InvalidRequest(
+            f"{name_of(len(places))} has no {place}: {len(places):,} are given for {n:,} {noun}s. Plan each "
+            f"{noun} once."
+        )
+    if len(places) > n:
+        raise InvalidRequest(
+            f"{len(places):,} {noun}s get a {place}, and the step has {n:,}, so that one is planned twice "
+            f"or not of this step. Plan each {noun} once."
+        )
+    for number in np.flatnonzero((places < 0) | (places >= extent))[:1].tolist():
+        raise InvalidRequest(
+            f"{name_of(number)} is planned for {place} {places[number]:,}, and there are 0 to "
+            f"{extent - 1:,}. Plan it for one of them."
+        )
+    return places
 
 
 def sums_as_given(values: Costs, buckets: int, bins: int) -> Costs:

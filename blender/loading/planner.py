@@ -9,8 +9,6 @@ killed and started again, makes the same plans.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -19,6 +17,8 @@ from blender.errors import InvalidRequest
 from blender.loading.columns import Buffer, StepColumns
 from blender.loading.own_trees import tree_of
 from blender.loading.plan import Plan
+from blender.loading.raw_places import RawPlaces
+from blender.loading.raw_plan import plan_of_places
 from blender.loading.spec import LoadingSpec
 from blender.loading.strategies import strategy
 from blender.loading.tree import LEVELS
@@ -26,8 +26,6 @@ from blender.opened.blend import Blend
 from factory.errors import FactoryError, first_line
 from factory.settings import Settings
 from factory.settings import settings as default_settings
-
-Ints = npt.NDArray[np.int64]
 
 
 class Planner:
@@ -66,26 +64,28 @@ class Planner:
         """The metadata of a step's rows, the input of plans (section 4.2)."""
         return self._buffer.step(offset)
 
-    def plan_raw(self, offset: int, bucket: Ints, bin: Ints) -> Plan:
+    def plan_raw(
+        self,
+        offset: int,
+        bucket: npt.ArrayLike,
+        bin: npt.ArrayLike,
+        *,
+        node: npt.ArrayLike | None = None,
+        node_bin: npt.ArrayLike | None = None,
+        encoder_level: str | None = None,
+    ) -> Plan:
         """A plan of your own: the data parallel bucket and the microbatch of each row (section 4.2).
 
-        Raises InvalidRequest unless each row of the step is planned once, in the counts and below the limit
-        of the spec.
+        Pictures get the places that you give, or a balance at `encoder_level` (`raw_plan`). Raises
+        InvalidRequest unless each row and picture of the step is planned once, in the counts and below the
+        limit of the spec.
         """
+        return self.plan_of_places(offset, RawPlaces.from_arrays(bucket, bin, node, node_bin, encoder_level))
+
+    def plan_of_places(self, offset: int, places: RawPlaces) -> Plan:
+        """As `plan_raw`."""
         step = self.summary_buffer(offset)
-        plan = Plan(
-            step,
-            _copied("bucket", bucket),
-            _copied("bin", bin),
-            self.spec.model(step.facts),
-            len(self.tree.nodes("DP")),
-            self.spec.microbatches,
-            self.tree.consumers("DP", self.spec.broadcasts),
-            self.spec.mesh.pp,
-            self.spec.waits_at,
-            equal_counts=self.spec.equal_counts,
-        )
-        return self._checked(plan, step, "`plan_raw`")
+        return self._checked(plan_of_places(step, self.tree, self.spec, places), step, "`plan_raw`")
 
     def _checked(self, plan: object, step: StepColumns, author: str) -> Plan:
         """A plan that `author` made, if it is of `step` and of the spec; raises InvalidRequest."""
@@ -141,14 +141,6 @@ class Planner:
                 "numbers of microbatches."
             )
         return plan
-
-
-def _copied(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
-    try:
-        return np.array(values)
-    except ValueError as error:
-        cause = first_line(error)
-        raise InvalidRequest(f"`{name}` is not an array ({cause}). Give a number for each row.") from error
 
 
 def open_planner(spec: LoadingSpec, settings: Settings | None = None) -> Planner:

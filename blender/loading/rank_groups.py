@@ -97,7 +97,7 @@ class WidthGraph(DGraph):
                 groups = self._group(np.maximum(widths, least), ranks, grid, barrier, limit)
             except NoRoom as refusal:
                 if best is None and least == most:
-                    raise self._without_room(refusal.row, limit, equal_counts=False) from refusal
+                    raise self.without_room(refusal.row, limit, equal_counts=False) from refusal
             else:
                 if best is None or groups.duration * (1 + WORTH_CUTTING) < best.duration:
                     best = groups

@@ -8,6 +8,7 @@ A service has one spec, over its blend and the updates of it; every request name
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -22,6 +23,7 @@ from blender.ipc import to_ipc
 from blender.loading.loader import Loader
 from blender.loading.loaders import Loaders
 from blender.loading.pictures.rules import Decode
+from blender.loading.raw_places import RawPlaces
 from blender.loading.roles.shared import MEMORY_BYTES
 from blender.loading.spec import LoadingSpec
 from blender.opened.blend import BLOCK_BYTES, Blend
@@ -31,6 +33,7 @@ from blender.serving.request_bytes import deserializer, require_wellformed
 from blender.serving.server import Service
 from blender.serving.service import SENT, answering, unary_methods
 from blender.spec.step_range import StepRange
+from blender.spec.whole_number import whole_number
 from blender.wire.wire import OutgoingBlock, serialize
 
 LOADING = pb.DESCRIPTOR.services_by_name["BlendLoading"].full_name
@@ -136,6 +139,35 @@ class BlendLoading:
                 first_plan=loader.first_plan.hash,
                 plan=plan,
             )
+
+    def summary(self, request: Any) -> Any:
+        """A page of the metadata of a step's rows and pictures."""
+        with self._loader_over(request.blend, request.spec) as loader:
+            summary = loader.summary_buffer(request.offset)
+        first = whole_number(request.row, "row", most=max(0, len(summary.rows) - 1))
+        page = next(summary.pages(first))
+        next_row = first + len(page.rows)
+        return pb.SummaryResponse(
+            blend=page.blend,
+            sources=page.sources,
+            rows=b"".join(to_ipc(page.rows)),
+            pictures=None if page.pictures is None else b"".join(to_ipc(page.pictures)),
+            next_row=next_row if next_row < len(summary.rows) else 0,
+        )
+
+    def plan(self, request: Any) -> Any:
+        """A plan of the caller's own, checked and measured."""
+        pictures = request.pictures if request.HasField("pictures") else None
+        places = RawPlaces.from_arrays(
+            request.bucket,
+            request.bin,
+            None if pictures is None else pictures.node,
+            None if pictures is None else pictures.bin,
+            request.encoder_level or None,
+        )
+        with self._loader_over(request.blend, request.spec) as loader:
+            plan = loader.plan_raw(request.offset, places)
+        return pb.PlanResponse(plan_json=json.dumps(plan).encode())
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """The service as a gRPC handler."""

@@ -124,6 +124,35 @@ def test_any_numbers_of_a_load_are_answered(
     assert answered(channel, f"/{LOADING}/Load", request.SerializeToString()) in FAULTS
 
 
+@QUICK
+@given(
+    offset=numbers,
+    row=numbers,
+    bucket=st.lists(numbers, max_size=9),
+    bin=st.lists(numbers, max_size=9),
+    level=texts,
+    node=st.none() | st.lists(numbers, max_size=9),
+)
+def test_any_plan_of_a_callers_own_is_answered(
+    channel: grpc.Channel,
+    offset: int,
+    row: int,
+    bucket: list[int],
+    bin: list[int],
+    level: str,
+    node: list[int] | None,
+) -> None:
+    (answer,) = channel.unary_stream(f"/{LOADING}/Spec")(b"")
+    spec = pb.SpecResponse.FromString(answer).spec
+    summary = pb.SummaryRequest(spec=spec, offset=offset, row=row)
+    assert answered(channel, f"/{LOADING}/Summary", summary.SerializeToString()) in FAULTS
+    pictures = None if node is None else pb.PicturePlaces(node=node)
+    plan = pb.PlanRequest(
+        spec=spec, offset=offset, bucket=bucket, bin=bin, pictures=pictures, encoder_level=level
+    )
+    assert answered(channel, f"/{LOADING}/Plan", plan.SerializeToString()) in FAULTS
+
+
 sources = st.builds(
     pb.Source,
     table=st.sampled_from(["packed.code", "packed.prose", "packed.none", "packed", "a.b.c", ""]) | texts,

@@ -319,3 +319,61 @@ class SpecResponse(_message.Message):
     first_plan: int
     plan: int
     def __init__(self, spec: _Optional[str] = ..., blend: _Optional[str] = ..., spec_json: _Optional[bytes] = ..., buckets: _Optional[_Iterable[int]] = ..., ranks: _Optional[_Iterable[int]] = ..., first_plan: _Optional[int] = ..., plan: _Optional[int] = ...) -> None: ...
+
+class SummaryRequest(_message.Message):
+    __slots__ = ("spec", "offset", "blend", "row")
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    BLEND_FIELD_NUMBER: _ClassVar[int]
+    ROW_FIELD_NUMBER: _ClassVar[int]
+    spec: str
+    offset: int
+    blend: str
+    row: int
+    def __init__(self, spec: _Optional[str] = ..., offset: _Optional[int] = ..., blend: _Optional[str] = ..., row: _Optional[int] = ...) -> None: ...
+
+class SummaryResponse(_message.Message):
+    __slots__ = ("blend", "sources", "rows", "pictures", "next_row")
+    BLEND_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    PICTURES_FIELD_NUMBER: _ClassVar[int]
+    NEXT_ROW_FIELD_NUMBER: _ClassVar[int]
+    blend: str
+    sources: _containers.RepeatedScalarFieldContainer[str]
+    rows: bytes
+    pictures: bytes
+    next_row: int
+    def __init__(self, blend: _Optional[str] = ..., sources: _Optional[_Iterable[str]] = ..., rows: _Optional[bytes] = ..., pictures: _Optional[bytes] = ..., next_row: _Optional[int] = ...) -> None: ...
+
+class PlanRequest(_message.Message):
+    __slots__ = ("spec", "offset", "blend", "bucket", "bin", "pictures", "encoder_level")
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    BLEND_FIELD_NUMBER: _ClassVar[int]
+    BUCKET_FIELD_NUMBER: _ClassVar[int]
+    BIN_FIELD_NUMBER: _ClassVar[int]
+    PICTURES_FIELD_NUMBER: _ClassVar[int]
+    ENCODER_LEVEL_FIELD_NUMBER: _ClassVar[int]
+    spec: str
+    offset: int
+    blend: str
+    bucket: _containers.RepeatedScalarFieldContainer[int]
+    bin: _containers.RepeatedScalarFieldContainer[int]
+    pictures: PicturePlaces
+    encoder_level: str
+    def __init__(self, spec: _Optional[str] = ..., offset: _Optional[int] = ..., blend: _Optional[str] = ..., bucket: _Optional[_Iterable[int]] = ..., bin: _Optional[_Iterable[int]] = ..., pictures: _Optional[_Union[PicturePlaces, _Mapping]] = ..., encoder_level: _Optional[str] = ...) -> None: ...
+
+class PicturePlaces(_message.Message):
+    __slots__ = ("node", "bin")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    BIN_FIELD_NUMBER: _ClassVar[int]
+    node: _containers.RepeatedScalarFieldContainer[int]
+    bin: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, node: _Optional[_Iterable[int]] = ..., bin: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class PlanResponse(_message.Message):
+    __slots__ = ("plan_json",)
+    PLAN_JSON_FIELD_NUMBER: _ClassVar[int]
+    plan_json: bytes
+    def __init__(self, plan_json: _Optional[bytes] = ...) -> None: ...
