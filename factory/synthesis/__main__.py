@@ -7,6 +7,7 @@ passes a file descriptor as `--report`: it reads a line at the first slice, and 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import signal
 import sys
@@ -15,16 +16,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 from factory.errors import FactoryError
+from factory.lake.claims import most_pressing
 from factory.settings import settings
 from factory.synthesis.queue import Queue
 from factory.synthesis.worker import LEASED, TERM_S, Worker, work
 
+_PARENT_DEATH_SIGNAL = 1  # of prctl
 _MOST_REPORT = 3000  # bytes, which a pipe takes whole without a reader
 
 
 def main() -> int:
     """Work until no slice is left; return the exit code."""
     arguments = _arguments()
+    if arguments.parent is not None:
+        _continue_without_parent()
     report = _reporter(arguments.report)
     try:
         queue = Queue.open(settings(), arguments.dataset, arguments.job)
@@ -32,6 +37,7 @@ def main() -> int:
             settings(),
             queue,
             arguments.folder,
+            pause=_Claims(queue.job.priority),
             name=arguments.name,
             term_s=arguments.term,
             parent=arguments.parent,
@@ -61,6 +67,23 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--report", type=int)
     parser.add_argument("--leave-idle", action="store_true")
     return parser.parse_args()
+
+
+class _Claims:
+    """Gives way to more pressing runs of this machine."""
+
+    def __init__(self, priority: int) -> None:
+        self._priority = priority
+
+    def holder(self) -> str | None:
+        claim = most_pressing(above=self._priority)
+        return None if claim is None else claim.what
+
+
+def _continue_without_parent() -> None:
+    """Let the system continue this process if its parent dies: the parent may have stopped it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGCONT)
 
 
 def _end_on_signals(worker: Worker) -> None:

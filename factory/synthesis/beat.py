@@ -82,6 +82,8 @@ class Beat:
                     continue  # the next may reach the store; without any, others take the slice
 
     def _leave(self) -> None:
+        if os.getpgrp() == os.getpid():
+            os.killpg(os.getpid(), signal.SIGCONT)  # what an item has started may be stopped
         self._orphaned()
         if not self._ended.wait(_GRACE_S):
             os.kill(os.getpid(), signal.SIGKILL)

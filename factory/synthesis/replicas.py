@@ -2,7 +2,8 @@
 
 Their number is between `least` and `most` and follows the length of the queue: one process for every few
 slices that nobody has. A process that was killed is replaced, and its slices are free at once, because its
-parent knows that it has ended. One that ends with an error ends the run with the same error.
+parent knows that it has ended. One that ends with an error ends the run with the same error. While a more
+pressing run has the machine, the processes stand still, in the middle of an item too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 from factory.errors import ConfigurationError, FactoryError, MachineError, error_from_text
 from factory.settings import Settings
 from factory.synthesis.queue import Queue, Status
+from factory.synthesis.suspension import Suspension
 from factory.synthesis.worker import LEASED, TERM_S, new_name
 
 _SLICES_A_WORKER = 4  # that are free, for each process beyond `least`
@@ -63,6 +65,7 @@ class ReplicaPool:
     _idle_deaths: int = 0
 
     def __post_init__(self) -> None:
+        self._suspension = Suspension(self.queue.job.priority, self.term_s, self.queue.beat)
         most = self.least if self.most is None else self.most
         if not 1 <= self.least <= most:
             raise ConfigurationError(
@@ -87,15 +90,18 @@ class ReplicaPool:
                 on_progress(status)
                 if status.done == status.slices:
                     return
-                self._start_missing(status)
+                self._look_for_claims()
+                if self._suspension.holder is None:
+                    self._start_missing(status)
                 self._watch_for(every_s)
         finally:
             self.end()
 
     def end(self) -> None:
-        """Let the processes finish their items; after half a minute kill the rest."""
+        """Let the processes finish their items; kill stopped ones, and after half a minute the rest."""
+        stop = signal.SIGTERM if self._suspension.holder is None else signal.SIGKILL
         for process in self._processes:
-            process.popen.send_signal(signal.SIGTERM)
+            process.popen.send_signal(stop)
         deadline = time.monotonic() + _GRACE_S
         for process in self._processes:
             try:
@@ -126,6 +132,7 @@ class ReplicaPool:
             stdout=subprocess.DEVNULL,  # a kind may print without end
             stderr=subprocess.DEVNULL,
             pass_fds=[writer],
+            process_group=0,  # stopped with all that its items start
             env=os.environ | self.settings.environment(),
         )
         os.close(writer)
@@ -135,6 +142,7 @@ class ReplicaPool:
         """Look after the processes until some seconds are over or one has ended."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
+            self._look_for_claims()
             dead = [process for process in self._processes if process.popen.poll() is not None]
             for process in dead:
                 self._processes.remove(process)
@@ -142,6 +150,9 @@ class ReplicaPool:
             if dead:
                 return
             time.sleep(_LOOK_S)
+
+    def _look_for_claims(self) -> None:
+        self._suspension.look([(process.name, process.popen.pid) for process in self._processes])
 
     def _account(self, process: _Process) -> None:
         """Raise the error of a process that ended with one; make the slices of a killed one free."""
@@ -171,9 +182,14 @@ def _unexpected(text: str) -> FactoryError:
     return MachineError(f"A worker ended with an error of its own program. {text}")
 
 
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def require_cores(replicas: int) -> None:
     """Raise ConfigurationError for more local processes than the machine has cores."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = usable_cores()
     if replicas > cores:
         raise ConfigurationError(
             f"{replicas:,} replicas are more than the {cores} cores of this machine. Ask for at most "

@@ -7,7 +7,6 @@ Errors name file, line and field.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -38,6 +37,7 @@ from factory.orchestration.declare.located_yaml import InvalidValue, LocatedYaml
 from factory.orchestration.declare.part import Declared, Entry, Part
 from factory.orchestration.declare.registry import PARTS
 from factory.orchestration.declare.synthesis import Replicas, Synthesis
+from factory.synthesis.replicas import usable_cores
 from spark_udfs.ingest.place import Place
 
 
@@ -196,7 +196,7 @@ def _refuse_mistakes(yaml: LocatedYaml, above: YamlPath, entry: Dataset, paths: 
 
 def _synthesized(entry: Entry, dataset: Synthesis, folder: Path) -> list[dg.AssetsDefinition]:
     """The assets of a job, which errors about its worker name by its place in the file."""
-    n_cores = os.cpu_count() or 1
+    n_cores = usable_cores()
     replicas = dataset.replicas or Replicas(most=n_cores, least=n_cores)
     caps = {"doc_id": dataset.caps.document, "repository": dataset.caps.repository}
     job = JobDeclaration(
