@@ -1,7 +1,8 @@
 """The process of a worker: `python -m factory.synthesis DATASET JOB`, with the settings of the environment.
 
 SIGTERM and SIGINT let it finish its item. It ends with exit code 0 or the code of its error. A supervisor
-passes a file descriptor as `--report`: it reads a line at the first slice, and an error with its class.
+passes a file descriptor as `--report`: it reads a line at the first slice, and an error with its class. At
+`--items` it looks at the count of items, to end a worker that does not come to the end of one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from factory.errors import FactoryError
 from factory.lake.claims import most_pressing
 from factory.settings import settings
+from factory.synthesis.item_clock import ItemCounter
 from factory.synthesis.queue import Queue
 from factory.synthesis.worker import LEASED, TERM_S, Worker, work
 
@@ -42,6 +44,7 @@ def main() -> int:
             term_s=arguments.term,
             parent=arguments.parent,
             leave_idle=arguments.leave_idle,
+            counter=ItemCounter(arguments.items),
             at_lease=_once(lambda: report(LEASED)),
             at_start=_end_on_signals,
         )
@@ -65,6 +68,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--term", type=float, default=TERM_S)
     parser.add_argument("--parent", type=int)
     parser.add_argument("--report", type=int)
+    parser.add_argument("--items", type=int)
     parser.add_argument("--leave-idle", action="store_true")
     return parser.parse_args()
 

@@ -1,8 +1,9 @@
 """A job: a kind of worker, the table and the number of its items, and the id of its queue.
 
 The id is a hash of all that decides the records: the content of the source, the kind with its version and
-options, the seed, and the cut into slices. The size, the priority and the snapshot are no part of it. Equal
-content on two lakes has the same queue, and a job that grows keeps the slices that it has.
+options, the seed, the time limit of an item, and the cut into slices. The size, the priority and the snapshot
+are no part of it. Equal content on two lakes has the same queue, and a job that grows keeps the slices that
+it has.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from factory.errors import ConfigurationError, DamagedFile, first_line
 
 SLICE_ITEMS = 64
 MOST_SLICE_ITEMS = 100_000  # whose outcomes are in memory together
+ITEM_SECONDS = 600
 _FORMAT = 1  # of queues; a change of the order of items or of results is a new one
 
 
@@ -65,6 +67,8 @@ class Job:
     seed: int = 0
     priority: int = 0
     slice_items: int = SLICE_ITEMS
+    item_seconds: int = ITEM_SECONDS
+    """The time at one item after which a worker is ended, as if it had died there."""
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -75,6 +79,10 @@ class Job:
             raise InvalidJob(
                 f"Dataset `{self.dataset}` has slices of {self.slice_items:,} items. "
                 f"Use 1 to {MOST_SLICE_ITEMS:,}."
+            )
+        if self.item_seconds < 1:
+            raise InvalidJob(
+                f"Dataset `{self.dataset}` gives an item {self.item_seconds:,} s. Give it one at least."
             )
         try:
             _canonical(self.options)
@@ -95,6 +103,7 @@ class Job:
             "options": dict(self.options),
             "seed": self.seed,
             "slice_items": self.slice_items,
+            "item_seconds": self.item_seconds,
         }
 
     @property

@@ -67,9 +67,10 @@ def outcomes_of(name: str, kind: WorkerKind, document: WorkItem) -> list[ItemOut
     return outcomes
 
 
-def refusal_of_killer(document: WorkItem) -> Refusal:
-    """Return the refusal of an item at which `KILLED_AFTER` workers died."""
-    return _refused(document, KILLED_WORKER, f"{KILLED_AFTER} workers died while they worked on it.")
+def refusal_of_killer(document: WorkItem, item_seconds: int) -> Refusal:
+    """Return the refusal of an item at which `KILLED_AFTER` workers died, or were ended at its time limit."""
+    detail = f"{KILLED_AFTER} workers died while they worked on it, or exceeded its {item_seconds:,} s."
+    return _refused(document, KILLED_WORKER, detail)
 
 
 def refusal_of_textless(document: WorkItem) -> Refusal:

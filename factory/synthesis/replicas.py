@@ -2,8 +2,9 @@
 
 Their number is between `least` and `most` and follows the length of the queue: one process for every few
 slices that nobody has. A process that was killed is replaced, and its slices are free at once, because its
-parent knows that it has ended. One that ends with an error ends the run with the same error. While a more
-pressing run has the machine, the processes stand still, in the middle of an item too.
+parent knows that it has ended. One that is at an item for longer than its job allows is killed. One that ends
+with an error ends the run with the same error. While a more pressing run has the machine, the processes stand
+still, in the middle of an item too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from factory.errors import ConfigurationError, FactoryError, MachineError, error_from_text
 from factory.settings import Settings
+from factory.synthesis.item_clock import ItemClock
 from factory.synthesis.queue import Queue, Status
 from factory.synthesis.suspension import Suspension
 from factory.synthesis.worker import LEASED, TERM_S, new_name
@@ -38,6 +40,7 @@ class _Process:
     popen: subprocess.Popen[bytes]
     report: int
     report_bytes: bytes = b""
+    clock: ItemClock = field(default_factory=ItemClock)
     surplus: bool = False
 
     def read(self) -> bytes:
@@ -46,6 +49,16 @@ class _Process:
             while part := os.read(self.report, 4096):
                 self.report_bytes += part
         return self.report_bytes
+
+    def kill(self) -> None:
+        """Kill the process with all that its item has started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.popen.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Close the files that the process was given."""
+        os.close(self.report)
+        self.clock.close()
 
 
 @dataclass
@@ -99,18 +112,20 @@ class ReplicaPool:
 
     def end(self) -> None:
         """Let the processes finish their items; kill stopped ones, and after half a minute the rest."""
-        stop = signal.SIGTERM if self._suspension.holder is None else signal.SIGKILL
         for process in self._processes:
-            process.popen.send_signal(stop)
+            if self._suspension.holder is None:
+                process.popen.send_signal(signal.SIGTERM)
+            else:
+                process.kill()
         deadline = time.monotonic() + _GRACE_S
         for process in self._processes:
             try:
                 process.popen.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                process.popen.kill()
-                process.popen.wait()
+                process.kill()
+            if process.popen.wait():
                 self.queue.bury(process.name)
-            os.close(process.report)
+            process.close()
         self._processes.clear()
 
     def _start_missing(self, status: Status) -> None:
@@ -120,29 +135,31 @@ class ReplicaPool:
             self._start(surplus=self.running >= self.least)
 
     def _start(self, *, surplus: bool) -> None:
-        name = new_name()
+        name, clock = new_name(), ItemClock()
         reader, writer = os.pipe()
         os.set_blocking(reader, False)
         command = [sys.executable, "-m", "factory.synthesis", self.queue.job.dataset, self.queue.job.id]
         command += ["--folder", str(self.folder.resolve()), "--name", name, "--term", str(self.term_s)]
         command += ["--parent", str(os.getpid()), "--report", str(writer)]
+        command += ["--items", str(clock.file.fileno())]
         popen = subprocess.Popen(
             [*command, *(["--leave-idle"] if surplus else [])],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,  # a kind may print without end
             stderr=subprocess.DEVNULL,
-            pass_fds=[writer],
+            pass_fds=[writer, clock.file.fileno()],
             process_group=0,  # stopped with all that its items start
             env=os.environ | self.settings.environment(),
         )
         os.close(writer)
-        self._processes.append(_Process(name, popen, reader, surplus=surplus))
+        self._processes.append(_Process(name, popen, reader, clock=clock, surplus=surplus))
 
     def _watch_for(self, seconds: float) -> None:
         """Look after the processes until some seconds are over or one has ended."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self._look_for_claims()
+            self._look_at_items()
             dead = [process for process in self._processes if process.popen.poll() is not None]
             for process in dead:
                 self._processes.remove(process)
@@ -154,10 +171,16 @@ class ReplicaPool:
     def _look_for_claims(self) -> None:
         self._suspension.look([(process.name, process.popen.pid) for process in self._processes])
 
+    def _look_at_items(self) -> None:
+        for process in self._processes:
+            is_stopped = self._suspension.holder is not None
+            if process.clock.look(is_stopped=is_stopped) >= self.queue.job.item_seconds:
+                process.kill()
+
     def _account(self, process: _Process) -> None:
         """Raise the error of a process that ended with one; make the slices of a killed one free."""
         report_bytes, code = process.read(), process.popen.returncode
-        os.close(process.report)
+        process.close()
         error_text = report_bytes.removeprefix(LEASED.encode()).decode(errors="replace")
         if code and error_text:
             raise error_from_text(error_text) or _unexpected(error_text)

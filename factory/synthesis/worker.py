@@ -1,6 +1,6 @@
 """A worker: takes slices from a queue and works on their items, until no slice is left.
 
-    python -m factory.synthesis.worker DATASET JOB [--folder FOLDER] [--term SECONDS]
+    python -m factory.synthesis DATASET JOB [--folder FOLDER] [--term SECONDS]
 
 Its steps on the way are few: a lease a slice, a result a slice, and a sign of life four times a term. SIGTERM
 lets it finish the item, give back its slice and end with exit code 0. A killed worker loses its work on one
@@ -22,6 +22,7 @@ from typing import Protocol
 from factory.errors import ConfigurationError
 from factory.settings import Settings
 from factory.synthesis.beat import Beat
+from factory.synthesis.item_clock import ItemCounter
 from factory.synthesis.items import ItemSource, open_source
 from factory.synthesis.job import Job
 from factory.synthesis.kind import ItemOutcome, WorkerKind, WorkItem
@@ -82,12 +83,14 @@ class Worker:
         pause: Pause | None = None,
         term_s: float = TERM_S,
         leave_idle: bool = False,
+        counter: ItemCounter | None = None,
         at_lease: Callable[[], None] = lambda: None,
     ) -> None:
         self.name = name or new_name()
         self.work = WorkDone()
         self._queue, self._source, self._kind = queue, source, kind
         self._pause = pause or NoPause()
+        self._counter = counter or ItemCounter()
         self._leave_idle, self._at_lease = leave_idle, at_lease
         self._host = socket.gethostname()
         self._wait_s = min(_MOST_WAIT_S, term_s / 10)
@@ -125,7 +128,7 @@ class Worker:
             deaths = tenure.deaths.get(position, 0)
             outcomes: list[ItemOutcome]
             if deaths >= KILLED_AFTER:
-                outcomes = [refusal_of_killer(document)]
+                outcomes = [refusal_of_killer(document, self._queue.job.item_seconds)]
             elif not has_text:
                 outcomes = [refusal_of_textless(document)]
             else:
@@ -138,7 +141,11 @@ class Worker:
         self.work.slices += 1
 
     def _outcomes(self, document: WorkItem) -> list[ItemOutcome]:
-        return outcomes_of(self._queue.job.kind, self._kind, document)
+        self._counter.begin()
+        try:
+            return outcomes_of(self._queue.job.kind, self._kind, document)
+        finally:
+            self._counter.rest()
 
     def _may_go_on(self) -> bool:
         """Wait while a more pressing run wants the machine; return whether to work on the next item."""
@@ -176,13 +183,14 @@ def work(
     term_s: float = TERM_S,
     parent: int | None = None,
     leave_idle: bool = False,
+    counter: ItemCounter | None = None,
     at_lease: Callable[[], None] = lambda: None,
     at_start: Callable[[Worker], None] = lambda _: None,
 ) -> WorkDone:
     """Work on a queue in this process; return a count of it once no slice is left.
 
     Files of kinds are relative to `folder`. `at_start` is given the worker, for instance to stop it by a
-    signal; `parent` is the process without which the worker ends.
+    signal; `parent` is the process without which the worker ends, and `counter` shows it the items.
     """
     kind = job_kind(queue.job, folder)
     source = open_source(settings, queue.job)
@@ -194,6 +202,7 @@ def work(
         pause=pause,
         term_s=term_s,
         leave_idle=leave_idle,
+        counter=counter,
         at_lease=at_lease,
     )
     at_start(worker)

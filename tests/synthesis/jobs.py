@@ -31,11 +31,14 @@ class Upper:
     def __init__(self, options):
         self.wait_s = options.get("wait_s", 0.0)
         self.killer = options.get("killer")
+        self.endless = options.get("endless")
 
     def __call__(self, item):
         time.sleep(self.wait_s)
         if self.killer is not None and item.key == self.killer:
             os.kill(os.getpid(), signal.SIGKILL)
+        if self.endless is not None and item.key == self.endless:
+            sum(range(1 << 60))  # holds the interpreter: no other thread runs
         if item.text.startswith("raise"):
             raise ValueError(f"no {item.key}")
         if item.text.startswith("refuse"):

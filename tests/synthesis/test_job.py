@@ -19,7 +19,7 @@ JOB = Job("loud", "raw.web", 7, "abc-10", "upper", "1", 10, {"least": 2}, slice_
     "change",
     [
         *({"content": "abd-10"}, {"kind": "lower"}, {"version": "2"}, {"options": {"least": 3}}),
-        *({"seed": 1}, {"slice_items": 5}),
+        *({"seed": 1}, {"slice_items": 5}, {"item_seconds": 60}),
     ],
 )
 def test_what_decides_the_records_decides_the_id(change: dict[str, Any]) -> None:
@@ -32,7 +32,7 @@ def test_what_does_not_decide_the_records_leaves_the_id(change: dict[str, Any]) 
 
 
 def test_the_id_is_the_same_on_every_machine() -> None:
-    assert JOB.id == replace(JOB, options=dict(JOB.options)).id == "d96eab6a23a00dde8b8b7537a5d7ec8b"
+    assert JOB.id == replace(JOB, options=dict(JOB.options)).id == "9c763f6600b63cebeb25abc7fb0e33e2"
 
 
 def test_a_job_is_read_back_as_it_was_stored() -> None:
@@ -62,6 +62,7 @@ def test_slices_hold_every_item_once_in_order(size: int, slice_items: int) -> No
         ({"size": 0}, "asks for 0 items"),
         ({"size": -1}, "asks for -1 items"),
         ({"slice_items": 0}, "slices of 0 items"),
+        ({"item_seconds": 0}, "gives an item 0 s"),
         ({"options": {"of": {1}}}, "cannot be written as JSON"),
         ({"options": {"of": float("nan")}}, "cannot be written as JSON"),
     ],

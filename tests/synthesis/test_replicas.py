@@ -88,10 +88,19 @@ def test_an_item_that_kills_three_workers_is_refused_and_its_neighbors_are_not(
     assert len({row["item_key"] for row in outcomes if row["text"]}) == 5
 
 
+def test_an_item_without_an_end_is_refused_at_its_time_limit(settings: Settings, tmp_path: Path) -> None:
+    queue = queue_of(settings, 3, options={"endless": "page 1"}, slice_items=3, item_seconds=1)
+    pool(queue, tmp_path).run(every_s=0.1)
+    refusals = [(row["item_key"], row["reason"], row["detail"]) for row in rows(queue) if row["reason"]]
+    sentence = "3 workers died while they worked on it, or exceeded its 1 s."
+    assert refusals == [("page 1", "killed_worker", sentence)]
+    assert len({row["item_key"] for row in rows(queue) if row["text"]}) == 2
+
+
 def test_workers_stand_still_within_an_item_while_a_more_pressing_run_claims_the_cores(
     settings: Settings, tmp_path: Path
 ) -> None:
-    queue = queue_of(settings, 2, options={"wait_s": 1.0}, slice_items=2, priority=-10)
+    queue = queue_of(settings, 2, options={"wait_s": 1.0}, slice_items=2, priority=-10, item_seconds=4)
     with at_work(pool(queue, tmp_path)):
         wait_for(lambda: queue.status().leased == 1)
         with claim(0, "a run"):

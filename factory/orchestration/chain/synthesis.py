@@ -42,7 +42,7 @@ from factory.synthesis.records import (
     refusals_of,
     within_caps,
 )
-from factory.synthesis.replicas import ReplicaPool
+from factory.synthesis.replicas import ReplicaPool, require_cores
 from factory.synthesis.results import result_batches
 
 
@@ -63,6 +63,7 @@ class JobDeclaration:
     size: int | None = None
     seed: int = 0
     slice_items: int = 100
+    item_seconds: int = 600
     priority: int = -10
     least: int = 1
     most: int = 1
@@ -102,6 +103,7 @@ def _items_asset(job: JobDeclaration, version: str, owners: Sequence[str]) -> dg
         owners=owners,
     )
     def items(context: dg.AssetExecutionContext, documents: DataFrame) -> Tables:
+        require_cores(job.most)
         run: LakeRun = context.resources.lake
         queue = _queue(job, version, run)
         _wait(context, job, queue, run)
@@ -158,6 +160,7 @@ def _config(job: JobDeclaration, version: str) -> dict[str, Any]:
         "seed": job.seed,
         "size": job.size,
         "slice": job.slice_items,
+        "item_seconds": job.item_seconds,
     }
 
 
@@ -177,6 +180,7 @@ def _queue(job: JobDeclaration, version: str, run: LakeRun) -> Queue:
         size=job.size or max(1, documents.rows),
         priority=job.priority,
         slice_items=job.slice_items,
+        item_seconds=job.item_seconds,
     )
     open_source(settings, work)
     return Queue.create(settings, work)

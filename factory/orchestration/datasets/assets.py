@@ -208,6 +208,7 @@ def _synthesized(entry: Entry, dataset: Synthesis, folder: Path) -> list[dg.Asse
         size=dataset.size,
         seed=dataset.seed,
         slice_items=dataset.slice,
+        item_seconds=dataset.item_seconds,
         priority=dataset.priority,
         least=replicas.least,
         most=replicas.most,

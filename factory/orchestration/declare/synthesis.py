@@ -65,6 +65,9 @@ class Synthesis(Dataset):
     size: int | None = Field(default=None, description="documents of the source to take; default: all")
     seed: int = Field(default=0, ge=0, description="of everything that a worker draws")
     slice: int = Field(default=100, ge=1, description="documents that a worker leases at a time")
+    item_seconds: int = Field(
+        default=600, ge=1, description="time at a document after which its worker is killed; refused at last"
+    )
     priority: int = Field(
         default=-10, description="workers give way to runs of a higher one; a run has 0 by default"
     )
