@@ -19,6 +19,7 @@ from factory.cli.output import Json, open_console
 from factory.cli.relocate import relocate as relocate_command
 from factory.cli.report import report as report_command
 from factory.cli.tokenizer import tokenizer_app
+from factory.cli.work import work
 from factory.errors import ConfigurationError
 
 app = typer.Typer(
@@ -319,6 +320,7 @@ def serve(context: typer.Context) -> None:
     serve_blends(root.lake_settings(), context.args)
 
 
+app.command("work", rich_help_panel=panels.DATA)(work)
 app.command("export", rich_help_panel=panels.LOOK)(export)
 app.command("report", rich_help_panel=panels.LOOK)(report_command)
 app.command("relocate", rich_help_panel=panels.OPERATE)(relocate_command)

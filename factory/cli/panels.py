@@ -8,7 +8,7 @@ LAKE = "Datasets and lake, also before the command"
 COMPLETION = "Completion in your shell"
 
 ORDER = (
-    *("init", "check", "assets", "materialize", "demo"),
+    *("init", "check", "assets", "materialize", "work", "demo"),
     *("tables", "sample", "trace", "diff", "report", "export", "tokenizer"),
     *("blend", "serve", "loading", "batches"),
     *("doctor", "bootstrap", "ui", "clean", "relocate"),

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from factory.errors import ConfigurationError, FactoryError, MachineError, error_from_text
+from factory.lake.claims import CoresClaim
 from factory.settings import Settings
 from factory.synthesis.item_clock import ItemClock
 from factory.synthesis.queue import Queue, Status
@@ -90,6 +91,11 @@ class ReplicaPool:
     def running(self) -> int:
         """The processes that are there."""
         return len(self._processes)
+
+    @property
+    def holder(self) -> CoresClaim | None:
+        """The claim of a more pressing run that the processes give way to."""
+        return self._suspension.holder
 
     def run(self, on_progress: Callable[[Status], None] = lambda _: None, *, every_s: float = 1.0) -> None:
         """Work until every slice has a result; `on_progress` is called every few seconds, and at the end.

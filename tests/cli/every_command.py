@@ -16,6 +16,7 @@ BLEND = "<blend>"  # stands for the id of the lake's blend
 FILE = "<file>"  # stands for a file that the command would write
 ARGUMENTS = {
     "materialize": ["packed.code"],
+    "work": ["code"],
     "tables": [],
     "sample": [CODE],
     "diff": [f"{CODE}@before", CODE],

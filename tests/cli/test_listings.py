@@ -24,7 +24,7 @@ datasets:
 """
 ELSEWHERE = {"batches probe", "batches show", "batches status", "trace document"}  # their own tests
 LIST_NOTHING = {  # lines of progress, an id on stdout, a file, a server
-    *("init", "demo", "blend create", "blend update", "report", "export", "tokenizer export"),
+    *("init", "work", "demo", "blend create", "blend update", "report", "export", "tokenizer export"),
     *("serve", "loading serve", "ui", "bootstrap", "relocate"),
     *("batches create", "batches produce", "batches end", "batches finish"),
     *("batches reclaim", "batches close"),

@@ -48,6 +48,13 @@ WRONG = {
         "* -f nowhere.yaml": NOWHERE,
         "* FACTORY_DATASETS=nowhere": NOWHERE,
     },
+    "work": {
+        "": "Missing argument",
+        "web": "no queue of a dataset `web`",
+        "web --replicas 0": "greater than",
+        "web -f nowhere.yaml": NOWHERE,
+        "web FACTORY_DATASETS=nowhere": NOWHERE,
+    },
     "assets": {"-f nowhere.yaml": NOWHERE, "FACTORY_DATASETS=nowhere": NOWHERE},
     "tables": {"--lake nowhere": "no lake", "more": EXTRA},
     "sample": {
