@@ -1,4 +1,4 @@
-"""`factory work`: processes of this machine work on the job of a dataset, beside those of other machines."""
+"""`factory work`: workers on this machine for the job of a dataset."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def _newest_queue(settings: Settings, dataset: str) -> Queue:
     by_age = [*queues(settings, dataset)]
     if by_age:
         return by_age[-1]
-    known = sorted({queue.job.dataset for queue in queues(settings)})
-    others = f" {suggestion(dataset, known)}" if known else ""
+    names = sorted({queue.job.dataset for queue in queues(settings)})
+    others = f" {suggestion(dataset, names)}" if names else ""
     raise NotFound(
         f"The lake has no queue of a dataset `{dataset}`.{others} "
         "The run of a job makes its queue: `factory materialize`."
@@ -100,5 +100,5 @@ def _run(pool: ReplicaPool, before: Status) -> None:
 def _extent(status: Status) -> str:
     """How far a job has come, and how many attempts it has lost."""
     done = f"{status.items_done:,} of {status.items:,} documents done"
-    died = "attempt" if status.deaths == 1 else "attempts"
-    return f"{done}, {status.deaths:,} {died} died" if status.deaths else done
+    noun = "attempt" if status.deaths == 1 else "attempts"
+    return f"{done}, {status.deaths:,} {noun} died" if status.deaths else done

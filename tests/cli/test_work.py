@@ -41,16 +41,16 @@ def work(folder: Path, *words: str) -> Any:
 @pytest.mark.process
 def test_it_finishes_the_queue_of_a_dataset_with_kinds_beside_the_datasets_file(folder: Path) -> None:
     queue = queue_of(folder)
-    worked = work(folder, "loud", "--replicas", "1")
-    assert worked.exit_code == 0, worked.stderr
+    answer = work(folder, "loud", "--replicas", "1")
+    assert answer.exit_code == 0, answer.stderr
     name = f"job {queue.job.id[:8]} of dataset `loud` (kinds.py:Upper 1)"
-    assert worked.stdout.splitlines() == [
+    assert answer.stdout.splitlines() == [
         f"1 worker on {name}: 0 of 6 documents done.",
         f"Finished: {name} has 6 of 6 documents done.",
     ]
     assert len({row["item_key"] for row in rows(queue)}) == SIZE
     again = work(folder, "loud", "--replicas", "1")
-    assert (again.exit_code, again.stdout.splitlines()) == (0, worked.stdout.splitlines()[1:])
+    assert (again.exit_code, again.stdout.splitlines()) == (0, answer.stdout.splitlines()[1:])
 
 
 @pytest.mark.process
@@ -68,9 +68,9 @@ def test_sigterm_lets_its_workers_finish_their_documents_and_give_their_slices_b
             assert time.monotonic() < deadline
             time.sleep(0.05)
         popen.send_signal(signal.SIGTERM)
-        _, said = popen.communicate(timeout=DEADLINE_S)
+        _, stderr = popen.communicate(timeout=DEADLINE_S)
     assert popen.returncode == 143
-    assert said.decode().strip().endswith("documents done. The slices that were begun are free again.")
+    assert stderr.decode().strip().endswith("documents done. The slices that were begun are free again.")
     listing = queue.listing()
     assert set(listing.leases) <= set(listing.results)
     assert not listing.beats
@@ -79,8 +79,8 @@ def test_sigterm_lets_its_workers_finish_their_documents_and_give_their_slices_b
 @pytest.mark.process
 def test_the_error_of_a_worker_is_the_error_of_the_command(folder: Path) -> None:
     queue_of(folder, version="2")
-    refused = work(folder, "loud", "--replicas", "1")
-    assert (refused.exit_code, refused.stderr) == (
+    answer = work(folder, "loud", "--replicas", "1")
+    assert (answer.exit_code, answer.stderr) == (
         2,
         "Kind `kinds.py:Upper` has version 1 here, and dataset `loud` is made by version 2. "
         "Use the same code on all machines, or materialize the dataset again.\n",
@@ -89,9 +89,9 @@ def test_the_error_of_a_worker_is_the_error_of_the_command(folder: Path) -> None
 
 def test_a_dataset_without_a_queue_is_refused_with_the_ones_that_have_one(folder: Path) -> None:
     queue_of(folder).clean()
-    refused = work(folder, "loud")
-    assert (refused.exit_code, refused.stdout) == (8, "")
-    assert refused.stderr == (
+    answer = work(folder, "loud")
+    assert (answer.exit_code, answer.stdout) == (8, "")
+    assert answer.stderr == (
         "The lake has no queue of a dataset `loud`. "
         "The run of a job makes its queue: `factory materialize`.\n"
     )
@@ -101,6 +101,6 @@ def test_a_dataset_without_a_queue_is_refused_with_the_ones_that_have_one(folder
 
 def test_more_workers_than_cores_are_refused(folder: Path) -> None:
     queue_of(folder)
-    refused = work(folder, "loud", "--replicas", "10000")
-    assert refused.exit_code == 2
-    assert refused.stderr.startswith("10,000 replicas are more than the ")
+    answer = work(folder, "loud", "--replicas", "10000")
+    assert answer.exit_code == 2
+    assert answer.stderr.startswith("10,000 replicas are more than the ")
