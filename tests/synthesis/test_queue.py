@@ -99,7 +99,7 @@ def test_a_cleaned_queue_is_gone_with_all_its_objects(settings: Settings) -> Non
     queue.clean()
     queue.clean()
     assert files(queue) == []
-    assert [left.job for left in queues(settings)] == [other.job]
+    assert [queue.job for queue in queues(settings)] == [other.job]
     for look in (queue.refresh, lambda: Queue.open(settings, "loud", queue.job.id)):
         with pytest.raises(NotFound, match=f"The warehouse has no queue synthesis/loud/{queue.job.id}: "):
             look()

@@ -70,8 +70,8 @@ def test_two_workers_at_a_time_or_one_make_the_same_rows(settings: Settings, fol
     queue = queue_of(settings, 9)
     finish(queue, folder)
     again = Queue.create(settings, job(settings, 9, dataset="again"))
-    taken = again.job.slices()[1]
-    assert again.lease(Lease(taken, 1), "a dead worker", "host")
+    work_of_dead = again.job.slices()[1]
+    assert again.lease(Lease(work_of_dead, 1), "a dead worker", "host")
     finish(again, folder)
     assert rows(again) == rows(queue)
     assert again.status().deaths == 1
