@@ -32,9 +32,12 @@ class Upper:
         self.wait_s = options.get("wait_s", 0.0)
         self.killer = options.get("killer")
         self.endless = options.get("endless")
+        self.print_mib = options.get("print_mib", 0)
 
     def __call__(self, item):
         time.sleep(self.wait_s)
+        for _ in range(self.print_mib):
+            print("x" * (1 << 20))
         if self.killer is not None and item.key == self.killer:
             os.kill(os.getpid(), signal.SIGKILL)
         if self.endless is not None and item.key == self.endless:
