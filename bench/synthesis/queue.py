@@ -59,9 +59,9 @@ class CountedObjects:
 
     def delete(self, names: Iterable[str]) -> None:
         """Count a request for each thousand names, and pass on."""
-        gone = list(names)
-        self.requests += -(-len(gone) // _NAMES_A_REQUEST)
-        self.objects.delete(gone)
+        name_list = list(names)
+        self.requests += -(-len(name_list) // _NAMES_A_REQUEST)
+        self.objects.delete(name_list)
 
     def versions(self, prefix: str = "") -> Mapping[str, str]:
         """Count a request for each thousand names, and pass on."""
@@ -82,7 +82,7 @@ class Cost:
 def measure(progress: Console) -> Report:
     """Work a queue off on each store, and clean it."""
     report = Report(CAVEATS, f"`queue`: {ITEMS:,} items in slices of {SLICE_ITEMS}, {WORKERS} workers")
-    shown = table("The queue itself", "store | phase | CPU s | seconds | requests | requests a slice")
+    lines = table("The queue itself", "store | phase | CPU s | seconds | requests | requests a slice")
     n_slices = -(-ITEMS // SLICE_ITEMS)
     for place_of in PLACES:
         with place_of() as place:
@@ -90,12 +90,12 @@ def measure(progress: Console) -> Report:
             costs = costs_of(place, report)
         for phase, cost in costs.items():
             a_slice = f"{cost.requests / n_slices:.3f}"
-            shown.add_row(
+            lines.add_row(
                 place.name, phase, f"{cost.cpu_s:.2f}", f"{cost.seconds:.1f}", f"{cost.requests:,}", a_slice
             )
             report.rows.append(Row(f"{place.name}: CPU, {phase}", round(cost.cpu_s, 3), "s"))
             report.rows.append(Row(f"{place.name}: requests, {phase}", cost.requests, "requests"))
-    report.tables.append(shown)
+    report.tables.append(lines)
     return report
 
 
@@ -156,7 +156,7 @@ def _work_off(queue: Queue) -> int:
 
 
 def _content() -> bytes:
-    """The result of a slice whose items give a record each."""
+    """The result of a slice with a record for each item."""
     writer = SliceWriter(Attempt(1, "worker", "host"))
     for position in range(SLICE_ITEMS):
         document = WorkItem(f"{position:032x}", "items", f"item {position}", "")

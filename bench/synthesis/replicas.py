@@ -78,7 +78,7 @@ COMPARISONS = (Comparison("Work", "hashes", 2, 1.85), Comparison("Wait", "waits 
 def measure(progress: Console) -> Report:
     """Run each kind by one process and by several, and compare times and rows."""
     report = Report(CAVEATS, f"`replicas`: {ITEMS:,} items in slices of {SLICE_ITEMS}")
-    shown = table("Replicas", "kind | replicas | seconds | items/s | times one")
+    lines = table("Replicas", "kind | replicas | seconds | items/s | times one")
     with tempfile.TemporaryDirectory(prefix="bench-replicas-") as name:
         folder = Path(name)
         (folder / "kinds.py").write_text(KINDS)
@@ -109,12 +109,12 @@ def measure(progress: Console) -> Report:
                 cells = (
                     f"{comparison.label} | {n} | {seconds[n]:.1f} | {ITEMS / seconds[n]:.1f} | {times:.2f}"
                 )
-                shown.add_row(*cells.split(" | "))
+                lines.add_row(*cells.split(" | "))
             n = comparison.replicas
             report.check(f"{comparison.label}: {n} replicas make the rows of one", digests[1] == digests[n])
             row = f"{comparison.kind.lower()}: speed of {n} replicas over one"
             report.rows.append(at_least(row, seconds[1] / seconds[n], "times", comparison.aim))
-    report.tables.append(shown)
+    report.tables.append(lines)
     return report
 
 
@@ -141,7 +141,7 @@ def _publish(settings: Settings) -> tuple[int, str]:
 
 
 def _digest(queue: Queue) -> str:
-    """A hash of all rows, without what was measured."""
+    """A hash of all rows, but not of the measured values."""
     digest = hashlib.blake2b()
     for file in results_of(queue).files:
         for batch in result_batches(file, {}):
