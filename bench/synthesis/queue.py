@@ -30,7 +30,7 @@ SLICE_ITEMS = 100
 WORKERS = 4
 _NAMES_A_REQUEST = 1000
 CAVEATS = [
-    "`queue`: CPU seconds of the clients, not of the store. Signs of life are left out: four requests of "
+    "`queue`: CPU seconds of the clients, not of the store. Signs of life are left out: eight requests of "
     "each worker in a minute. A run also lists the queue once a second, at the cost of one listing.",
 ]
 

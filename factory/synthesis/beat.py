@@ -1,7 +1,7 @@
 """The sign of life of a worker: an object that a thread replaces a few times in each term.
 
-The thread also sees that the process that started the worker is there. A worker that outlives its run would
-work for nobody, and hold its slices: it is asked to end, and ends at once if it does not.
+The thread also sees that the queue is there, and the process that started the worker. A worker that outlives
+its queue or its run works for nobody: it is asked to end. Without its run it ends at once if it does not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _GRACE_S = 10.0  # for the item in progress, once the parent has gone
 class Beat:
     """Shows that a worker is alive, from its construction to `end`; also a context manager.
 
-    `orphaned` is called once when process `parent`, if there is one, is no longer the worker's parent.
+    `at_orphanhood` is called once when the queue is gone, or when process `parent`, if there is one, is no
+    longer the worker's parent.
     """
 
     def __init__(
@@ -78,6 +79,9 @@ class Beat:
                 last_s = time.monotonic()
                 try:
                     self._move()
+                    if not self._queue.exists():
+                        self._orphaned()
+                        return
                 except MachineError:
                     continue  # the next may reach the store; without any, others take the slice
 

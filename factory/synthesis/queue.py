@@ -168,10 +168,19 @@ class Queue:
             items_done=sum(map(len, done)),
         )
 
+    def exists(self) -> bool:
+        """Whether nobody has removed the queue."""
+        return self._objects.get(_JOB) is not None
+
     def clean(self) -> None:
-        """Remove the queue; a worker that is still there ends with a sentence."""
-        self._objects.delete([_JOB])  # first: without it nobody takes another slice
+        """Remove the queue; a worker that is still there ends with a sentence, and sweeps behind itself."""
+        self._objects.delete([_JOB])  # first: without it workers end
         self._objects.delete([*self._objects.versions()])
+
+    def sweep(self) -> None:
+        """Remove all that workers have stored in a queue which was removed meanwhile."""
+        names = self._objects.versions()
+        self._objects.delete([name for name in names if name not in (_JOB, _REQUEST)])
 
     # -- what workers do
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from factory.errors import ConfigurationError
+from factory.errors import ConfigurationError, NotFound
 from factory.settings import Settings
 from factory.synthesis.beat import Beat
 from factory.synthesis.item_clock import ItemCounter
@@ -190,7 +190,8 @@ def work(
     """Work on a queue in this process; return a count of it once no slice is left.
 
     Files of kinds are relative to `folder`. `at_start` is given the worker, for instance to stop it by a
-    signal; `parent` is the process without which the worker ends, and `counter` shows it the items.
+    signal; `parent` is the process without which the worker ends, and `counter` shows it the items. Raises
+    NotFound if the queue is removed meanwhile.
     """
     kind = job_kind(queue.job, folder)
     source = open_source(settings, queue.job)
@@ -206,5 +207,11 @@ def work(
         at_lease=at_lease,
     )
     at_start(worker)
-    with Beat(queue, worker.name, term_s, parent=parent, at_orphanhood=worker.stop):
-        return worker.run()
+    try:
+        with Beat(queue, worker.name, term_s, parent=parent, at_orphanhood=worker.stop):
+            outcome = worker.run()
+        queue.refresh()
+    except NotFound:
+        queue.sweep()
+        raise
+    return outcome

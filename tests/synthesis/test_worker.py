@@ -13,7 +13,7 @@ from factory.lake.tables import Lake
 from factory.settings import Settings
 from factory.synthesis.job import InvalidJob
 from factory.synthesis.outcomes import InvalidRecord
-from factory.synthesis.queue import Lease, Queue
+from factory.synthesis.queue import Lease, Queue, QueueListing
 from factory.synthesis.worker import WorkDone, Worker, work
 from tests.synthesis.jobs import document, job, kind_file, rows, source
 
@@ -140,9 +140,17 @@ def test_more_items_than_the_source_has_are_refused(settings: Settings, folder: 
 
 
 def test_a_worker_of_a_queue_that_is_gone_ends_with_a_sentence(settings: Settings, folder: Path) -> None:
-    queue = queue_of(settings, 8)
+    queue = queue_of(settings, 60, options={"wait_s": 0.1}, slice_items=1)
+    workers: list[Worker] = []
+
+    def clean() -> None:
+        if queue.exists():
+            queue.clean()
+
     with pytest.raises(NotFound, match="has no queue synthesis/loud/"):
-        finish(queue, folder, at_lease=queue.clean)
+        finish(queue, folder, at_start=workers.append, at_lease=clean)
+    assert workers[0].work.items < 60
+    assert queue.listing() == QueueListing()
 
 
 def test_only_the_new_slices_of_a_larger_job_are_worked_on(settings: Settings, folder: Path) -> None:
