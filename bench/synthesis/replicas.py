@@ -43,11 +43,12 @@ class Work:
     version = "1"
     schema = pa.schema([])
 
-    def __init__(self, options): ...
+    def __init__(self, options):
+        self.mib = options.get("mib", {HASHED_MIB})
 
     def __call__(self, item):
         digest = hashlib.blake2b(item.text.encode())
-        for _ in range({HASHED_MIB}):
+        for _ in range(self.mib):
             digest.update(bytes(1 << 20))
         yield NewRecord("digest", digest.hexdigest())
 
@@ -83,7 +84,7 @@ def measure(progress: Console) -> Report:
         folder = Path(name)
         (folder / "kinds.py").write_text(KINDS)
         settings = own_lake(folder / "lake")
-        snapshot, content = _publish(settings)
+        snapshot, content = publish_items(settings, ITEMS)
         for comparison in COMPARISONS:
             seconds, digests = {}, {}
             for n in (1, comparison.replicas):
@@ -104,7 +105,7 @@ def measure(progress: Console) -> Report:
                 start_s = time.monotonic()
                 ReplicaPool(settings, queue, n, folder=folder).run(every_s=0.2)
                 seconds[n] = time.monotonic() - start_s
-                digests[n] = _digest(queue)
+                digests[n] = digest_of(queue)
                 times = seconds[1] / seconds[n]
                 cells = (
                     f"{comparison.label} | {n} | {seconds[n]:.1f} | {ITEMS / seconds[n]:.1f} | {times:.2f}"
@@ -118,7 +119,7 @@ def measure(progress: Console) -> Report:
     return report
 
 
-def _publish(settings: Settings) -> tuple[int, str]:
+def publish_items(settings: Settings, n: int) -> tuple[int, str]:
     """Publish the documents that workers take; return the snapshot and the fingerprint of its content."""
     rows = [
         {
@@ -130,7 +131,7 @@ def _publish(settings: Settings) -> tuple[int, str]:
             "n_bytes": 10,
             "media_type": "text/plain",
         }
-        for number in range(ITEMS)
+        for number in range(n)
     ]
     documents = pa.Table.from_pylist(rows, schema=RAW.columns)
     content = str(fingerprint(documents.to_batches(), RAW.fingerprinted))
@@ -140,7 +141,7 @@ def _publish(settings: Settings) -> tuple[int, str]:
     return lake.published(name).snapshot_id, content
 
 
-def _digest(queue: Queue) -> str:
+def digest_of(queue: Queue) -> str:
     """A hash of all rows, but not of the measured values."""
     digest = hashlib.blake2b()
     for file in results_of(queue).files:

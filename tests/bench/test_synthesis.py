@@ -7,7 +7,7 @@ from rich.console import Console
 
 from bench.batches import stores
 from bench.harness import Report
-from bench.synthesis import queue, replicas
+from bench.synthesis import preemption, queue, replicas
 
 QUIET = Console(quiet=True)
 
@@ -36,3 +36,16 @@ def test_replicas_make_the_rows_of_one_worker(monkeypatch: pytest.MonkeyPatch) -
         "waits 200 ms: 4 replicas make the rows of one",
     ]
     assert [row.aim for row in report.rows] == [">= 1.85", ">= 3.5"]
+
+
+@pytest.mark.slow
+@pytest.mark.process
+def test_a_claim_stops_the_workers_of_a_job_and_changes_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preemption, "CLAIMS", 1)
+    monkeypatch.setattr(preemption, "ITEM_MIB", 512)
+    report = preemption.measure(QUIET)
+    assert report.answers == [
+        "the rows of the job are the same with claims",
+        "stopped workers use no CPU time",
+    ]
+    assert [row.aim for row in report.rows] == ["<= 2", "<= 1.1"]
