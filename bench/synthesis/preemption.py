@@ -1,4 +1,4 @@
-"""A more pressing run and a job on one machine: the time until it has all cores, and the CPU time of its work.
+"""A more pressing run and a job on one machine: the wait for the cores, and the CPU time of its work.
 
 The job has a worker for each core, and each item hashes for seconds. The pressing work claims the cores as a
 run does, and hashes a fixed number of bytes; the same work alone is measured before and after.
