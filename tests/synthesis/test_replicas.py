@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 from factory.errors import ConfigurationError
 from factory.lake.claims import claim
 from factory.settings import Settings
-from factory.synthesis.queue import Queue
+from factory.synthesis.queue import Queue, Status
 from factory.synthesis.replicas import ReplicaPool, require_cores
 from tests.synthesis.jobs import document, job, kind_file, rows, source
 
@@ -109,6 +109,30 @@ def test_workers_stand_still_within_an_item_while_a_more_pressing_run_claims_the
             assert [worker.status() for worker in workers()] == [psutil.STATUS_STOPPED]
             assert queue.status().done == 0
     assert queue.status().deaths == 0
+    assert len(rows(queue)) == 4
+
+
+class EndOfRun(Exception):
+    """Ends a run from within."""
+
+
+def test_a_run_that_ends_while_its_workers_stand_still_makes_their_slices_free(
+    settings: Settings, tmp_path: Path
+) -> None:
+    queue = queue_of(settings, 2, options={"wait_s": 1.0}, slice_items=2, priority=-10)
+    with ExitStack() as claims:
+
+        def end_once_still(status: Status) -> None:
+            if [worker.status() for worker in workers()] == [psutil.STATUS_STOPPED]:
+                raise EndOfRun
+            if status.leased:
+                claims.enter_context(claim(0, "a run"))
+
+        with pytest.raises(EndOfRun):
+            pool(queue, tmp_path).run(end_once_still, every_s=0.1)
+    assert workers() == []
+    assert queue.listing().beats == {}
+    pool(queue, tmp_path).run(every_s=0.1)
     assert len(rows(queue)) == 4
 
 

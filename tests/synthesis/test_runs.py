@@ -159,3 +159,10 @@ def test_another_seed_replaces_the_queue(folder: Path, lake: Settings) -> None:
 def test_a_job_of_more_documents_than_its_source_has_is_refused(folder: Path, lake: Settings) -> None:
     corpus = declared(folder, JOB.replace("size: 3", "size: 7"))
     assert "6" in failure(run(lake, *corpus.assets, selection=SELECTION))
+
+
+@pytest.mark.spark
+def test_a_job_of_more_replicas_than_cores_is_refused(folder: Path, lake: Settings) -> None:
+    corpus = declared(folder, JOB.replace("replicas: 1", "replicas: {least: 1, most: 10000}"))
+    sentence = failure(run(lake, *corpus.assets, selection=SELECTION))
+    assert "10,000 replicas are more than the" in sentence
