@@ -70,7 +70,7 @@ test-rest: dev system-packages $(VENV)/.torch $(VENV)/.frameworks $(VENV)/.all-j
 	@$(PYTEST) -m slow --cpu-budget rest
 
 test-crash: dev ## Kill runs, relocations and workers at random instants (POINTS=20 SEED=7)
-	@$(BIN)/pytest -n 0 -s tests/test_crash.py tests/lake/relocation tests/clusters/test_kills.py tests/synthesis/test_kills.py tests/engines/test_synthesis.py -k kill $(if $(POINTS),--kill-points $(POINTS)) $(if $(SEED),--kill-seed $(SEED))
+	@$(BIN)/pytest -n 0 -s tests/test_crash.py tests/lake/relocation tests/clusters/test_kills.py tests/synthesis/test_kills.py tests/synthesis/test_run_kills.py tests/engines/test_synthesis.py -k kill $(if $(POINTS),--kill-points $(POINTS)) $(if $(SEED),--kill-seed $(SEED))
 
 test-damage: dev ## Damage files of a lake and read it in every way (DAMAGES=300 SEED=7)
 	@$(BIN)/pytest -n 0 -s tests/test_pipeline.py -k damaged_file $(if $(DAMAGES),--damages $(DAMAGES)) $(if $(SEED),--damage-seed $(SEED))

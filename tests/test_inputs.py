@@ -21,11 +21,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from factory.settings import Settings
-from tests.clusters.test_kills import contents
 from tests.engines.processes import ObjectStore
 from tests.ingest.remote.bucket_server import serving_objects
 from tests.ingest.remote.conftest import upload
 from tests.ingest.remote.web_server import WebServer, serving_files
+from tests.killed_runs import contents
 
 ROOT = Path(__file__).parents[1]
 FACTORY = [sys.executable, "-c", "from factory.cli.entry import main; main()"]
@@ -156,7 +156,9 @@ def test_remote_files_give_the_tables_of_a_folder(
 
 def contents_of_group(home: Path, group: str) -> dict[str, str]:
     """Return the content of each table of the datasets of a group, by its name without the group's."""
-    tables = {name: content for name, content in contents(home).items() if f".{group}_" in name}
+    tables = {
+        name: content for name, content in contents(Settings(home=home)).items() if f".{group}_" in name
+    }
     return {
         name.replace(f"{group}_", ""): content
         for name, content in tables.items()

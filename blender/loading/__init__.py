@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from blender.loading.plan import Plan as Plan
     from blender.loading.planner import Planner as Planner
     from blender.loading.planner import open_planner as open_planner
-    from blender.loading.raw_plan import raw_plan as raw_plan
+    from blender.loading.raw_plans import raw_plan as raw_plan
     from blender.loading.spec import LoadingSpec as LoadingSpec
     from blender.loading.step import LoadedStep as LoadedStep
     from blender.loading.torch import LoadingDataset as LoadingDataset
@@ -67,7 +67,7 @@ else:
             "Plan": "blender.loading.plan",
             "Planner": "blender.loading.planner",
             "open_planner": "blender.loading.planner",
-            "raw_plan": "blender.loading.raw_plan",
+            "raw_plan": "blender.loading.raw_plans",
             "open_loading": "blender.loading.embedded",
             "LoadingClient": "blender.loading.client",
             "LoadedStep": "blender.loading.step",

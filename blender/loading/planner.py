@@ -18,7 +18,7 @@ from blender.loading.columns import Buffer, StepColumns
 from blender.loading.own_trees import tree_of
 from blender.loading.plan import Plan
 from blender.loading.raw_places import RawPlaces
-from blender.loading.raw_plan import plan_of_places
+from blender.loading.raw_plans import plan_of_places
 from blender.loading.spec import LoadingSpec
 from blender.loading.strategies import strategy
 from blender.loading.tree import LEVELS

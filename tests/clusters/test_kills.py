@@ -5,20 +5,16 @@
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from factory.lake.tables import Lake
 from factory.settings import Settings
+from tests.killed_runs import ROOT, command, contents, kill_run
 
-ROOT = Path(__file__).parents[2]
-FACTORY = [sys.executable, "-c", "from factory.cli.entry import main; main()"]
 ROUNDS = """\
 classifiers:
   mail:
@@ -62,48 +58,6 @@ def test_rounds_killed_at_random_instants_end_with_the_tables_of_an_undisturbed_
     for lake in ("killed", "alone"):
         run = command(tmp_path, lake)
         assert run.wait() == 0, (tmp_path / f"{lake}.log").read_text()
-    after_kills, alone = (contents(tmp_path / lake) for lake in ("killed", "alone"))
+    after_kills, alone = (contents(Settings(home=tmp_path / lake)) for lake in ("killed", "alone"))
     assert after_kills == alone
     assert {"clusters.web_verdicts", "clusters.web_distribution", "packed.web"} <= after_kills.keys()
-
-
-def command(folder: Path, lake: str) -> subprocess.Popen[bytes]:
-    """Start a run of all tables in a process group of its own; it prints to `<lake>.log`."""
-    with (folder / f"{lake}.log").open("ab") as log:
-        return subprocess.Popen(
-            [*FACTORY, "materialize", "*", "--changed", "-f", "datasets.yaml"],
-            cwd=folder,
-            env=os.environ
-            | {
-                "FACTORY_HOME": str(folder / lake),
-                "FACTORY_CACHE": str(Settings().cache),
-                "PYTHONPATH": str(ROOT),
-            },
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-
-
-def kill_run(folder: Path, seconds: float) -> None:
-    """Start a run, and kill it and its children some time after it has printed its first table."""
-    log = folder / "killed.log"
-    length = log.stat().st_size if log.exists() else 0
-    run = command(folder, "killed")
-    while run.poll() is None and log.stat().st_size == length:
-        time.sleep(0.1)
-    try:
-        run.wait(seconds)
-    except subprocess.TimeoutExpired:
-        os.killpg(run.pid, 9)
-        run.wait()
-
-
-def contents(home: Path) -> dict[str, str]:
-    """Return the fingerprint of each table of a lake."""
-    lake = Lake(Settings(home=home))
-    return {
-        str(table): lake.published(table).lineage.content
-        for table in lake.names()
-        if lake.table(table).current_snapshot() is not None
-    }

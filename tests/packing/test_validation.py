@@ -10,13 +10,15 @@ from pyspark.sql import functions as F
 
 from factory.errors import ConfigurationError
 from factory.filters.rounds import Round
-from factory.lake.identity import draw
+from factory.lake.identity import DERIVED_FROM_KEY, draw
 from factory.orchestration.chain.dedup.group import dedup_group
 from factory.orchestration.chain.packing import Packing
 from factory.orchestration.chain.refine import refine, variant
 from factory.packing.pack import PackConfig
 from factory.packing.validation import draw as draw_column
 from factory.packing.validation import training_part, validation_part
+
+_COLUMNS = "doc_id string, repository string, key string, metadata map<string, string>"
 
 ORIGINS = [
     ("linux", "kernel/fork.c"),
@@ -60,8 +62,21 @@ def test_a_share_of_many_documents_is_drawn() -> None:
 
 @pytest.fixture(scope="module")
 def documents(spark: SparkSession) -> DataFrame:
-    rows = [(f"{number}", repository, key) for number, (repository, key) in enumerate(ORIGINS)]
-    return spark.createDataFrame(rows, "doc_id string, repository string, key string")
+    rows = [(f"{number}", repository, key, None) for number, (repository, key) in enumerate(ORIGINS)]
+    return spark.createDataFrame(rows, _COLUMNS)
+
+
+@pytest.mark.spark
+def test_a_record_is_drawn_as_the_document_that_it_is_made_of(
+    spark: SparkSession, documents: DataFrame
+) -> None:
+    rows = [
+        (f"{number}", repository, f"{key}#record", {DERIVED_FROM_KEY: key})
+        for number, (repository, key) in enumerate(ORIGINS)
+    ]
+    records = spark.createDataFrame(rows, _COLUMNS)
+    draws = [frame.select("doc_id", draw_column(frame)).collect() for frame in (documents, records)]
+    assert sorted(draws[0]) == sorted(draws[1])
 
 
 @pytest.mark.spark

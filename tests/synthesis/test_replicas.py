@@ -24,6 +24,13 @@ from tests.synthesis.jobs import document, job, kind_file, rows, source
 DEADLINE_S = 120.0
 
 
+@pytest.fixture(autouse=True)
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A temporary folder of one test's own: runs of other tests claim the cores, too."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     return Settings(home=tmp_path / "lake")

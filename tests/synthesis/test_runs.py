@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from pyspark.sql import SparkSession
 
 from factory.explain.trace import trace_documents
 from factory.lake.catalog import open_catalog
+from factory.lake.claims import claim
 from factory.lake.names import TableName
 from factory.lake.tables import Lake
+from factory.orchestration.table import progress
 from factory.settings import Settings
 from factory.synthesis.queue import queues
 from tests.orchestration.declared import declared
@@ -50,6 +53,7 @@ datasets:
     size: 3
     slice: 2
     replicas: 1
+    priority: 0  # runs of other tests claim the cores, too
 """
 NAMES = ("raw.notes", "raw.notes_rejected", "synthesis.words", "raw.words", "raw.words_rejected")
 SELECTION = [dg.AssetKey([name]) for name in NAMES]
@@ -166,3 +170,28 @@ def test_a_job_of_more_replicas_than_cores_is_refused(folder: Path, lake: Settin
     corpus = declared(folder, JOB.replace("replicas: 1", "replicas: {least: 1, most: 10000}"))
     sentence = failure(run(lake, *corpus.assets, selection=SELECTION))
     assert "10,000 replicas are more than the" in sentence
+
+
+@pytest.mark.spark
+def test_a_job_gives_way_to_a_more_pressing_run_and_says_so(
+    folder: Path, lake: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    notes: list[str] = []
+    with ExitStack() as pressing, dg.DagsterInstance.ephemeral() as instance:
+
+        def listener(event: progress.Progress) -> None:
+            notes.append(event.note)
+            if "giving way" in event.note:
+                pressing.close()
+
+        pressing.enter_context(claim(5, "run 7"))
+        with progress.listening(listener):
+            outcome = run(lake, *declared(folder, JOB).assets, selection=SELECTION, instance=instance)
+        assert outcome.success, failure(outcome)
+        record = [entry.user_message for entry in instance.all_logs(outcome.run_id)]
+    assert "0 of 3 documents, 0 slices in work, giving way to run 7" in notes
+    begin = record.index("The workers give way to run 7, of priority 5.")
+    assert "The workers go on." in record[begin:]
+    assert len(rows(lake, "synthesis.words")) == 3

@@ -11,7 +11,7 @@ ITEMS = table(
     required("position", pa.int64(), "place of the document in the order of the job, from 0"),
     required("n_records", pa.int64(), "records that the worker made of it"),
     required("n_refusals", pa.int64(), "results of it that are no documents"),
-    required("attempt", pa.int32(), "attempt at its slice whose results count, from 0"),
+    required("attempt", pa.int32(), "attempt at its slice whose results count, from 1"),
     required("host", pa.string(), "machine that worked on it"),
     required("seconds", pa.float64(), "time that it took"),
     about="The documents of a job's source, and what a worker made of each.",

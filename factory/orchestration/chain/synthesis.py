@@ -168,6 +168,11 @@ def _queue(job: JobDeclaration, version: str, run: LakeRun) -> Queue:
     """Return the queue of the job at the pinned snapshot of its source, created if it is missing."""
     settings = run.lake.settings
     documents = run.pin(job.source)
+    if not documents.rows:
+        raise ConfigurationError(
+            f"`{job.source}` has no documents, so the job of dataset `{job.dataset}` has nothing to take. "
+            "See why they are gone (factory report), or remove the job."
+        )
     work = Job(
         dataset=job.dataset,
         source=str(job.source),
@@ -177,7 +182,7 @@ def _queue(job: JobDeclaration, version: str, run: LakeRun) -> Queue:
         version=version,
         options=job.options,
         seed=job.seed,
-        size=job.size or max(1, documents.rows),
+        size=job.size or documents.rows,
         priority=job.priority,
         slice_items=job.slice_items,
         item_seconds=job.item_seconds,

@@ -66,7 +66,7 @@ def _require_kind(reference: str, kind: object) -> None:
     """Raise ConfigurationError unless `kind` has what every kind has."""
     if not callable(kind):
         raise ConfigurationError(
-            f"Kind `{reference}` has no `__call__`. Let it take an Item and yield outcomes."
+            f"Kind `{reference}` has no `__call__`. Let it take a WorkItem and yield outcomes."
         )
     if not isinstance(getattr(kind, "version", None), str):
         raise ConfigurationError(

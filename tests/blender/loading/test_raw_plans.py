@@ -19,7 +19,7 @@ from blender.loading.costs import Backbone, Encoder
 from blender.loading.image_input import ImageInput
 from blender.loading.plan import Plan
 from blender.loading.planner import Planner, open_planner
-from blender.loading.raw_plan import raw_plan
+from blender.loading.raw_plans import raw_plan
 from blender.loading.service import loading_service, served_loader
 from blender.loading.spec import LoadingSpec
 from blender.loading.tree import ClientPlaceTree
